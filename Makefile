@@ -1,0 +1,62 @@
+# Everything is installed into .venv, with the versions of constraints.txt; nothing else is touched.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check bench clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+
+# What each target needs beyond the core, as extras of pyproject.toml.
+DEMO_EXTRAS :=
+TEST_EXTRAS := dev,lab,server,spark,text
+BENCH_EXTRAS := lab,spark,text
+
+# How many times more examples `make check` draws for each property than `make test`.
+CHECK_EFFORT := 10
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/installed-demo ## install the core and see it work
+	$(BIN)/tamis demo
+
+test: $(VENV)/installed-test ## run the tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/installed-test ## lint, format check, types, and all tests with many examples
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	TAMIS_EFFORT=$(CHECK_EFFORT) $(BIN)/python -m pytest -m '' -o faulthandler_timeout=1800
+
+bench: $(VENV)/installed-bench ## run the benchmarks (BENCH="name …" to choose)
+	$(BIN)/python -m benchmarks $(BENCH)
+
+clean: ## remove the environment, caches and build products (benchmark results stay)
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf artifacts derby.log metastore_db spark-warehouse
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/installed-demo: EXTRAS := $(DEMO_EXTRAS)
+$(VENV)/installed-test: EXTRAS := $(TEST_EXTRAS)
+$(VENV)/installed-bench: EXTRAS := $(BENCH_EXTRAS)
+
+# Build backends (ours, and setuptools for PySpark, which comes as source) are installed first and
+# used without isolation: an isolated build would fetch its own, and pip versions differ in
+# whether constraints reach it.
+$(VENV)/installed-demo $(VENV)/installed-test $(VENV)/installed-bench: pyproject.toml constraints.txt | $(VENV)/created
+	@rm -f $@
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt editables hatchling setuptools
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.$(if $(EXTRAS),[$(EXTRAS)])'
+	@touch $@
+
+# PYTHON=/path/to/python chooses the interpreter; otherwise the first one that runs and is new enough.
+$(VENV)/created:
+	@for python in $(or $(PYTHON),python3.11 python3 python3.13 python3.12); do \
+		if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+			echo "$$python -m venv $(VENV)"; \
+			"$$python" -m venv --clear $(VENV) && touch $@; exit; \
+		fi; \
+	done; \
+	echo "Tamis needs Python 3.11 or newer; install it or name it: make PYTHON=/path/to/python" >&2; exit 1

@@ -1,0 +1,178 @@
+"""What can go wrong, and how it is said.
+
+Every error a caller can provoke is a `TamisError`. An error about one expression is an
+`ExpressionError`: it knows the code, the place and the subscription, draws a caret picture for
+people (`str(error)`) and gives a plain dictionary to programs (`error.to_dict()`).
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PICTURE_WIDTH = 96
+MESSAGE_LENGTH = 400
+MIN_SUGGESTION_LENGTH = 2
+
+
+class TamisError(Exception):
+    """Base of every error raised on purpose: a message and, where one helps, a hint."""
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message if self.hint is None else f"{self.message}\n  hint: {self.hint}"
+
+
+class MissingDependencyError(TamisError):
+    """An optional package is not installed."""
+
+
+class JavaNotFoundError(TamisError):
+    """No Java runtime that Spark accepts could be found."""
+
+
+class SchemaError(TamisError):
+    """A schema names a type or an attribute in a way that has no meaning."""
+
+
+class InputError(TamisError):
+    """A file or a value handed in from outside cannot be read."""
+
+
+class IndexFormatError(TamisError):
+    """A saved index is missing, damaged, or of another format."""
+
+
+class ExpressionError(TamisError):
+    """Something is wrong with one expression, at one place."""
+
+    def __init__(  # noqa: PLR0913 - an error carries all that a program may want to show
+        self,
+        code: str,
+        message: str,
+        *,
+        span: tuple[int, int],
+        text: str | None = None,
+        hint: str | None = None,
+        subscription_id: str | None = None,
+    ) -> None:
+        # A message may quote the expression, which may be as long as the limits allow.
+        super().__init__(_shorten(message), hint=None if hint is None else _shorten(hint))
+        self.code = code
+        self.span = span
+        self.text = text
+        self.subscription_id = subscription_id
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors travel between processes in bulk parsing; Exception's own pickling drops keywords.
+        keywords = {
+            "span": self.span,
+            "text": self.text,
+            "hint": self.hint,
+            "subscription_id": self.subscription_id,
+        }
+        return _rebuild_expression_error, (type(self), self.code, self.message, keywords)
+
+    @property
+    def line(self) -> int:
+        """The line of the first wrong character, from 1."""
+        return 1 if self.text is None else self.text.count("\n", 0, self.span[0]) + 1
+
+    @property
+    def column(self) -> int:
+        """The column of the first wrong character, from 1."""
+        if self.text is None:
+            return self.span[0] + 1
+        return self.span[0] - (self.text.rfind("\n", 0, self.span[0]) + 1) + 1
+
+    def located(self, text: str, subscription_id: str | None = None) -> ExpressionError:
+        """This error, knowing its text and, when given, its subscription."""
+        self.text = text
+        if subscription_id is not None:
+            self.subscription_id = subscription_id
+        return self
+
+    def picture(self) -> str:
+        """The wrong line with carets under the wrong part, cut to a readable width."""
+        if self.text is None:
+            return ""
+        line = self.text.split("\n")[self.line - 1] if self.text else ""
+        start = self.column - 1
+        width = max(1, min(self.span[1] - self.span[0], len(line) - start))
+        left_cut = max(0, start - PICTURE_WIDTH // 2)
+        shown = line[left_cut : left_cut + PICTURE_WIDTH]
+        # One column per character, whatever the terminal makes of tabs and control characters.
+        shown = "".join(c if c.isprintable() else " " if c == "\t" else "�" for c in shown)
+        width = min(width, max(1, PICTURE_WIDTH - (start - left_cut)))
+        lead = "…" if left_cut else ""
+        tail = "…" if left_cut + PICTURE_WIDTH < len(line) else ""
+        carets = " " * (start - left_cut + len(lead)) + "^" * width
+        return f"  {lead}{shown}{tail}\n  {carets}"
+
+    def __str__(self) -> str:
+        place = f"{self.line}:{self.column}"
+        if self.subscription_id is not None:
+            place = f'subscription "{self.subscription_id}", {place}'
+        parts = [f"{place}: {self.message}"]
+        if self.text is not None:
+            parts.append(self.picture())
+        if self.hint is not None:
+            parts.append(f"  hint: {self.hint}")
+        return "\n".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error for programs, ready for JSON."""
+        return {
+            "code": self.code,
+            "line": self.line,
+            "column": self.column,
+            "span": list(self.span),
+            "message": self.message,
+            "hint": self.hint,
+            "subscription_id": self.subscription_id,
+        }
+
+
+class ParseError(ExpressionError):
+    """The text is not an expression of the language."""
+
+
+class LimitError(ExpressionError):
+    """The expression is larger than the configured limits allow."""
+
+
+class TypeCheckError(ExpressionError):
+    """The text is an expression, but its types do not fit."""
+
+
+class UnknownAttributeError(TypeCheckError):
+    """The expression names an attribute that the schema does not declare."""
+
+
+def _rebuild_expression_error(
+    cls: type[ExpressionError], code: str, message: str, keywords: dict[str, Any]
+) -> ExpressionError:
+    return cls(code, message, **keywords)
+
+
+def _shorten(message: str) -> str:
+    if len(message) <= MESSAGE_LENGTH:
+        return message
+    half = MESSAGE_LENGTH // 2
+    return f"{message[:half]} … {message[-half:]}"
+
+
+def suggest(word: str, candidates: Iterable[str]) -> str | None:
+    """The candidate most like `word`, or None when none is close."""
+    if len(word) < MIN_SUGGESTION_LENGTH:
+        return None
+    by_folded = {candidate.lower(): candidate for candidate in candidates}
+    close = get_close_matches(word.lower(), by_folded, n=1, cutoff=0.7)
+    return by_folded[close[0]] if close else None

@@ -1,0 +1,61 @@
+"""What all tests share: the seed, the number of examples, one Spark session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.effort import EFFORT, SEED, examples
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+SPARK_SETTINGS = {
+    # Tests are short: compiling quickly beats compiling well.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    # Functions of test modules reach the workers by name.
+    "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
+}
+
+# Examples are judged by what they find, not by how long this machine takes: the first call of a
+# kernel compiles it.
+settings.register_profile(
+    "tamis",
+    max_examples=examples(100),
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("tamis")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    # Before Hypothesis reads its option; --hypothesis-seed on the command line wins.
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(SEED)
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"tamis: TAMIS_SEED={config.option.hypothesis_seed} TAMIS_EFFORT={EFFORT}"
+
+
+@pytest.fixture(scope="session")
+def seed(pytestconfig: pytest.Config) -> int:
+    """The seed for a test's own random numbers."""
+    return int(pytestconfig.option.hypothesis_seed)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one Spark session of the run."""
+    from tamis.spark import local_session
+
+    session = local_session("tamis-tests", **SPARK_SETTINGS)
+    yield session
+    session.stop()
