@@ -1,0 +1,293 @@
+"""The expression as the user wrote it: frozen, hashable nodes with source spans.
+
+The parser makes these nodes untyped (`Attribute.type` is None, literals as written); `check`
+returns the same classes typed. Spans take no part in equality, so two spellings of the same tree
+are equal. Operands of AND, OR and their like are n-ary tuples, as in A-Tree §4.1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tamis.language.types import Type
+
+Span: TypeAlias = tuple[int, int]  # first character, one past the last
+NOWHERE: Final[Span] = (0, 0)
+
+
+# ── values: what predicates compare ─────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """An attribute of the event; as a condition, the test that a Boolean attribute is TRUE."""
+
+    path: tuple[str, ...]  # `a.b` is ("a", "b"), "`a.b`" is ("a.b",)
+    type: Type | None = None  # None until checked
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant; as a condition, TRUE or FALSE."""
+
+    value: Any  # bool, int, Decimal, float, str, date or datetime (UTC); by `type`
+    type: Type
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    def __eq__(self, other: object) -> bool:
+        # True == 1 == 1.0 in Python, but they are different literals.
+        if type(other) is not Literal:
+            return NotImplemented
+        return self.type == other.type and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((self.type.name, self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable that an operator call binds, `?people` (Liu §2.1)."""
+
+    name: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """A sum, difference, product or quotient in a constraint, `2 * ?z`."""
+
+    operator: str  # + - * /
+    left: Value
+    right: Value
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Value: TypeAlias = Attribute | Literal | Variable | Arithmetic
+
+
+# ── predicates: the leaves ──────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two values compared; `<=>` is equality that treats NULL as a value."""
+
+    operator: str  # = <> < <= > >= <=>
+    left: Value
+    right: Value
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class In:
+    """The attribute's value is (not) one of the listed ones."""
+
+    operand: Attribute
+    values: tuple[Literal, ...]
+    negated: bool = False
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """The operand lies (not) between two bounds, both included."""
+
+    operand: Value
+    low: Value
+    high: Value
+    negated: bool = False
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """The attribute is missing (present); the one test that is never undefined."""
+
+    operand: Attribute
+    negated: bool = False
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """SQL's pattern test: % is any text, _ any one character, `escape` makes them plain."""
+
+    operand: Attribute
+    pattern: str
+    escape: str = "\\"
+    ignores_case: bool = False  # ILIKE
+    negated: bool = False
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rlike:
+    """An RE2 regular expression is found somewhere in the attribute's text."""
+
+    operand: Attribute
+    pattern: str
+    negated: bool = False
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StringTest:
+    """The attribute's text starts with, ends with or contains the given text."""
+
+    function: str  # startswith, endswith or contains
+    operand: Attribute
+    text: str
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ArraysOverlap:
+    """The array attribute holds one of the listed values; array_contains lists one."""
+
+    operand: Attribute
+    values: tuple[Literal, ...]
+    function: str = "arrays_overlap"  # or array_contains, with one value
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Words of a query are found in analysed text (Irmak)."""
+
+    mode: str  # all, any, phrase or at_least
+    attributes: tuple[Attribute, ...]
+    query: str
+    k: int = 0  # at_least only
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCall:
+    """A call of an operator registered by the user (Liu)."""
+
+    name: str
+    arguments: tuple[Value, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+# ── conditions: the inner nodes ─────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The opposite; undefined stays undefined."""
+
+    operand: Condition
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All of two or more."""
+
+    operands: tuple[Condition, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any of two or more."""
+
+    operands: tuple[Condition, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Xor:
+    """An odd number of two or more; undefined as soon as one of them is."""
+
+    operands: tuple[Condition, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Xnor:
+    """An even number of two or more (NOT XOR); undefined as soon as one of them is."""
+
+    operands: tuple[Condition, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """At least k of the operands, 1 <= k <= n."""
+
+    k: int
+    operands: tuple[Condition, ...]
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+Predicate: TypeAlias = (
+    Comparison
+    | In
+    | Between
+    | IsNull
+    | Like
+    | Rlike
+    | StringTest
+    | ArraysOverlap
+    | Matches
+    | OperatorCall
+)
+Condition: TypeAlias = Predicate | Attribute | Literal | Not | And | Or | Xor | Xnor | AtLeast
+NaryCondition: TypeAlias = And | Or | Xor | Xnor | AtLeast
+
+# As tuples, for isinstance.
+VALUES: Final = (Attribute, Literal, Variable, Arithmetic)
+NARY: Final = (And, Or, Xor, Xnor, AtLeast)
+
+
+def children(condition: Condition) -> tuple[Condition, ...]:
+    """The conditions directly below; none for a leaf."""
+    if isinstance(condition, NARY):
+        return condition.operands
+    return (condition.operand,) if isinstance(condition, Not) else ()
+
+
+def leaves(condition: Condition) -> Iterator[Condition]:
+    """The predicates of the tree, left to right; Boolean attributes and constants included."""
+    pending = [condition]
+    while pending:
+        node = pending.pop()
+        below = children(node)
+        if below:
+            pending.extend(reversed(below))
+        else:
+            yield node
+
+
+def attributes(condition: Condition) -> Iterator[Attribute]:
+    """Every mention of an attribute in the tree, left to right."""
+    for leaf in leaves(condition):
+        yield from _attributes_of(leaf)
+
+
+def _attributes_of(node: Condition | Value) -> Iterator[Attribute]:
+    match node:
+        case Attribute():
+            yield node
+        case Comparison() | Arithmetic():
+            yield from _attributes_of(node.left)
+            yield from _attributes_of(node.right)
+        case Between():
+            for value in (node.operand, node.low, node.high):
+                yield from _attributes_of(value)
+        case In() | IsNull() | Like() | Rlike() | StringTest() | ArraysOverlap():
+            yield node.operand
+        case Matches():
+            yield from node.attributes
+        case OperatorCall():
+            for value in node.arguments:
+                yield from _attributes_of(value)
+        case _:
+            pass

@@ -1,0 +1,472 @@
+"""Type checking: every attribute gets its type, every constant is fitted to it, once, early.
+
+What passes here never fails at match time. There is no coercion between strings, numbers and
+Booleans; a constant takes the type of the attribute it meets.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from tamis.errors import (
+    ExpressionError,
+    LimitError,
+    TypeCheckError,
+    UnknownAttributeError,
+    suggest,
+)
+from tamis.language.ast import (
+    And,
+    Arithmetic,
+    ArraysOverlap,
+    AtLeast,
+    Attribute,
+    Between,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Matches,
+    Not,
+    OperatorCall,
+    Or,
+    Rlike,
+    Span,
+    StringTest,
+    Value,
+    Variable,
+    Xnor,
+    Xor,
+)
+from tamis.language.functions import SIGNATURES
+from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.names import print_path
+from tamis.language.patterns import BadPatternError, compile_regex, parse_like
+from tamis.language.types import (
+    ANY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT64_MAX,
+    INT64_MIN,
+    INTEGER,
+    MAX_DECIMAL_DIGITS,
+    STRING,
+    TIMESTAMP,
+    Type,
+    WrongTypeError,
+    decimal_digits,
+    decimal_type,
+    parse_date,
+    parse_timestamp,
+    round_to_float,
+)
+
+if TYPE_CHECKING:
+    from tamis.language.schema import Schema
+
+
+def check(
+    condition: Condition, schema: Schema, limits: Limits = DEFAULT_LIMITS, text: str | None = None
+) -> Condition:
+    """`condition` with types; raises `TypeCheckError` or `LimitError` at the first misfit."""
+    try:
+        return _Checker(schema, limits).condition(condition)
+    except ExpressionError as error:
+        raise (error.located(text) if text is not None else error) from None
+
+
+class _Checker:
+    def __init__(self, schema: Schema, limits: Limits) -> None:
+        self.schema = schema
+        self.limits = limits
+
+    def condition(self, node: Condition) -> Condition:
+        """`node` typed, its operands first."""
+        match node:
+            case And() | Or() | Xor() | Xnor() | AtLeast():
+                return replace(node, operands=tuple(map(self.condition, node.operands)))
+            case Not():
+                return replace(node, operand=self.condition(node.operand))
+            case Comparison():
+                return self.comparison(node)
+            case Attribute():
+                return self.boolean_attribute(node)
+            case Literal():
+                return node
+            case In() | ArraysOverlap():
+                return self.membership(node)
+            case Between():
+                return self.between(node)
+            case IsNull():
+                return replace(node, operand=self.attribute(node.operand))
+            case Like() | Rlike() | StringTest():
+                return self.text_test(node)
+            case Matches() | OperatorCall():
+                self.refuse_later(node)
+
+    # ── leaves ─────────────────────────────────────────────────────────────────────────────
+
+    def attribute(self, node: Attribute) -> Attribute:
+        """The attribute with its declared type."""
+        type_ = self.schema.get(node.path)
+        if type_ is None:
+            self.refuse_unknown(node)
+        return replace(node, type=type_)
+
+    def boolean_attribute(self, node: Attribute) -> Attribute:
+        """An attribute that stands alone as a condition."""
+        typed = self.attribute(node)
+        if typed.type != BOOLEAN:
+            _refuse(
+                f"{_name(typed)} is {_article(typed)}, not a condition",
+                node.span,
+                hint=f"compare it with something, such as {_name(typed)} = …",
+            )
+        return typed
+
+    def comparison(self, node: Comparison) -> Comparison:
+        """Two attributes, or an attribute and a constant, or two constants."""
+        left, right = self.operands(node.left, node.right, node.span)
+        return replace(node, left=left, right=right)
+
+    def between(self, node: Between) -> Between:
+        """An operand and its two bounds, each compared with it."""
+        operand, low = self.operands(node.operand, node.low, node.span)
+        also, high = self.operands(node.operand, node.high, node.span)
+        if operand != also:
+            # One constant cannot take the types of two attributes.
+            _refuse(
+                "the two bounds of BETWEEN are of different types",
+                node.span,
+                hint="write two comparisons and join them with AND",
+            )
+        return replace(node, operand=operand, low=low, high=high)
+
+    def operands(self, left: Value, right: Value, span: Span) -> tuple[Value, Value]:
+        """Two values that are compared, fitted to each other."""
+        for side in (left, right):
+            if isinstance(side, Variable | Arithmetic):
+                self.refuse_later(side)
+        if isinstance(left, Attribute):
+            left = self.comparable(left)
+        if isinstance(right, Attribute):
+            right = self.comparable(right)
+        if isinstance(left, Attribute) and isinstance(right, Attribute):
+            _check_pair(left, right, span)
+        elif isinstance(left, Attribute) and isinstance(right, Literal):
+            right = fit_literal(right, left)
+        elif isinstance(left, Literal) and isinstance(right, Attribute):
+            left = fit_literal(left, right)
+        elif isinstance(left, Literal) and isinstance(right, Literal):
+            _check_constants(left, right, span)
+        return left, right
+
+    def comparable(self, node: Attribute) -> Attribute:
+        """An attribute whose values have an order: anything but an array."""
+        typed = self.attribute(node)
+        assert typed.type is not None
+        if typed.type.element is not None:
+            _refuse(
+                f"{_name(typed)} is {_article(typed)}; arrays are not compared",
+                node.span,
+                hint=f"test its members: array_contains({_name(typed)}, …)",
+            )
+        if typed.type == ANY:
+            _refuse(f"the type of {_name(typed)} is not known", node.span, hint=_DECLARE)
+        return typed
+
+    def membership(self, node: In | ArraysOverlap) -> In | ArraysOverlap:
+        """A list of constants, each fitted to the attribute or to its elements."""
+        if isinstance(node, In):
+            operand = self.comparable(node.operand)
+            members_of = operand
+        else:
+            operand = self.attribute(node.operand)
+            assert operand.type is not None
+            if operand.type.element is None:
+                _refuse(
+                    f"{_name(operand)} is {_article(operand)}; {node.function}() tests an array",
+                    node.operand.span,
+                    hint=f"test one value with {_name(operand)} IN (…)",
+                )
+            members_of = replace(operand, type=operand.type.element)
+        values = tuple(fit_literal(value, members_of) for value in node.values)
+        if isinstance(node, In):
+            _check_list(operand, values, node.span)
+        return replace(node, operand=operand, values=values)
+
+    def text_test(self, node: Like | Rlike | StringTest) -> Like | Rlike | StringTest:
+        """A pattern over a string attribute."""
+        operand = self.attribute(node.operand)
+        if operand.type != STRING:
+            _refuse(
+                f"{_name(operand)} is {_article(operand)}; {_test_name(node)} tests a string",
+                node.operand.span,
+            )
+        try:
+            if isinstance(node, Like):
+                parse_like(node.pattern, node.escape)
+            elif isinstance(node, Rlike):
+                self.check_regex(node)
+        except BadPatternError as error:
+            raise TypeCheckError("bad-pattern", str(error), span=node.span) from None
+        return replace(node, operand=operand)
+
+    def check_regex(self, node: Rlike) -> None:
+        """Refuse a regular expression that is too long or that RE2 does not know."""
+        if len(node.pattern) > self.limits.regex_length:
+            raise LimitError(
+                "regex-too-long",
+                f"the regular expression has {len(node.pattern)} characters; "
+                f"at most {self.limits.regex_length}",
+                span=node.span,
+            )
+        compile_regex(node.pattern)
+
+    # ── refusals ───────────────────────────────────────────────────────────────────────────
+
+    def refuse_unknown(self, node: Attribute) -> NoReturn:
+        """Say that the attribute is not declared, or not usable, and what is like it."""
+        foreign = self.schema.unsupported(node.path)
+        if foreign is not None:
+            _refuse(
+                f"attribute {_name(node)} has the type {foreign}, which expressions cannot test",
+                node.span,
+            )
+        message = f'unknown attribute "{print_path(node.path)}"'
+        known = {print_path(path) for path in self.schema}
+        likely = suggest(print_path(node.path), known)
+        if likely:
+            message += f'; did you mean "{likely}"?'
+        hint = None if likely or len(known) > _SHOWN else f"known: {', '.join(sorted(known))}"
+        raise UnknownAttributeError("unknown-attribute", message, span=node.span, hint=hint)
+
+    def refuse_later(self, node: Matches | OperatorCall | Variable | Arithmetic) -> NoReturn:
+        """Refuse what the grammar has and the meaning does not have yet."""
+        code, hint = "not-available", None
+        if isinstance(node, Matches):
+            message = "text search (matches…) is not available yet"
+        elif isinstance(node, OperatorCall):
+            code = "unknown-function"
+            message = f'unknown function "{node.name}"'
+            likely = suggest(node.name, SIGNATURES)
+            message += f'; did you mean "{likely}"?' if likely else ""
+            hint = SIGNATURES.get(likely or "", "operators of your own are not available yet")
+        elif isinstance(node, Variable):
+            message = f"variables (?{node.name}) are not available yet"
+        else:
+            message = "arithmetic is not available yet"
+            hint = "a name with a minus in it is written in backticks: `user-id`"
+        raise TypeCheckError(code, message, span=node.span, hint=hint)
+
+
+_SHOWN: Final = 12
+_DECLARE: Final = "declare it in a schema, such as 'price DOUBLE, budget DOUBLE'"
+
+
+def _name(attribute: Attribute) -> str:
+    return print_path(attribute.path)
+
+
+def _article(attribute: Attribute) -> str:
+    return _with_article(attribute)
+
+
+def _with_article(value: Attribute | Literal) -> str:
+    shown = str(value.type)
+    return f"an {shown}" if shown[0] in "aeiou" else f"a {shown}"
+
+
+def _test_name(node: Like | Rlike | StringTest) -> str:
+    if isinstance(node, StringTest):
+        return f"{node.function}()"
+    if isinstance(node, Rlike):
+        return "RLIKE"
+    return "ILIKE" if node.ignores_case else "LIKE"
+
+
+def _refuse(message: str, span: Span, *, hint: str | None = None) -> NoReturn:
+    raise TypeCheckError("type-mismatch", message, span=span, hint=hint)
+
+
+# ── fitting ─────────────────────────────────────────────────────────────────────────────────
+
+
+def fit_literal(literal: Literal, attribute: Attribute) -> Literal:
+    """The constant as a value of the attribute's type; refused where that has no exact sense.
+
+    On integers a decimal constant stays a decimal where it is no whole number: `level < 4.5` is
+    exact. On floats and doubles it is rounded to the attribute's type.
+    """
+    type_ = attribute.type
+    assert type_ is not None
+    fitted = _FITTERS[type_.name](literal, type_)
+    if fitted is None:
+        _refuse_literal(literal, attribute)
+    return fitted
+
+
+def _fit_boolean(literal: Literal, type_: Type) -> Literal | None:
+    return literal if literal.type == BOOLEAN else None
+
+
+def _fit_integer(literal: Literal, type_: Type) -> Literal | None:
+    if literal.type == INTEGER:
+        return literal
+    if literal.type.name != "decimal":
+        return None
+    value: Decimal = literal.value
+    if not INT64_MIN <= value <= INT64_MAX:
+        # Spark answers such comparisons without looking: TRUE or FALSE even on NULL.
+        _refuse(f"{value} does not fit in 64 bits, as the attribute does", literal.span)
+    if decimal_digits(value)[1] == 0:
+        return Literal(int(value), INTEGER, literal.span)
+    _check_digits(_AS_DECIMAL, literal.type, literal.span)
+    return literal
+
+
+def _fit_double(literal: Literal, type_: Type) -> Literal | None:
+    if not literal.type.is_numeric:
+        return None
+    return Literal(float(literal.value) + 0.0, DOUBLE, literal.span)
+
+
+def _fit_float(literal: Literal, type_: Type) -> Literal | None:
+    if not literal.type.is_numeric or literal.type == DOUBLE:
+        return None
+    rounded = round_to_float(float(literal.value))
+    if math.isinf(rounded):
+        _refuse(f"{literal.value} is too large for a float", literal.span)
+    return Literal(rounded + 0.0, FLOAT, literal.span)
+
+
+def _fit_decimal(literal: Literal, type_: Type) -> Literal | None:
+    if literal.type.is_floating or not literal.type.is_numeric:
+        return None
+    value = Decimal(literal.value)
+    before, after = decimal_digits(value)
+    _check_digits(type_, decimal_type(max(1, before + after), after), literal.span)
+    return Literal(value, type_, literal.span)
+
+
+def _fit_string(literal: Literal, type_: Type) -> Literal | None:
+    return literal if literal.type == STRING else None
+
+
+def _fit_date(literal: Literal, type_: Type) -> Literal | None:
+    if literal.type == DATE:
+        return literal
+    if literal.type != STRING:
+        return None
+    try:
+        return Literal(parse_date(literal.value), DATE, literal.span)
+    except WrongTypeError as error:
+        _refuse(str(error), literal.span)
+
+
+def _fit_timestamp(literal: Literal, type_: Type) -> Literal | None:
+    if literal.type == TIMESTAMP:
+        return literal
+    if literal.type not in (STRING, DATE):
+        return None
+    text = literal.value if literal.type == STRING else literal.value.isoformat()
+    try:
+        return Literal(parse_timestamp(text), TIMESTAMP, literal.span)
+    except WrongTypeError as error:
+        _refuse(str(error), literal.span)
+
+
+_FITTERS: Final = {
+    "boolean": _fit_boolean,
+    "integer": _fit_integer,
+    "float": _fit_float,
+    "double": _fit_double,
+    "decimal": _fit_decimal,
+    "string": _fit_string,
+    "date": _fit_date,
+    "timestamp": _fit_timestamp,
+}
+
+
+def _refuse_literal(literal: Literal, attribute: Attribute) -> NoReturn:
+    type_ = attribute.type
+    assert type_ is not None
+    hint = None
+    if type_ == STRING:
+        hint = f"strings are written in quotes: '{literal.value}'"
+    elif type_.is_numeric and literal.type == STRING:
+        hint = "numbers are written without quotes"
+    elif type_ in (INTEGER, FLOAT) or type_.name == "decimal":
+        if literal.type.is_floating:
+            plain = format(Decimal(repr(literal.value)), "f")
+            hint = f"write it as a plain number: {plain}" + ("F" if type_ == FLOAT else "")
+    elif type_ in (DATE, TIMESTAMP):
+        hint = f"write {str(type_).upper()} '2024-01-31'"
+    kind = "decimal" if literal.type.name == "decimal" else str(literal.type)
+    article = "an" if kind[0] in "aeiou" else "a"
+    _refuse(
+        f"{_name(attribute)} is {_article(attribute)}, compared with {article} {kind}",
+        literal.span,
+        hint=hint,
+    )
+
+
+def _check_pair(left: Attribute, right: Attribute, span: Span) -> None:
+    """Refuse to compare two attributes of which the types have no common order."""
+    one, other = left.type, right.type
+    assert one is not None
+    assert other is not None
+    if {one.name, other.name} <= {"decimal", "integer"}:
+        exact_one = _AS_DECIMAL if one == INTEGER else one
+        _check_digits(exact_one, _AS_DECIMAL if other == INTEGER else other, span)
+    if one == other or (one.is_numeric and other.is_numeric):
+        return
+    _refuse(
+        f"{_name(left)} is {_article(left)} and {_name(right)} {_article(right)}: "
+        "they cannot be compared",
+        span,
+    )
+
+
+_AS_DECIMAL: Final = decimal_type(20, 0)  # what Spark compares 64-bit integers as
+
+
+def _check_digits(one: Type, other: Type, span: Span) -> None:
+    """Refuse two decimals that no common decimal type can hold: Spark would round them."""
+    integer_digits = max(one.precision - one.scale, other.precision - other.scale)
+    if integer_digits + max(one.scale, other.scale) > MAX_DECIMAL_DIGITS:
+        _refuse(f"{one} and {other} together need more than {MAX_DECIMAL_DIGITS} digits", span)
+
+
+def _check_list(operand: Attribute, values: tuple[Literal, ...], span: Span) -> None:
+    """Refuse an IN list that no common decimal type can hold: Spark would round its members."""
+    type_ = operand.type
+    assert type_ is not None
+    if all(value.type.name != "decimal" for value in values):
+        return
+    one = _AS_DECIMAL if type_ == INTEGER else type_
+    digits = [decimal_digits(Decimal(value.value)) for value in values]
+    whole = max(one.precision - one.scale, *(before for before, _ in digits))
+    scale = max(one.scale, *(after for _, after in digits))
+    if whole + scale > MAX_DECIMAL_DIGITS:
+        _refuse(
+            f"{_name(operand)} and the list together need more than {MAX_DECIMAL_DIGITS} digits",
+            span,
+        )
+
+
+def _check_constants(left: Literal, right: Literal, span: Span) -> None:
+    """Refuse to compare two constants of different kinds; `1 = 1` is common in generated text."""
+    one, other = (_AS_DECIMAL if x.type == INTEGER else x.type for x in (left, right))
+    if one.name == other.name == "decimal":
+        _check_digits(one, other, span)
+    if left.type == right.type or (left.type.is_numeric and right.type.is_numeric):
+        return
+    _refuse(f"{_with_article(left)} and {_with_article(right)} cannot be compared", span)

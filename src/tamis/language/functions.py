@@ -1,0 +1,185 @@
+"""Calls in the grammar: the built-in functions, each with its signature, and operator calls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tamis.errors import ParseError
+from tamis.language.ast import (
+    ArraysOverlap,
+    AtLeast,
+    Attribute,
+    Condition,
+    Matches,
+    OperatorCall,
+    StringTest,
+    Value,
+    Xnor,
+    Xor,
+)
+from tamis.language.types import INTEGER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tamis.language.ast import Span
+    from tamis.language.parser import Parser
+
+SIGNATURES: Final = {
+    "startswith": "startswith(attribute, 'text')",
+    "endswith": "endswith(attribute, 'text')",
+    "contains": "contains(attribute, 'text')",
+    "array_contains": "array_contains(attribute, constant)",
+    "arrays_overlap": "arrays_overlap(attribute, array(constant, …))",
+    "at_least": "at_least(k, condition, condition, …)",
+    "xor": "xor(condition, condition, …)",
+    "xnor": "xnor(condition, condition, …)",
+    "matches": "matches(attribute, 'all these words')",
+    "matches_any": "matches_any(attribute, 'any of these words')",
+    "matches_phrase": "matches_phrase(attribute, 'these words in a row')",
+    "matches_at_least": "matches_at_least(k, attribute, 'k of these words')",
+}
+
+
+def parse_call(parser: Parser, name: str, name_span: Span) -> Condition:
+    """The call that begins at the parser's place; names of functions ignore case, as in SQL."""
+    parser.at += 2
+    parser.enter()
+    function = name.lower()
+    try:
+        reader = _READERS.get(function)
+        start = name_span[0]
+        node = reader(parser, function, start) if reader else _operator_call(parser, name, start)
+    except ParseError as error:
+        if error.hint is None and function in SIGNATURES and error.code == "unexpected-token":
+            error.hint = SIGNATURES[function]
+        raise
+    parser.depth -= 1
+    return node
+
+
+def _close(parser: Parser, start: int) -> Span:
+    parser.expect(")")
+    return start, parser.ends[parser.at - 1]
+
+
+def _attribute(parser: Parser, function: str) -> Attribute:
+    return parser.attribute(parser.expression(0), f"{function}()")
+
+
+def _string_test(parser: Parser, function: str, start: int) -> StringTest:
+    operand = _attribute(parser, function)
+    parser.expect(",")
+    text = parser.string("expected text in quotes")
+    return StringTest(function, operand, text, _close(parser, start))
+
+
+def _array_contains(parser: Parser, function: str, start: int) -> ArraysOverlap:
+    operand = _attribute(parser, function)
+    parser.expect(",")
+    value = parser.literal("expected a constant")
+    return ArraysOverlap(operand, (value,), function, _close(parser, start))
+
+
+def _arrays_overlap(parser: Parser, function: str, start: int) -> ArraysOverlap:
+    operand = _attribute(parser, function)
+    parser.expect(",")
+    if not parser.is_word("ARRAY"):
+        parser.fail("expected array(…)", ("array",))
+    parser.at += 1
+    parser.expect("(")
+    values = [parser.literal("expected a constant in the array")]
+    while parser.kinds[parser.at] == ",":
+        parser.at += 1
+        values.append(parser.literal("expected a constant in the array"))
+    parser.expect(")")
+    span = _close(parser, start)
+    parser.check_members(len(values), span)
+    return ArraysOverlap(operand, tuple(values), function, span)
+
+
+def _conditions(parser: Parser) -> tuple[Condition, ...]:
+    operands = [parser.condition(parser.expression(0))]
+    while parser.kinds[parser.at] == ",":
+        parser.at += 1
+        operands.append(parser.condition(parser.expression(0)))
+    return tuple(operands)
+
+
+def _count(parser: Parser) -> tuple[int, Span]:
+    literal = parser.literal("expected how many, a whole number")
+    if literal.type != INTEGER:
+        raise ParseError("bad-count", "expected how many, a whole number", span=literal.span)
+    return literal.value, literal.span
+
+
+def _at_least(parser: Parser, function: str, start: int) -> AtLeast:
+    k, span = _count(parser)
+    parser.expect(",")
+    operands = _conditions(parser)
+    if not 1 <= k <= len(operands):
+        message = f"at_least({k}, …) of {len(operands)} conditions; k goes from 1 to their number"
+        raise ParseError("bad-count", message, span=span)
+    return AtLeast(k, operands, _close(parser, start))
+
+
+def _xor(parser: Parser, function: str, start: int) -> Xor | Xnor:
+    operands = _conditions(parser)
+    span = _close(parser, start)
+    if len(operands) < 2:
+        message = f"{function}() takes two conditions or more"
+        raise ParseError("wrong-arity", message, span=span, hint=SIGNATURES[function])
+    parser.check_xor(len(operands), span)
+    return Xor(operands, span) if function == "xor" else Xnor(operands, span)
+
+
+def _matches(parser: Parser, function: str, start: int) -> Matches:
+    mode = function.removeprefix("matches").removeprefix("_") or "all"
+    k = 0
+    if mode == "at_least":
+        k, span = _count(parser)
+        if k < 1:
+            raise ParseError("bad-count", f"{function}({k}, …); k is at least 1", span=span)
+        parser.expect(",")
+    attributes = _attribute_list(parser, function)
+    parser.expect(",")
+    query = parser.string("expected words in quotes")
+    return Matches(mode, attributes, query, k, _close(parser, start))
+
+
+def _attribute_list(parser: Parser, function: str) -> tuple[Attribute, ...]:
+    if parser.kinds[parser.at] != "(":
+        return (_attribute(parser, function),)
+    parser.at += 1
+    attributes = [_attribute(parser, function)]
+    while parser.kinds[parser.at] == ",":
+        parser.at += 1
+        attributes.append(_attribute(parser, function))
+    parser.expect(")")
+    return tuple(attributes)
+
+
+def _operator_call(parser: Parser, name: str, start: int) -> OperatorCall:
+    arguments: list[Value] = []
+    if parser.kinds[parser.at] != ")":
+        arguments.append(parser.value(parser.expression(0)))
+        while parser.kinds[parser.at] == ",":
+            parser.at += 1
+            arguments.append(parser.value(parser.expression(0)))
+    return OperatorCall(name, tuple(arguments), _close(parser, start))
+
+
+_READERS: Final[dict[str, Callable[[Parser, str, int], Condition]]] = {
+    "startswith": _string_test,
+    "endswith": _string_test,
+    "contains": _string_test,
+    "array_contains": _array_contains,
+    "arrays_overlap": _arrays_overlap,
+    "at_least": _at_least,
+    "xor": _xor,
+    "xnor": _xor,
+    "matches": _matches,
+    "matches_any": _matches,
+    "matches_phrase": _matches,
+    "matches_at_least": _matches,
+}

@@ -1,0 +1,241 @@
+"""A schema where none was declared: from how expressions use attributes, or from events.
+
+Each use of an attribute is a vote for a kind of type. The kind with most votes wins, so one
+subscription that disagrees with a million others gets the error, and not the others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from tamis.language.ast import (
+    ArraysOverlap,
+    Attribute,
+    Between,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Matches,
+    Rlike,
+    StringTest,
+    Value,
+    attributes,
+    leaves,
+)
+from tamis.language.limits import MAX_DEPTH
+from tamis.language.schema import Path, Schema
+from tamis.language.types import (
+    ANY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT64_MAX,
+    INT64_MIN,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    Type,
+    array_type,
+    decimal_digits,
+    decimal_type,
+    plain_value,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+Votes = dict[Path, Counter[Type]]
+
+
+class SchemaVotes:
+    """Votes of expressions for the types of their attributes."""
+
+    def __init__(self) -> None:
+        self._votes: Votes = defaultdict(Counter)
+        self._pairs: set[tuple[Path, Path]] = set()  # attributes compared with each other
+
+    def add(self, condition: Condition) -> None:
+        """Count every use of an attribute in an untyped condition."""
+        for leaf in leaves(condition):
+            _collect(leaf, self._votes, self._pairs)
+        for attribute in attributes(condition):
+            self._votes[attribute.path]  # noqa: B018 - mentioned, so declared, even without a vote
+
+    def add_uses(self, path: Path, type_: Type, n_uses: int) -> None:
+        """Count uses that were found otherwise."""
+        self._votes[path][type_] += n_uses
+
+    def elect(self) -> Schema:
+        """The schema that most uses of each attribute speak for."""
+        _share_votes(self._votes, self._pairs)
+        return _elect_all(self._votes)
+
+
+def infer_schema(conditions: Iterable[Condition]) -> Schema:
+    """The schema that most uses of each attribute in the expressions speak for."""
+    votes = SchemaVotes()
+    for condition in conditions:
+        votes.add(condition)
+    return votes.elect()
+
+
+def infer_schema_from_events(events: Iterable[Mapping[str, Any]]) -> Schema:
+    """The schema that most values of each attribute in the events speak for."""
+    votes: Votes = defaultdict(Counter)
+    for event in events:
+        _collect_values((), event, votes)
+    return _elect_all(votes)
+
+
+# ── votes ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _collect(leaf: Condition, votes: Votes, pairs: set[tuple[Path, Path]]) -> None:
+    match leaf:
+        case Comparison():
+            _collect_comparison(leaf.left, leaf.right, votes, pairs)
+        case Between():
+            _collect_comparison(leaf.operand, leaf.low, votes, pairs)
+            _collect_comparison(leaf.operand, leaf.high, votes, pairs)
+        case In():
+            votes[leaf.operand.path].update(_literal_vote(value) for value in leaf.values)
+        case ArraysOverlap():
+            elements = (array_type(_literal_vote(value)) for value in leaf.values)
+            votes[leaf.operand.path].update(elements)
+        case Like() | Rlike() | StringTest():
+            votes[leaf.operand.path][STRING] += 1
+        case Matches():
+            for attribute in leaf.attributes:
+                votes[attribute.path][STRING] += 1
+        case Attribute():
+            votes[leaf.path][BOOLEAN] += 1
+        case IsNull():
+            votes[leaf.operand.path][ANY] += 1
+        case _:
+            pass
+
+
+def _collect_comparison(
+    left: Value, right: Value, votes: Votes, pairs: set[tuple[Path, Path]]
+) -> None:
+    if isinstance(left, Literal):
+        left, right = right, left
+    if isinstance(left, Attribute) and isinstance(right, Literal):
+        votes[left.path][_literal_vote(right)] += 1
+    elif isinstance(left, Attribute) and isinstance(right, Attribute):
+        pairs.add((left.path, right.path))
+
+
+def _literal_vote(literal: Literal) -> Type:
+    # 1.5 on an attribute of unknown type: a double, as most measurements are.
+    return DOUBLE if literal.type.is_numeric and literal.type != INTEGER else literal.type
+
+
+def _share_votes(votes: Votes, pairs: set[tuple[Path, Path]]) -> None:
+    """Attributes compared with each other and never with a constant take the other's votes."""
+    is_spreading = True
+    while is_spreading:
+        is_spreading = False
+        for one, other in pairs:
+            for giver, taker in ((one, other), (other, one)):
+                kinds = Counter({kind: n for kind, n in votes[giver].items() if kind != ANY})
+                if kinds and not votes[taker].keys() - {ANY}:
+                    votes[taker].update(kinds)
+                    is_spreading = True
+
+
+def _collect_values(prefix: Path, members: Mapping[str, Any], votes: Votes) -> None:
+    for name, value in members.items():
+        path = (*prefix, name)
+        if isinstance(value, dict):
+            if len(path) < MAX_DEPTH:  # no expression can name what lies deeper
+                _collect_values(path, value, votes)
+        else:
+            votes[path][_value_vote(value)] += 1
+
+
+def _value_vote(value: Any) -> Type:
+    match plain_value(value):
+        case bool():
+            return BOOLEAN
+        case int(number):
+            return INTEGER if INT64_MIN <= number <= INT64_MAX else DOUBLE
+        case float():
+            return DOUBLE
+        case str():
+            return STRING
+        case Decimal() as number if number.is_finite():
+            before, after = decimal_digits(number)
+            is_wide = before + after > 38
+            return DOUBLE if is_wide else decimal_type(max(1, before + after), after)
+        case datetime():
+            return TIMESTAMP
+        case date():
+            return DATE
+        case list() | tuple() as items:
+            known = [item for item in items if item is not None]
+            are_scalars = not any(isinstance(item, list | tuple | dict) for item in known)
+            kinds = Counter(map(_value_vote, known)) if are_scalars else Counter()
+            return array_type(_elect(kinds)) if kinds and ANY not in kinds else ANY
+        case _:
+            return ANY
+
+
+# ── elections ───────────────────────────────────────────────────────────────────────────────
+
+
+def _elect_all(votes: Votes) -> Schema:
+    """A schema of the winners; where `a` and `a.b` are both named, the one with fewer votes
+    is left out."""
+    losers = set()
+    for path, counted in votes.items():
+        for length in range(1, len(path)):
+            above = path[:length]
+            if above in votes:
+                losers.add(path if votes[above].total() >= counted.total() else above)
+    return Schema({path: _elect(votes[path]) for path in votes if path not in losers})
+
+
+def _elect(votes: Counter[Type]) -> Type:
+    """The winning type: votes of one family count together, the widest of it is chosen."""
+    families: dict[str, Counter[Type]] = defaultdict(Counter)
+    for kind, n in votes.items():
+        families[_family(kind)][kind] += n
+    families.pop("any", None)
+    # A string may be a date's or a timestamp's ISO spelling; a DATE '…' can be nothing else.
+    if "moment" in families:
+        families.pop("string", None)
+    if not families:
+        return ANY
+    # Ties go to the family seen first, which makes the choice repeatable.
+    winner = max(families.values(), key=lambda counted: counted.total())
+    return _widest(winner)
+
+
+def _family(kind: Type) -> str:
+    if kind.element is not None:
+        return f"array of {_family(kind.element)}"
+    if kind.is_numeric:
+        return "number"
+    return "moment" if kind in (DATE, TIMESTAMP) else kind.name
+
+
+def _widest(kinds: Counter[Type]) -> Type:
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    elements = Counter({kind.element: n for kind, n in kinds.items() if kind.element is not None})
+    if elements:
+        return array_type(_widest(elements))
+    if kinds.keys() <= {DATE, TIMESTAMP}:
+        return TIMESTAMP
+    if kinds.keys() & {DOUBLE}:
+        return DOUBLE
+    scale = max(kind.scale for kind in kinds)
+    whole = max(20 if kind == INTEGER else kind.precision - kind.scale for kind in kinds)
+    return decimal_type(whole + scale, scale) if whole + scale <= 38 else DOUBLE

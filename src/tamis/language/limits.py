@@ -1,0 +1,33 @@
+"""How large an expression may be; every limit is checked before the work it bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from tamis.errors import TamisError
+
+# The parser takes up to six Python frames per level, walks over the tree up to three; this keeps
+# them far from Python's limit of 1,000.
+MAX_DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits enforced at subscribe time; raise them for rule sets known to be larger."""
+
+    text_length: int = 65_536  # characters of one expression
+    depth: int = 64  # nested parentheses, connectives and function calls
+    predicates: int = 4_096
+    in_list: int = 10_000  # members of one IN list
+    regex_length: int = 1_024  # characters of one regular expression
+    xor_operands: int = 64
+
+    def __post_init__(self) -> None:
+        for limit in fields(self):
+            if getattr(self, limit.name) < 1:
+                raise TamisError(f"limit {limit.name} is {getattr(self, limit.name)}; at least 1")
+        if self.depth > MAX_DEPTH:
+            raise TamisError(f"limit depth is {self.depth}; at most {MAX_DEPTH}")
+
+
+DEFAULT_LIMITS = Limits()

@@ -1,0 +1,47 @@
+"""Attribute names between text and paths: `a.b` is a path of two, "`a.b`" one name."""
+
+from __future__ import annotations
+
+import re
+
+from tamis.errors import SchemaError
+from tamis.language.tokens import KEYWORDS, REFUSED_WORDS
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_STEP = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)|`((?:[^`]|``)+)`")
+# Words that would read as something else when unquoted, in Spark or in ours.
+_QUOTED_WORDS = (
+    KEYWORDS
+    | REFUSED_WORDS.keys()
+    | {"DATE", "TIMESTAMP", "ARRAY"}
+    # In Spark a function, what begins a subquery, and what may stand before an argument.
+    | {"CURRENT_PATH", "FROM", "VALUES", "ALL", "DISTINCT"}
+)
+
+
+def print_path(path: tuple[str, ...]) -> str:
+    """The path as an expression spells it."""
+    return ".".join(map(_print_name, path))
+
+
+def _print_name(name: str) -> str:
+    if _PLAIN.fullmatch(name) and name.upper() not in _QUOTED_WORDS:
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def parse_path(name: str) -> tuple[str, ...]:
+    """The path a name spells; a name that is no plain path (`user-id`) stands for itself."""
+    if not name:
+        raise SchemaError("an attribute needs a name; found an empty one")
+    steps: list[str] = []
+    position = 0
+    while match := _STEP.match(name, position):
+        steps.append(match[1] or match[2].replace("``", "`"))
+        position = match.end()
+        if position == len(name):
+            return tuple(steps)
+        if name[position] != ".":
+            break
+        position += 1
+    return (name,)

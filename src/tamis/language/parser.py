@@ -1,0 +1,565 @@
+"""Tokens into the untyped AST, by precedence climbing.
+
+At most six Python frames per nested level, and the depth is limited before it is entered, so no
+text can exhaust the stack. From loosest to tightest: OR, XOR/XNOR, AND, NOT, comparisons, + -, * /.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from tamis.errors import ExpressionError, LimitError, ParseError, suggest
+from tamis.language import functions
+from tamis.language.ast import (
+    VALUES,
+    And,
+    Arithmetic,
+    Attribute,
+    Between,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    OperatorCall,
+    Or,
+    Rlike,
+    Span,
+    Value,
+    Variable,
+    Xnor,
+    Xor,
+    children,
+)
+from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.literals import read_moment, read_number, read_string
+from tamis.language.tokens import (
+    END,
+    KEYWORDS,
+    NUMBER,
+    QUOTED,
+    RAW_STRING,
+    STRING,
+    VARIABLE,
+    WORD,
+    tokenize,
+)
+from tamis.language.types import BOOLEAN
+from tamis.language.types import STRING as STRING_TYPE
+
+if TYPE_CHECKING:
+    Node = Condition | Value
+
+_OR, _XOR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT = range(1, 8)
+_OPERATORS: Final = frozenset(("=", "<>", "<", "<=", ">", ">=", "<=>"))
+_CLOSERS: Final = frozenset(("AND", "OR", ")", ",", END))
+_POWERS: Final = {
+    "OR": _OR,
+    "XOR": _XOR,
+    "XNOR": _XOR,
+    "AND": _AND,
+    **dict.fromkeys(_OPERATORS, _COMPARISON),
+    **dict.fromkeys(("IN", "IS", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "NOT"), _COMPARISON),
+    "+": _SUM,
+    "-": _SUM,
+    "*": _PRODUCT,
+    "/": _PRODUCT,
+}
+_CONTINUATIONS: Final = ("AND", "OR", "XOR", "IN", "LIKE", "BETWEEN", "IS")
+
+
+def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Condition:
+    """The condition written in `text`; raises `ParseError` or `LimitError`."""
+    if not isinstance(text, str):
+        raise ParseError(
+            "not-text", f"an expression is text, not {type(text).__name__}", span=(0, 0)
+        )
+    try:
+        return Parser(text, limits).parse()
+    except ExpressionError as error:
+        raise error.located(text) from None
+
+
+class Parser:
+    """One pass over the tokens of one text; `at` is the token looked at."""
+
+    __slots__ = (
+        *("at", "depth", "ends", "kinds", "limits", "n_levels", "n_predicates", "starts", "text"),
+    )
+
+    def __init__(self, text: str, limits: Limits) -> None:
+        self.text = text
+        self.limits = limits
+        self.kinds, self.starts, self.ends = tokenize(text, limits)
+        self.at = 0
+        self.depth = 0
+        self.n_levels = 0  # all that were ever entered: the tree has no more, and one of leaves
+        self.n_predicates = 0
+
+    def parse(self) -> Condition:
+        """The whole text as one condition."""
+        if self.kinds[0] == END:
+            raise ParseError("empty", "the expression is empty", span=(0, len(self.text)))
+        condition = self.condition(self.expression(0))
+        if self.kinds[self.at] != END:
+            self.fail("expected AND, OR or the end", _CONTINUATIONS)
+        if self.n_levels >= self.limits.depth:
+            self.check_height(condition)
+        return condition
+
+    # ── precedence climbing ────────────────────────────────────────────────────────────────
+
+    def expression(self, loosest: int) -> Node:
+        """An expression whose operators all bind tighter than `loosest`."""
+        left = (self.plain_comparison() if loosest < _COMPARISON else None) or self.prefix()
+        is_compared = False
+        while True:
+            kind = self.kinds[self.at]
+            power = _POWERS.get(kind, 0)
+            if power <= loosest:
+                return left
+            if power <= _AND:
+                left = self.connective(kind, power, left)
+                continue
+            if power == _COMPARISON:
+                if is_compared:
+                    self.fail_here(
+                        "chained-comparison",
+                        "comparisons cannot be chained",
+                        hint="join them with AND, or put one in parentheses",
+                    )
+                left = self.predicate(kind, left)
+                is_compared = True
+                continue
+            self.n_levels += 1
+            self.at += 1
+            right = self.value(self.expression(power))
+            left = Arithmetic(kind, self.value(left), right, (left.span[0], right.span[1]))
+
+    def connective(self, kind: str, power: int, left: Node) -> Condition:
+        """AND, OR and XOR with all their operands; XNOR with two."""
+        operands = [self.condition(left)]
+        kinds = self.kinds
+        self.enter()
+        while kinds[self.at] == kind:
+            self.at += 1
+            operands.append(self.condition(self.expression(power)))
+        self.depth -= 1
+        span = (operands[0].span[0], operands[-1].span[1])
+        if kind == "AND":
+            return And(tuple(operands), span)
+        if kind == "OR":
+            return Or(tuple(operands), span)
+        mixes = kinds[self.at] in ("XOR", "XNOR")
+        if mixes or (kind == "XNOR" and len(operands) > 2):
+            # A chain is read to its end by now, which is no place to point at.
+            raise ParseError(
+                "ambiguous",
+                "XOR and XNOR cannot be mixed or XNOR chained without parentheses",
+                span=self.here() if mixes else span,
+                hint="xnor(p, q, r) is true when an even number of its operands is",
+            )
+        self.check_xor(len(operands), span)
+        return Xor(tuple(operands), span) if kind == "XOR" else Xnor(tuple(operands), span)
+
+    def prefix(self) -> Node:
+        """A literal, attribute, call, NOT or parenthesised expression."""
+        at = self.at
+        kind = self.kinds[at]
+        span = (self.starts[at], self.ends[at])
+        if kind in (WORD, QUOTED):
+            return self.name_or_call(span)
+        self.at = at + 1
+        if kind == "(":
+            self.enter()
+            inside = self.expression(0)
+            self.expect(")")
+            self.depth -= 1
+            # With its parentheses, so that the span of whatever it is part of is balanced.
+            return replace(inside, span=(span[0], self.ends[self.at - 1]))
+        if kind == "NOT":
+            self.enter()
+            operand = self.condition(self.expression(_NOT))
+            self.depth -= 1
+            return Not(operand, (span[0], operand.span[1]))
+        plain = self.plain_literal(at)
+        if plain is not None:
+            return plain
+        if kind == RAW_STRING:
+            return Literal(self.string_at(at), STRING_TYPE, span)
+        if kind in ("XOR", "XNOR") and self.kinds[self.at] == "(":
+            self.at = at
+            return functions.parse_call(self, kind, span)
+        if kind in ("TRUE", "FALSE"):
+            return Literal(kind == "TRUE", BOOLEAN, span)
+        if kind == VARIABLE:
+            return Variable(self.text[span[0] + 1 : span[1]], span)
+        if kind == "-" and self.kinds[self.at] == NUMBER:
+            self.at += 1
+            span = (span[0], self.ends[at + 1])
+            token = self.text[self.starts[at + 1] : span[1]]
+            return read_number(token, span, is_negative=True)
+        self.at = at
+        if kind == "NULL":
+            self.fail_null()
+        self.fail("expected a condition or a value", ("NOT", "TRUE", "FALSE"))
+
+    def plain_comparison(self) -> Comparison | None:
+        """`name operator constant` read at once, as most predicates are; None for others."""
+        at, kinds = self.at, self.kinds
+        operator = kinds[at + 1]
+        if kinds[at] != WORD or operator not in _OPERATORS or kinds[at + 3] not in _CLOSERS:
+            return None
+        right = self.plain_literal(at + 2)
+        if right is None:
+            return None
+        self.at = at + 3
+        start, end = self.starts[at], self.ends[at]
+        left = Attribute((self.text[start:end],), None, (start, end))
+        return Comparison(operator, left, right, (start, right.span[1]))
+
+    def plain_literal(self, at: int) -> Literal | None:
+        """The string or number token at `at` as a literal; None for others."""
+        kind = self.kinds[at]
+        span = (self.starts[at], self.ends[at])
+        if kind == STRING:
+            token = self.text[span[0] : span[1]]
+            return Literal(read_string(token, span[0]), STRING_TYPE, span)
+        if kind == NUMBER:
+            return read_number(self.text[span[0] : span[1]], span)
+        return None
+
+    # ── predicates ─────────────────────────────────────────────────────────────────────────
+
+    def predicate(self, kind: str, left: Node) -> Condition:
+        """The predicate whose left operand is read and whose operator is next."""
+        self.at += 1
+        is_negated = kind == "NOT"
+        if is_negated:
+            kind = self.kinds[self.at]
+            if kind not in ("IN", "BETWEEN", "LIKE", "ILIKE", "RLIKE"):
+                self.fail("expected IN, BETWEEN, LIKE, ILIKE or RLIKE after NOT")
+            self.at += 1
+        if kind == "IN":
+            return self.in_list(self.attribute(left, "IN"), is_negated=is_negated)
+        if kind == "IS":
+            return self.null_test(left)
+        if kind == "BETWEEN":
+            return self.between(self.value(left), is_negated=is_negated)
+        if kind in ("LIKE", "ILIKE"):
+            operand = self.attribute(left, kind)
+            return self.like(operand, ignores_case=kind == "ILIKE", is_negated=is_negated)
+        if kind == "RLIKE":
+            operand = self.attribute(left, kind)
+            pattern = self.string(f"expected a regular expression after {kind}")
+            return Rlike(operand, pattern, is_negated, self.span_from(left))
+        return self.comparison(kind, left)
+
+    def comparison(self, operator: str, left: Node) -> Condition:
+        """Two values compared, or two conditions by = and <> (XNOR and XOR)."""
+        right = self.expression(_COMPARISON)
+        span = (left.span[0], right.span[1])
+        if isinstance(left, VALUES) and isinstance(right, VALUES):
+            return Comparison(operator, left, right, span)
+        for call, other in ((left, right), (right, left)):
+            if isinstance(call, OperatorCall) and not self.is_condition(other):
+                raise ParseError(
+                    "not-a-value",
+                    f"{call.name}(…) is a condition, not a value to compare",
+                    span=call.span,
+                    hint="functions of attributes are not supported: compare the attribute itself",
+                )
+        if operator not in ("=", "<>"):
+            raise ParseError(
+                "not-a-value",
+                f"{operator} compares values, not conditions",
+                span=span,
+                hint="conditions are compared by (p) = (q) and (p) <> (q)",
+            )
+        operands = (self.condition(left), self.condition(right))
+        self.n_levels += 1
+        return Xnor(operands, span) if operator == "=" else Xor(operands, span)
+
+    def in_list(self, operand: Attribute, *, is_negated: bool) -> In:
+        """The members of an IN list."""
+        self.expect("(")
+        values: list[Literal] = []
+        if self.kinds[self.at] == ")":
+            self.fail("expected a constant in the IN list")
+        while True:
+            values.append(self.literal("expected a constant in the IN list"))
+            if self.kinds[self.at] != ",":
+                break
+            self.at += 1
+        self.expect(")")
+        span = self.span_from(operand)
+        self.check_members(len(values), span)
+        return In(operand, tuple(values), is_negated, span)
+
+    def null_test(self, left: Node) -> IsNull:
+        """IS NULL and IS NOT NULL."""
+        is_negated = self.kinds[self.at] == "NOT"
+        if is_negated:
+            self.at += 1
+        if self.kinds[self.at] in ("TRUE", "FALSE"):
+            self.fail_here(
+                "unsupported-syntax",
+                f"IS {self.kinds[self.at]} is not supported",
+                hint="write the Boolean attribute alone, NOT it, or test IS NULL",
+            )
+        self.expect("NULL")
+        return IsNull(self.attribute(left, "IS NULL"), is_negated, self.span_from(left))
+
+    def between(self, operand: Value, *, is_negated: bool) -> Between:
+        """The two bounds of BETWEEN."""
+        low = self.value(self.expression(_COMPARISON))
+        self.expect("AND", "between the two bounds of BETWEEN")
+        high = self.value(self.expression(_COMPARISON))
+        return Between(operand, low, high, is_negated, (operand.span[0], high.span[1]))
+
+    def like(self, operand: Attribute, *, ignores_case: bool, is_negated: bool) -> Like:
+        """The pattern of LIKE or ILIKE and its escape character."""
+        pattern = self.string("expected a pattern in quotes")
+        escape = "\\"
+        if self.is_word("ESCAPE"):
+            self.at += 1
+            at = self.at
+            escape = self.string("expected the escape character in quotes")
+            is_plain = len(escape) == 1 and escape.isascii() and not escape.isalnum()
+            if not is_plain or escape in "%_":
+                raise ParseError(
+                    "bad-pattern",
+                    f"'{escape}' cannot be the escape character",
+                    span=(self.starts[at], self.ends[at]),
+                    hint="one ASCII punctuation character other than % and _",
+                )
+        span = self.span_from(operand)
+        return Like(operand, pattern, escape, ignores_case, is_negated, span)
+
+    # ── names and calls ────────────────────────────────────────────────────────────────────
+
+    def name_or_call(self, span: Span) -> Node:
+        """An attribute path, DATE/TIMESTAMP '…', or a call."""
+        kinds = self.kinds
+        following = kinds[self.at + 1]
+        if kinds[self.at] == WORD:
+            if following == "(":
+                return functions.parse_call(self, self.text[span[0] : span[1]], span)
+            if following == STRING:
+                keyword = self.text[span[0] : span[1]].upper()
+                if keyword in ("DATE", "TIMESTAMP"):
+                    self.at += 2
+                    text = self.string_at(self.at - 1)
+                    return read_moment(keyword, text, (span[0], self.ends[self.at - 1]))
+        path = [self.name()]
+        while kinds[self.at] == ".":
+            self.at += 1
+            if kinds[self.at] not in (WORD, QUOTED):
+                self.fail("expected a name after '.'")
+            if len(path) == self.limits.depth:
+                self.fail_depth(self.here())
+            path.append(self.name())
+        return Attribute(tuple(path), None, (span[0], self.ends[self.at - 1]))
+
+    def name(self) -> str:
+        """One name, plain or in backticks."""
+        at = self.at
+        self.at = at + 1
+        text = self.text[self.starts[at] : self.ends[at]]
+        return text if self.kinds[at] == WORD else text[1:-1].replace("``", "`")
+
+    # ── what the next token must be ────────────────────────────────────────────────────────
+
+    def is_word(self, word: str) -> bool:
+        """Whether the next token is this word, which is no keyword elsewhere."""
+        at = self.at
+        if self.kinds[at] != WORD:
+            return False
+        return self.text[self.starts[at] : self.ends[at]].upper() == word
+
+    def string(self, expected: str) -> str:
+        """The text of the next token, which must be a string."""
+        at = self.at
+        if self.kinds[at] not in (STRING, RAW_STRING):
+            if self.kinds[at] == "NULL":
+                self.fail_null()
+            self.fail(expected)
+        self.at = at + 1
+        return self.string_at(at)
+
+    def string_at(self, at: int) -> str:
+        """The text of the string token at `at`."""
+        token = self.text[self.starts[at] : self.ends[at]]
+        return token[2:-1] if self.kinds[at] == RAW_STRING else read_string(token, self.starts[at])
+
+    def literal(self, expected: str) -> Literal:
+        """The next expression, which must be a constant."""
+        at = self.at
+        if self.kinds[at + 1] in _CLOSERS:
+            plain = self.plain_literal(at)
+            if plain is not None:
+                self.at = at + 1
+                return plain
+        node = self.expression(_COMPARISON)
+        if not isinstance(node, Literal):
+            self.at = at
+            self.fail(expected)
+        return node
+
+    def expect(self, kind: str, why: str = "") -> None:
+        """Step over a token that must be there."""
+        if self.kinds[self.at] != kind:
+            self.fail(f"expected '{kind}'" + (f" {why}" if why else ""), (kind,))
+        self.at += 1
+
+    def span_from(self, node: Node) -> Span:
+        """From the start of `node` to the end of the token last read."""
+        return node.span[0], self.ends[self.at - 1]
+
+    def condition(self, node: Node) -> Condition:
+        """`node`, which stands where a condition must."""
+        if type(node) is Comparison:
+            self.count_predicate(node.span)
+            return node
+        if isinstance(node, VALUES):
+            if not self.is_condition(node):
+                raise ParseError(
+                    "not-a-condition",
+                    f"expected a condition, found the value {self.text[slice(*node.span)]}",
+                    span=node.span,
+                    hint="compare it with something, such as = or <",
+                )
+            assert isinstance(node, Attribute | Literal)
+            self.count_predicate(node.span)
+            return node
+        if not isinstance(node, And | Or | Not):
+            self.count_predicate(node.span)
+        return node
+
+    @staticmethod
+    def is_condition(node: Node) -> bool:
+        """Whether `node` can stand as a condition: an attribute may be Boolean, 5 is not."""
+        if isinstance(node, Literal):
+            return node.type == BOOLEAN
+        return not isinstance(node, Variable | Arithmetic)
+
+    def value(self, node: Node) -> Value:
+        """`node`, which stands where a value must."""
+        if not isinstance(node, VALUES):
+            raise ParseError(
+                "not-a-value",
+                f"expected a value, found the condition {self.text[slice(*node.span)]}",
+                span=node.span,
+            )
+        return node
+
+    def attribute(self, node: Node, tested_by: str) -> Attribute:
+        """`node`, which must be an attribute."""
+        if not isinstance(node, Attribute):
+            raise ParseError(
+                "not-an-attribute",
+                f"{tested_by} tests an attribute, not {self.text[slice(*node.span)]}",
+                span=node.span,
+            )
+        return node
+
+    # ── limits ─────────────────────────────────────────────────────────────────────────────
+
+    def enter(self) -> None:
+        """Count one more nested level."""
+        self.n_levels += 1
+        self.depth += 1
+        if self.depth > self.limits.depth:
+            self.fail_depth(self.here())
+
+    def check_height(self, condition: Condition) -> None:
+        """Refuse a tree of too many levels, which grows to the left without being entered."""
+        pending: list[tuple[Node, int]] = [(condition, 1)]
+        while pending:
+            node, level = pending.pop()
+            if level > self.limits.depth + 1:  # the leaves lie one below
+                self.fail_depth(node.span)
+            pending.extend((below, level + 1) for below in _below(node))
+
+    def count_predicate(self, span: Span) -> None:
+        """Count one more operand; inner nodes count too, so the bound is on the whole tree."""
+        self.n_predicates += 1
+        if self.n_predicates > self.limits.predicates:
+            message = f"more than {self.limits.predicates} predicates"
+            raise LimitError("too-many-predicates", message, span=span)
+
+    def check_members(self, n_members: int, span: Span) -> None:
+        """Refuse a list of constants longer than the limit."""
+        if n_members > self.limits.in_list:
+            message = f"the list has {n_members} members; at most {self.limits.in_list}"
+            raise LimitError("list-too-long", message, span=span)
+
+    def check_xor(self, n_operands: int, span: Span) -> None:
+        """Refuse a XOR with more operands than the limit."""
+        if n_operands > self.limits.xor_operands:
+            message = f"XOR has {n_operands} operands; at most {self.limits.xor_operands}"
+            raise LimitError("too-many-operands", message, span=span)
+
+    # ── errors ─────────────────────────────────────────────────────────────────────────────
+
+    def fail(self, expected: str, candidates: tuple[str, ...] = ()) -> NoReturn:
+        """Refuse the token looked at, saying what was expected instead."""
+        at = self.at
+        kind = self.kinds[at]
+        word = self.text[self.starts[at] : self.ends[at]]
+        found = "the end" if kind == END else f"'{word}'" if len(word) < 40 else kind
+        message = f"{expected}, found {found}"
+        likely = suggest(word, candidates) if kind == WORD else None
+        if likely:
+            message += f"; did you mean {likely}?"
+        hint = None
+        is_name = "name" in expected or (
+            self.kinds[at + 1] in _OPERATORS if kind != END else False
+        )
+        if kind in KEYWORDS and is_name:
+            hint = f"an attribute named like a keyword is written `{word}`"
+        elif kind == STRING and at and self.kinds[at - 1] == STRING:
+            hint = "a quote inside a string is written ''; strings do not join by themselves"
+        elif kind == "-" or (kind == NUMBER and at and self.kinds[at - 1] in (WORD, ".")):
+            hint = "a name with such characters is written in backticks: `user-id`"
+        raise ParseError("unexpected-token", message, span=self.here(), hint=hint)
+
+    def fail_here(self, code: str, message: str, *, hint: str) -> NoReturn:
+        """Refuse at the token looked at, with a message of its own."""
+        raise ParseError(code, message, span=self.here(), hint=hint)
+
+    def fail_null(self) -> NoReturn:
+        """Refuse NULL as a value."""
+        raise ParseError(
+            "null-literal",
+            "NULL is not a value to compare with: the result would never be true",
+            span=self.here(),
+            hint="write IS NULL or IS NOT NULL",
+        )
+
+    def fail_depth(self, span: Span) -> NoReturn:
+        """Refuse to go deeper."""
+        message = f"nested more than {self.limits.depth} levels deep"
+        raise LimitError("too-deep", message, span=span)
+
+    def here(self) -> Span:
+        """The span of the token looked at."""
+        return self.starts[self.at], max(self.ends[self.at], self.starts[self.at] + 1)
+
+
+def _below(node: Node) -> tuple[Node, ...]:
+    """What a condition or value is made of, one level down."""
+    match node:
+        case Comparison() | Arithmetic():
+            return node.left, node.right
+        case Between():
+            return node.operand, node.low, node.high
+        case OperatorCall():
+            return node.arguments
+        case Attribute() | Literal() | Variable():
+            return ()
+        case _:
+            return children(node)

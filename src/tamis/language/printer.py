@@ -1,0 +1,255 @@
+"""The AST back into text, in our own dialect and in Spark SQL's.
+
+Ours is the identity under `parse`. Spark's is for typed trees: constants carry their type, XOR and
+at_least are spelled with what Spark has, and regular expressions are rewritten for Java.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from tamis.language.ast import (
+    And,
+    Arithmetic,
+    ArraysOverlap,
+    AtLeast,
+    Attribute,
+    Between,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Matches,
+    Not,
+    OperatorCall,
+    Or,
+    Rlike,
+    StringTest,
+    Value,
+    Variable,
+    Xnor,
+    Xor,
+)
+from tamis.language.java_regex import to_java_regex
+from tamis.language.names import print_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+_OR, _XOR, _AND, _NOT, _LEAF = range(1, 6)
+_TIGHTNESS: Final = {Or: _OR, Xor: _XOR, Xnor: _XOR, And: _AND, Not: _NOT}
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How the few things that differ between dialects are spelled."""
+
+    print_regex: Callable[[str], str]
+    print_xor: Callable[[Xor | Xnor, Callable[[Condition, int], str]], str]
+    print_at_least: Callable[[int, list[str]], str]
+    print_overlap: Callable[[ArraysOverlap], str]
+
+
+def print_expression(condition: Condition) -> str:
+    """The text that `parse` reads as this condition."""
+    return _print(condition, 0, TAMIS)
+
+
+def print_for_spark(condition: Condition) -> str:
+    """The Spark SQL text that means this typed condition."""
+    return _print(condition, 0, SPARK)
+
+
+def print_value(value: Value) -> str:
+    """The text of one attribute, constant, variable or arithmetic expression."""
+    match value:
+        case Attribute():
+            return print_path(value.path)
+        case Literal():
+            return print_literal(value)
+        case Variable():
+            return f"?{value.name}"
+        case Arithmetic():
+            return _print_arithmetic(value)
+
+
+def print_literal(literal: Literal) -> str:
+    """The constant, spelled so that its type can be read off."""
+    return _LITERAL_PRINTERS[literal.type.name](literal.value)
+
+
+# ── conditions ──────────────────────────────────────────────────────────────────────────────
+
+
+def _print(node: Condition, loosest: int, dialect: Dialect) -> str:
+    """`node`, in parentheses unless it binds tighter than `loosest`."""
+
+    def below(operand: Condition, tightness: int) -> str:
+        return _print(operand, tightness, dialect)
+
+    match node:
+        case And():
+            text = " AND ".join(below(operand, _AND) for operand in node.operands)
+        case Or():
+            text = " OR ".join(below(operand, _OR) for operand in node.operands)
+        case Not():
+            # NOT NOT p needs no parentheses: NOT takes an operand as tight as itself.
+            text = "NOT " + below(node.operand, _NOT - 1)
+        case Xor() | Xnor():
+            text = dialect.print_xor(node, below)
+        case AtLeast():
+            return dialect.print_at_least(node.k, [below(operand, 0) for operand in node.operands])
+        case _:
+            return _print_leaf(node, dialect)
+    return f"({text})" if _TIGHTNESS[type(node)] <= loosest else text
+
+
+def _print_xor(node: Xor | Xnor, below: Callable[[Condition, int], str]) -> str:
+    if isinstance(node, Xnor) and len(node.operands) > 2:
+        return f"xnor({', '.join(below(operand, 0) for operand in node.operands)})"
+    word = " XOR " if isinstance(node, Xor) else " XNOR "
+    return word.join(below(operand, _XOR) for operand in node.operands)
+
+
+def _print_xor_for_spark(node: Xor | Xnor, below: Callable[[Condition, int], str]) -> str:
+    first, *others = (f"({below(operand, 0)})" for operand in node.operands)
+    for other in others[:-1]:
+        first = f"({first} <> {other})"
+    return f"({first} {'<>' if isinstance(node, Xor) else '='} {others[-1]})"
+
+
+def _print_at_least(k: int, operands: list[str]) -> str:
+    return f"at_least({k}, {', '.join(operands)})"
+
+
+def _print_at_least_for_spark(k: int, operands: list[str]) -> str:
+    # The k-th largest in the order FALSE < NULL < TRUE; names each operand once.
+    ranks = "x -> CASE WHEN x IS NULL THEN 1 WHEN x THEN 2 ELSE 0 END"
+    sorted_ranks = f"sort_array(transform(array({', '.join(operands)}), {ranks}), false)"
+    return f"(CASE element_at({sorted_ranks}, {k}) WHEN 2 THEN true WHEN 0 THEN false END)"
+
+
+# ── leaves ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _print_leaf(node: Condition, dialect: Dialect) -> str:
+    match node:
+        case Comparison():
+            return f"{print_value(node.left)} {node.operator} {print_value(node.right)}"
+        case In():
+            values = ", ".join(map(print_literal, node.values))
+            return f"{print_value(node.operand)}{_not(node)} IN ({values})"
+        case Between():
+            bounds = f"{print_value(node.low)} AND {print_value(node.high)}"
+            return f"{print_value(node.operand)}{_not(node)} BETWEEN {bounds}"
+        case IsNull():
+            return f"{print_value(node.operand)} IS{_not(node)} NULL"
+        case Like():
+            word = "ILIKE" if node.ignores_case else "LIKE"
+            escape = "" if node.escape == "\\" else f" ESCAPE {print_string(node.escape)}"
+            pattern = print_string(node.pattern)
+            return f"{print_value(node.operand)}{_not(node)} {word} {pattern}{escape}"
+        case Rlike():
+            pattern = print_string(dialect.print_regex(node.pattern))
+            return f"{print_value(node.operand)}{_not(node)} RLIKE {pattern}"
+        case StringTest():
+            return f"{node.function}({print_value(node.operand)}, {print_string(node.text)})"
+        case ArraysOverlap():
+            return dialect.print_overlap(node)
+        case Matches():
+            return _print_matches(node)
+        case OperatorCall():
+            return f"{node.name}({', '.join(map(print_value, node.arguments))})"
+        case Attribute() | Literal():
+            return print_value(node)
+        case _:
+            raise AssertionError(node)
+
+
+def _not(node: In | Between | IsNull | Like | Rlike) -> str:
+    return " NOT" if node.negated else ""
+
+
+def _print_overlap(node: ArraysOverlap) -> str:
+    values = ", ".join(map(print_literal, node.values))
+    members = values if node.function == "array_contains" else f"array({values})"
+    return f"{node.function}({print_value(node.operand)}, {members})"
+
+
+def _print_overlap_for_spark(node: ArraysOverlap) -> str:
+    # arrays_overlap brings decimals to no common type, array_contains does.
+    if node.function == "array_contains" or all(v.type.name != "decimal" for v in node.values):
+        return _print_overlap(node)
+    array = print_value(node.operand)
+    tests = (f"array_contains({array}, {print_literal(value)})" for value in node.values)
+    return f"({' OR '.join(tests)})"
+
+
+def _print_matches(node: Matches) -> str:
+    function = "matches" if node.mode == "all" else f"matches_{node.mode}"
+    names = ", ".join(map(print_value, node.attributes))
+    names = names if len(node.attributes) == 1 else f"({names})"
+    k = f"{node.k}, " if node.mode == "at_least" else ""
+    return f"{function}({k}{names}, {print_string(node.query)})"
+
+
+def _print_arithmetic(node: Arithmetic) -> str:
+    def side(value: Value, *, is_right: bool) -> str:
+        text = print_value(value)
+        if not isinstance(value, Arithmetic):
+            return text
+        is_looser = value.operator in "+-" and node.operator in "*/"
+        is_same_level = (value.operator in "+-") == (node.operator in "+-")
+        return f"({text})" if is_looser or (is_right and is_same_level) else text
+
+    left, right = side(node.left, is_right=False), side(node.right, is_right=True)
+    return f"{left} {node.operator} {right}"
+
+
+# ── constants ───────────────────────────────────────────────────────────────────────────────
+
+# Escaped: what closes or bends a string, what cannot stand in a text, and Spark's ${substitution}.
+_ESCAPED = re.compile(r"[\\'\x00-\x1f\x7f]|\$(?=\{)")
+_ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def print_string(text: str) -> str:
+    """The text as a quoted string that both dialects read alike."""
+
+    def escape(found: re.Match[str]) -> str:
+        return _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}"
+
+    return f"'{_ESCAPED.sub(escape, text)}'"
+
+
+def _print_decimal(value: Any) -> str:
+    # A decimal constant on an integer attribute may hold an int by now.
+    text = format(Decimal(value), "f")
+    return text if "." in text else text + "BD"
+
+
+def _print_timestamp(value: datetime) -> str:
+    return f"TIMESTAMP '{value.replace(tzinfo=None).isoformat(sep=' ')}Z'"
+
+
+_LITERAL_PRINTERS: Final[dict[str, Callable[[Any], str]]] = {
+    "boolean": lambda value: "TRUE" if value else "FALSE",
+    "integer": str,
+    "decimal": _print_decimal,
+    "double": lambda value: f"{value!r}D",
+    "float": lambda value: f"{value!r}F",
+    "string": print_string,
+    "date": lambda value: f"DATE '{value.isoformat()}'",
+    "timestamp": _print_timestamp,
+}
+
+TAMIS: Final = Dialect(lambda pattern: pattern, _print_xor, _print_at_least, _print_overlap)
+SPARK: Final = Dialect(
+    to_java_regex, _print_xor_for_spark, _print_at_least_for_spark, _print_overlap_for_spark
+)

@@ -1,0 +1,261 @@
+"""Schema: each attribute's one type, from wherever the user has it written down."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import SchemaError
+from tamis.language.names import parse_path, print_path
+from tamis.language.types import Type, array_type, decimal_type, parse_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pyarrow as pa
+
+Path = tuple[str, ...]
+
+
+class Schema:
+    """An immutable mapping from attribute paths to types.
+
+    Columns that exist but have no type of ours (maps, binary, arrays of structs) are remembered,
+    so that an expression that names one is told so.
+    """
+
+    __slots__ = ("_types", "_unsupported")
+
+    def __init__(
+        self, types: Mapping[Path, Type], unsupported: Mapping[Path, str] | None = None
+    ) -> None:
+        self._types = dict(types)
+        self._unsupported = dict(unsupported or {})
+        _refuse_shadowing(self._types)
+
+    # ── where schemas come from ────────────────────────────────────────────────────────────
+
+    @classmethod
+    def of(cls, source: Any) -> Schema:
+        """A schema from any of its notations: code, DDL text, JSON, Arrow, Spark, or itself."""
+        if isinstance(source, Schema):
+            return source
+        if isinstance(source, str):
+            text = source.strip()
+            return cls.of(_load_json(text)) if text.startswith("{") else cls.from_ddl(text)
+        if isinstance(source, dict):
+            return cls.from_json(source)
+        if hasattr(source, "jsonValue"):
+            return cls.from_spark(source)
+        if type(source).__module__.startswith("pyarrow"):
+            return cls.from_arrow(source)
+        raise SchemaError(
+            f"cannot read a schema from {type(source).__name__}",
+            hint="allowed: {'level': 'integer'}, 'level BIGINT, name STRING', an Arrow or a "
+            "Spark schema",
+        )
+
+    @classmethod
+    def from_json(cls, declared: Mapping[str, Any]) -> Schema:
+        """From {"name": "type"}; nested objects declare struct paths. Also Spark's own JSON."""
+        if declared.get("type") == "struct" and isinstance(declared.get("fields"), list):
+            return cls.from_spark(declared)
+        types: dict[Path, Type] = {}
+
+        def walk(prefix: Path, members: Mapping[str, Any]) -> None:
+            for name, type_ in members.items():
+                path = prefix + parse_path(name)
+                if isinstance(type_, dict):
+                    walk(path, type_)
+                elif isinstance(type_, str):
+                    types[path] = parse_type(type_)
+                elif isinstance(type_, Type):
+                    types[path] = type_
+                else:
+                    raise SchemaError(
+                        f"attribute {print_path(path)}: {type_!r} is not the name of a type"
+                    )
+
+        walk((), declared)
+        return cls(types)
+
+    @classmethod
+    def from_ddl(cls, text: str) -> Schema:
+        """From SQL's notation: `level BIGINT, tags ARRAY<STRING>, geo.lat DOUBLE`."""
+        types: dict[Path, Type] = {}
+        for declaration in _split_declarations(text):
+            match = _DECLARATION.fullmatch(declaration)
+            if match is None:
+                raise SchemaError(
+                    f"'{declaration}' does not declare an attribute; write: name TYPE",
+                )
+            path = tuple(_unquote(step) for step in re.findall(_NAME, match[1]))
+            if path in types:
+                raise SchemaError(f"attribute {print_path(path)} is declared twice")
+            types[path] = parse_type(match[2])
+        return cls(types)
+
+    @classmethod
+    def from_arrow(cls, schema: pa.Schema) -> Schema:
+        """From an Arrow schema; struct columns declare paths."""
+        types: dict[Path, Type] = {}
+        unsupported: dict[Path, str] = {}
+
+        def walk(prefix: Path, members: Any) -> None:
+            import pyarrow as pa
+
+            for member in members:
+                path = (*prefix, member.name)
+                if pa.types.is_struct(member.type):
+                    walk(path, [member.type.field(i) for i in range(member.type.num_fields)])
+                elif (type_ := _type_from_arrow(member.type)) is not None:
+                    types[path] = type_
+                else:
+                    unsupported[path] = str(member.type)
+
+        walk((), schema)
+        return cls(types, unsupported)
+
+    @classmethod
+    def from_spark(cls, schema: Any) -> Schema:
+        """From a Spark `StructType` or its JSON; struct columns declare paths."""
+        types: dict[Path, Type] = {}
+        unsupported: dict[Path, str] = {}
+
+        def walk(prefix: Path, members: list[dict[str, Any]]) -> None:
+            for member in members:
+                path, type_ = (*prefix, member["name"]), member["type"]
+                if isinstance(type_, dict) and type_["type"] == "struct":
+                    walk(path, type_["fields"])
+                    continue
+                if isinstance(type_, dict) and type_["type"] == "array":
+                    type_ = f"array<{type_['elementType']}>"
+                try:
+                    types[path] = parse_type(type_ if isinstance(type_, str) else type_["type"])
+                except SchemaError:
+                    unsupported[path] = str(type_ if isinstance(type_, str) else type_["type"])
+
+        walk((), (schema if isinstance(schema, dict) else schema.jsonValue())["fields"])
+        return cls(types, unsupported)
+
+    # ── what it says ───────────────────────────────────────────────────────────────────────
+
+    def __getitem__(self, path: Path | str) -> Type:
+        return self._types[parse_path(path) if isinstance(path, str) else path]
+
+    def get(self, path: Path) -> Type | None:
+        """The type of an attribute, or None when it is not declared."""
+        return self._types.get(path)
+
+    def unsupported(self, path: Path) -> str | None:
+        """The foreign type of a column that exists but cannot be used, else None."""
+        return self._unsupported.get(path)
+
+    def __iter__(self) -> Iterator[Path]:
+        return iter(self._types)
+
+    def __len__(self) -> int:
+        return len(self._types)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._types
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self._types == other._types
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._types.items()))
+
+    def __repr__(self) -> str:
+        return f"Schema.of({self.to_ddl()!r})"
+
+    def to_json(self) -> dict[str, str]:
+        """{"name": "type"}, which `from_json` reads back."""
+        return {print_path(path): str(type_) for path, type_ in self._types.items()}
+
+    def to_ddl(self) -> str:
+        """SQL's notation, which `from_ddl` reads back."""
+        return ", ".join(f"{name} {type_}" for name, type_ in self.to_json().items())
+
+
+_NAME = r"(?:\w+|`(?:[^`]|``)+`)"
+_DECLARATION = re.compile(rf"\s*({_NAME}(?:\.{_NAME})*)\s*:?\s+(.+?)\s*", re.DOTALL)
+
+
+def _unquote(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name[0] == "`" else name
+
+
+def _load_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise SchemaError(f"the schema is not JSON: {error}") from None
+
+
+def _split_declarations(text: str) -> Iterator[str]:
+    """Split at commas outside parentheses, angle brackets and backticks."""
+    depth, start, is_quoted = 0, 0, False
+    for position, character in enumerate(text):
+        if character == "`":
+            is_quoted = not is_quoted
+        elif is_quoted:
+            continue
+        elif character in "(<":
+            depth += 1
+        elif character in ")>":
+            depth -= 1
+        elif character == "," and depth == 0:
+            yield text[start:position]
+            start = position + 1
+    if text[start:].strip():
+        yield text[start:]
+
+
+def _refuse_shadowing(types: Mapping[Path, Type]) -> None:
+    """`a` and `a.b` cannot both be attributes: one is a value, the other needs a struct there."""
+    for path in types:
+        for length in range(1, len(path)):
+            if path[:length] in types:
+                raise SchemaError(
+                    f"attribute {print_path(path)} lies inside {print_path(path[:length])}, "
+                    "which is declared as a value"
+                )
+
+
+def _type_from_arrow(type_: Any) -> Type | None:
+    import pyarrow as pa
+
+    is_ = pa.types
+    if is_.is_dictionary(type_):
+        return _type_from_arrow(type_.value_type)
+    if is_.is_list(type_) or is_.is_large_list(type_) or is_.is_fixed_size_list(type_):
+        element = _type_from_arrow(type_.value_type)
+        return array_type(element) if element is not None and element.element is None else None
+    if is_.is_decimal(type_):
+        return _decimal_from_arrow(type_)
+    for test, name in (
+        (is_.is_boolean, "boolean"),
+        (is_.is_signed_integer, "integer"),
+        (is_.is_float32, "float"),
+        (is_.is_float64, "double"),
+        (is_.is_string, "string"),
+        (is_.is_large_string, "string"),
+        (is_.is_string_view, "string"),
+        (is_.is_date, "date"),
+        (is_.is_timestamp, "timestamp"),
+    ):
+        if test(type_):
+            return parse_type(name)
+    # uint64 does not fit in 64 signed bits; the narrower ones do.
+    if is_.is_unsigned_integer(type_) and not is_.is_uint64(type_):
+        return parse_type("integer")
+    return None
+
+
+def _decimal_from_arrow(type_: Any) -> Type | None:
+    try:
+        return decimal_type(type_.precision, type_.scale)
+    except SchemaError:
+        return None

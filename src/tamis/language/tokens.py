@@ -1,0 +1,173 @@
+"""Text into tokens: one regular expression, and a clear word for each thing it refuses."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tamis.errors import LimitError, ParseError
+
+if TYPE_CHECKING:
+    from tamis.language.limits import Limits
+
+# A token's kind is its own text for operators, the upper-case word for keywords, else one of:
+WORD, QUOTED, STRING, RAW_STRING, NUMBER, VARIABLE, END = (
+    "word",
+    "quoted name",
+    "string",
+    "raw string",
+    "number",
+    "variable",
+    "end",
+)
+
+KEYWORDS: Final = frozenset(
+    "AND OR NOT XOR XNOR IN IS NULL BETWEEN LIKE ILIKE RLIKE TRUE FALSE".split()
+)
+_WORD_KINDS: Final = {word: word for word in KEYWORDS}  # the usual spelling, found at once
+_KEYWORD_LENGTH: Final = max(map(len, KEYWORDS))
+
+# Words that begin SQL outside the language: as attribute names they need backticks.
+REFUSED_WORDS: Final = {
+    "SELECT": "subqueries are not supported",
+    "EXISTS": "subqueries are not supported",
+    "CASE": "CASE is not supported; combine conditions with AND, OR and NOT",
+    "CAST": "CAST is not supported; declare the attribute with the type you need",
+    "REGEXP": "REGEXP is not supported; write RLIKE",
+    "INTERVAL": "INTERVAL is not supported; write the date or timestamp itself",
+}
+
+# Possessive throughout: no text makes it look twice at a character.
+_TOKEN = re.compile(
+    r"""[ \t\r\n]*+(?:
+      (?P<raw>[rR]'[^']*+')
+    | (?P<word>[A-Za-z_][A-Za-z0-9_]*+)
+    | (?P<number>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?
+                 (?:BD|[LDFlfd])?(?![A-Za-z0-9_.]))
+    | (?P<operator><=>|<>|<=|>=|==|!=|(?!--)(?!/\*)[=<>(),.+*/-])
+    | (?P<string>'(?:[^'\\]++|\\.|'')*+')
+    | (?P<quoted>`(?:[^`]++|``)++`)
+    | (?P<variable>\?[A-Za-z_][A-Za-z0-9_]*+)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORD_GROUP: Final = _TOKEN.groupindex["word"]
+_OPERATOR_GROUP: Final = _TOKEN.groupindex["operator"]
+_GROUP_KINDS: Final = ["", RAW_STRING, WORD, NUMBER, "", STRING, QUOTED, VARIABLE]
+_OPERATOR_SPELLINGS: Final = {"==": "=", "!=": "<>"}
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_SMART_QUOTES: Final = "‘’‚‛“”„‟′″«»"
+
+
+class Tokens(NamedTuple):
+    """Tokens side by side, closed by three of kind END so that looking ahead needs no check."""
+
+    kinds: list[str]
+    starts: list[int]
+    ends: list[int]
+
+
+def tokenize(text: str, limits: Limits) -> Tokens:
+    """All tokens of `text`; raises `ParseError` or `LimitError` at the first thing refused."""
+    if len(text) > limits.text_length:
+        raise LimitError(
+            "text-too-long",
+            f"the expression has {len(text)} characters; at most {limits.text_length}",
+            span=(limits.text_length, len(text)),
+        )
+    if found := _UNPRINTABLE.search(text):
+        raise _refuse_unprintable(found)
+    kinds: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    position = 0
+    for found in _TOKEN.finditer(text):
+        group = found.lastindex
+        start, end = found.span(group)  # type: ignore[arg-type]
+        if found.start() != position:
+            break
+        position = end
+        if group == _WORD_GROUP:
+            word = text[start:end]
+            kind = _WORD_KINDS.get(word) or _kind_of_word(word, start, end)
+        elif group == _OPERATOR_GROUP:
+            spelling = text[start:end]
+            kind = _OPERATOR_SPELLINGS.get(spelling, spelling)
+        else:
+            kind = _GROUP_KINDS[group]  # type: ignore[index]
+        kinds.append(kind)
+        starts.append(start)
+        ends.append(end)
+    rest = len(text) - len(text[position:].lstrip(" \t\r\n"))
+    if rest != len(text):
+        raise _refuse_character(text, rest)
+    for _ in range(3):
+        kinds.append(END)
+        starts.append(position)
+        ends.append(position)
+    return Tokens(kinds, starts, ends)
+
+
+def _kind_of_word(word: str, start: int, end: int) -> str:
+    if len(word) > _KEYWORD_LENGTH + 1:
+        return WORD
+    upper = word.upper()
+    if upper in KEYWORDS:
+        return upper
+    if upper in REFUSED_WORDS:
+        raise ParseError(
+            "unsupported-syntax",
+            REFUSED_WORDS[upper],
+            span=(start, end),
+            hint=f"an attribute of that name is written `{word}`",
+        )
+    return WORD
+
+
+def _refuse_unprintable(found: re.Match[str]) -> ParseError:
+    code_point = ord(found[0])
+    what = "lone surrogate" if code_point >= 0xD800 else "control character"
+    return ParseError(
+        "bad-character",
+        f"{what} U+{code_point:04X} is not allowed",
+        span=found.span(),
+        hint="inside a string write it as an escape, such as '\\u0007'"
+        if code_point < 0xD800
+        else None,
+    )
+
+
+_REFUSALS: Final = (  # what the rest of the text starts with, code, message, hint
+    ("'", "unterminated-string", "the string is not closed", "a quote inside is written ''"),
+    ("`", "bad-name", "the quoted name is empty or not closed", None),
+    ('"', "bad-character", "double quotes are not used here", "strings are written 'so'"),
+    ("--", "unsupported-syntax", "comments are not allowed in an expression", None),
+    ("/*", "unsupported-syntax", "comments are not allowed in an expression", None),
+    (";", "unsupported-syntax", "one expression only, without ';'", None),
+    ("!", "bad-character", "'!' is not an operator here", "write NOT"),
+    ("&", "bad-character", "'&' is not an operator here", "write AND"),
+    ("|", "bad-character", "'|' is not an operator here", "write OR"),
+    ("^", "bad-character", "'^' is not an operator here", "write xor(p, q)"),
+    ("?", "bad-name", "a variable needs a name, such as ?x", None),
+    ("${", "unsupported-syntax", "variable substitution is not supported", None),
+)
+
+
+def _refuse_character(text: str, position: int) -> ParseError:
+    for opening, code, message, hint in _REFUSALS:
+        if text.startswith(opening, position):
+            to_the_end = code in ("unterminated-string", "bad-name")
+            end = len(text) if to_the_end else position + len(opening)
+            return ParseError(code, message, span=(position, end), hint=hint)
+    character = text[position]
+    if character in "0123456789.":
+        wrong = re.compile(r"[\w.]+").match(text, position)
+        end = wrong.end() if wrong else position + 1
+        message = f"'{text[position:end]}' is not a number"
+        return ParseError("bad-number", message, span=(position, end))
+    if character in _SMART_QUOTES:
+        message, hint = f"typographic quote {character}", "use straight quotes: 'so'"
+    else:
+        message = f"unexpected character {character!r} (U+{ord(character):04X})"
+        hint = "names with such characters are written in backticks" if character > "~" else None
+    return ParseError("bad-character", message, span=(position, position + 1), hint=hint)

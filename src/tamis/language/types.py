@@ -1,0 +1,312 @@
+"""The types an attribute can have, and how an event's value is read as one of them."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any, Final
+
+from tamis.errors import SchemaError
+
+INT64_MIN: Final = -(2**63)
+INT64_MAX: Final = 2**63 - 1
+MAX_DECIMAL_DIGITS: Final = 38
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """One attribute type; compare with `is` or `==` against the constants below."""
+
+    name: str
+    precision: int = 0  # decimals only: all digits, 1..38
+    scale: int = 0  # decimals only: digits after the point, 0..precision
+    element: Type | None = None  # arrays only: a scalar type
+
+    def __str__(self) -> str:
+        if self.name == "decimal":
+            return f"decimal({self.precision},{self.scale})"
+        return f"array<{self.element}>" if self.element else self.name
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether values of the type are numbers."""
+        return self.name in ("integer", "float", "double", "decimal")
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether values are binary floating point, with NaN above everything."""
+        return self.name in ("float", "double")
+
+
+BOOLEAN = Type("boolean")
+INTEGER = Type("integer")
+FLOAT = Type("float")
+DOUBLE = Type("double")
+STRING = Type("string")
+DATE = Type("date")
+TIMESTAMP = Type("timestamp")
+# The type of an attribute of which only presence is ever asked (IS NULL): any value will do.
+ANY = Type("any")
+
+
+def decimal_type(precision: int, scale: int) -> Type:
+    """The exact decimal type with `precision` digits, `scale` of them after the point."""
+    if not (1 <= precision <= MAX_DECIMAL_DIGITS and 0 <= scale <= precision):
+        raise SchemaError(
+            f"decimal({precision},{scale}) is not a type; "
+            f"allowed: 1 to {MAX_DECIMAL_DIGITS} digits, 0 to all of them after the point"
+        )
+    return Type("decimal", precision, scale)
+
+
+def array_type(element: Type) -> Type:
+    """The type of arrays of `element`, which must be a scalar."""
+    if element.name in ("array", "any"):
+        raise SchemaError(f"array<{element}> is not supported; allowed: arrays of scalars")
+    return Type("array", element=element)
+
+
+# The names Spark, Arrow and people use, in lower case.
+_SCALAR_NAMES: Final = {
+    "boolean": BOOLEAN,
+    "bool": BOOLEAN,
+    **dict.fromkeys(
+        ("tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long"), INTEGER
+    ),
+    "float": FLOAT,
+    "real": FLOAT,
+    "double": DOUBLE,
+    "string": STRING,
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+    "timestamp_ntz": TIMESTAMP,
+    "timestamp_ltz": TIMESTAMP,
+    "any": ANY,
+}
+_DECIMAL_NAME = re.compile(r"(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?$")
+_TEXT_NAME = re.compile(r"(?:varchar|char)\(\s*\d+\s*\)$")
+_ARRAY_NAME = re.compile(r"array\s*<(.*)>$", re.DOTALL)
+
+
+def parse_type(name: str) -> Type:
+    """The type a name stands for: Spark's names (`bigint`, `array<string>`) and our own."""
+    folded = name.strip().lower()
+    if scalar := _SCALAR_NAMES.get(folded):
+        return scalar
+    if match := _DECIMAL_NAME.match(folded):
+        # Spark's default for a bare DECIMAL is (10, 0).
+        return decimal_type(int(match[1] or 10), int(match[2] or 0))
+    if _TEXT_NAME.match(folded):
+        return STRING
+    if match := _ARRAY_NAME.match(folded):
+        return array_type(parse_type(match[1]))
+    raise SchemaError(
+        f'unknown type "{name}"',
+        hint="allowed: boolean, integer (bigint, int, …), float, double, decimal(p,s), string, "
+        "date, timestamp, array<…>",
+    )
+
+
+# ── values ──────────────────────────────────────────────────────────────────────────────────
+
+
+class WrongTypeError(ValueError):
+    """A value is not of the type its attribute was declared with."""
+
+
+_DATE_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}")
+_TIMESTAMP_TEXT = re.compile(
+    r"(\d{4}-\d{2}-\d{2})"
+    r"(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?\s?(Z|[+-]\d{2}:\d{2})?)?"
+)
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def parse_date(text: str) -> date:
+    """The date written as YYYY-MM-DD."""
+    if not _DATE_TEXT.fullmatch(text) or not text.isascii():
+        raise WrongTypeError(f"'{text}' is not a date; write YYYY-MM-DD")
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise WrongTypeError(f"'{text}' is not a date of the calendar") from None
+
+
+def parse_timestamp(text: str) -> datetime:
+    """The instant written as YYYY-MM-DD[ HH:MM[:SS[.ffffff]]][Z|±HH:MM]; UTC without a zone."""
+    match = _TIMESTAMP_TEXT.fullmatch(text)
+    if match is None or not text.isascii():
+        raise WrongTypeError(
+            f"'{text}' is not a timestamp; write YYYY-MM-DD HH:MM:SS with at most six fractional "
+            "digits and an optional zone such as Z or +02:00 (UTC without one)"
+        )
+    day, hour, minute, second, fraction, zone = match.groups()
+    try:
+        moment = datetime.fromisoformat(day).replace(
+            hour=int(hour or 0),
+            minute=int(minute or 0),
+            second=int(second or 0),
+            microsecond=int((fraction or "0").ljust(6, "0")),
+            tzinfo=_parse_zone(zone),
+        )
+        return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise WrongTypeError(f"'{text}' is not an instant between years 1 and 9999") from None
+
+
+def _parse_zone(zone: str | None) -> timezone:
+    if zone is None or zone == "Z":
+        return UTC
+    hours, minutes = int(zone[1:3]), int(zone[4:6])
+    # Spark's widest offset; beyond it a zone is a typing mistake.
+    if hours * 60 + minutes > 18 * 60 or minutes > 59:
+        raise ValueError(zone)
+    offset = timedelta(hours=hours, minutes=minutes)
+    return timezone(-offset if zone[0] == "-" else offset)
+
+
+def round_to_float(value: float) -> float:
+    """The 32-bit float nearest to `value`, as a Python float; infinite where it overflows."""
+    try:
+        rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return rounded
+
+
+def read_value(value: Any, type_: Type) -> Any:
+    """`value` (not None) as a value of `type_`; raises `WrongTypeError` when it is not one.
+
+    Numbers widen to the attribute's numeric type; nothing is coerced between numbers, strings
+    and Booleans. -0.0 becomes 0.0, so that equal values are equal bits.
+    """
+    return _READERS[type_.name](plain_value(value), type_)
+
+
+def plain_value(value: Any) -> Any:
+    """A scalar or array of NumPy as Python's own; anything else as it is."""
+    if isinstance(value, str | int | float) or not hasattr(value, "item"):
+        return value
+    return value.item() if getattr(value, "ndim", 0) == 0 else value.tolist()
+
+
+def _wrong(value: Any, type_: Type) -> WrongTypeError:
+    return WrongTypeError(f"{_shorten(value)} is not of type {type_}")
+
+
+def _shorten(value: Any) -> str:
+    try:
+        shown = repr(value)
+    except Exception:  # integers of more than 4,300 digits and foreign objects may refuse
+        shown = f"a value of class {type(value).__name__}"
+    return shown if len(shown) <= 60 else shown[:57] + "…"
+
+
+def _read_any(value: Any, type_: Type) -> Any:
+    return value
+
+
+def _read_boolean(value: Any, type_: Type) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(value, type_)
+    return value
+
+
+def _read_integer(value: Any, type_: Type) -> int:
+    # bool is an int in Python, and a wrong type here.
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _wrong(value, type_)
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise _wrong(value, type_)
+    return value
+
+
+def _read_floating(value: Any, type_: Type) -> float:
+    if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
+        raise _wrong(value, type_)
+    try:
+        wide = float(value) + 0.0  # -0.0 + 0.0 is 0.0
+    except (OverflowError, ValueError):  # too large, or Decimal's signalling NaN
+        raise _wrong(value, type_) from None
+    return round_to_float(wide) + 0.0 if type_ == FLOAT else wide
+
+
+def _read_decimal(value: Any, type_: Type) -> Decimal:
+    if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
+        raise _wrong(value, type_)
+    # repr is the shortest decimal that reads back as the float: what the JSON text said.
+    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if not exact.is_finite() or not fits_decimal(exact, type_):
+        raise _wrong(value, type_)
+    return exact or Decimal(0)  # -0 is 0
+
+
+def fits_decimal(value: Decimal, type_: Type) -> bool:
+    """Whether `value` is a member of the decimal type, without rounding."""
+    integer_digits, fraction_digits = decimal_digits(value)
+    return integer_digits <= type_.precision - type_.scale and fraction_digits <= type_.scale
+
+
+def decimal_digits(value: Decimal) -> tuple[int, int]:
+    """How many digits `value` needs before and after the point."""
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int), "finite decimals only"
+    text = "".join(map(str, digits)).lstrip("0")
+    stripped = text.rstrip("0")
+    exponent += len(text) - len(stripped)
+    if not stripped:
+        return 0, 0
+    return max(0, len(stripped) + exponent), max(0, -exponent)
+
+
+def _read_string(value: Any, type_: Type) -> str:
+    if not isinstance(value, str):
+        raise _wrong(value, type_)
+    if not value.isascii() and _LONE_SURROGATE.search(value):
+        raise WrongTypeError(f"{value!r} is not text: it holds a lone surrogate")
+    return value
+
+
+def _read_date(value: Any, type_: Type) -> date:
+    if isinstance(value, str):
+        return parse_date(value)
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise _wrong(value, type_)
+    return value
+
+
+def _read_timestamp(value: Any, type_: Type) -> datetime:
+    if isinstance(value, str):
+        return parse_timestamp(value)
+    if not isinstance(value, datetime):
+        raise _wrong(value, type_)
+    try:
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    except OverflowError:
+        raise _wrong(value, type_) from None
+
+
+def _read_array(value: Any, type_: Type) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise _wrong(value, type_)
+    assert type_.element is not None
+    element = type_.element
+    return tuple(None if item is None else read_value(item, element) for item in value)
+
+
+_READERS: Final = {
+    "any": _read_any,
+    "boolean": _read_boolean,
+    "integer": _read_integer,
+    "float": _read_floating,
+    "double": _read_floating,
+    "decimal": _read_decimal,
+    "string": _read_string,
+    "date": _read_date,
+    "timestamp": _read_timestamp,
+    "array": _read_array,
+}

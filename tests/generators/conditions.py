@@ -1,0 +1,204 @@
+"""Random typed conditions: every operator that has a meaning, over a given schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tamis.errors import TypeCheckError
+from tamis.language.ast import (
+    And,
+    ArraysOverlap,
+    AtLeast,
+    Attribute,
+    Between,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    Rlike,
+    StringTest,
+    Value,
+    Xnor,
+    Xor,
+)
+from tamis.language.check import check
+from tamis.language.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    Type,
+)
+from tests.generators.values import DECIMALS, random_literal, random_scalar
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from tamis.language.schema import Schema
+
+OPERATORS: Final = ("=", "<>", "<", "<=", ">", ">=", "<=>")
+ESCAPES: Final = ("\\", "\\", "\\", "!", "/", "#", "'", "|")
+# RE2 expressions; each finds something in the pools of strings.
+REGEXES: Final = (
+    *("a", "^a", "a$", "^a$", "b+", "^$", "[a-c]{2}", "^(a|b)", "a.b", "(?s)a.b", "(?i)ca"),
+    *(r"\d", r"\s", r"\S+", r"\bCA\b", r"^CA\s*$", r"\.", r"\\", "%", "_", "'", r"\$", "^.$"),
+    *("^..$", "é", "[^a]", "日", r"\x{1F600}", "(?i)σ", "(?i)s", "(?i)k", r"\w", r"^\W", r"\z"),
+    *("(?m)^b", "(?m)a$", r"\Aa", "a|", "", "a*?b", "(?:ab)+", "[[:alpha:]]", r"\pL", r"\p{Greek}"),
+)
+
+
+def random_condition(rng: Random, schema: Schema, depth: int = 3) -> Condition:
+    """A condition over the schema's attributes, typed; at most `depth` levels above its leaves."""
+    if depth <= 0 or rng.random() < 0.15:
+        return random_leaf(rng, schema)
+
+    def operands(least: int, most: int) -> tuple[Condition, ...]:
+        n_operands = rng.randint(least, most)
+        return tuple(random_condition(rng, schema, depth - 1) for _ in range(n_operands))
+
+    draw = rng.random()
+    if draw < 0.25:
+        return And(operands(2, 4))
+    if draw < 0.5:
+        return Or(operands(2, 4))
+    if draw < 0.7:
+        return Not(random_condition(rng, schema, depth - 1))
+    if draw < 0.8:
+        return Xor(operands(2, 4))
+    if draw < 0.88:
+        return Xnor(operands(2, 4))
+    below = operands(1, 5)
+    return AtLeast(rng.randint(1, len(below)), below)
+
+
+def random_leaf(rng: Random, schema: Schema) -> Condition:
+    """One typed predicate, Boolean attribute or constant."""
+    return check(random_leaf_as_written(rng, schema), schema)
+
+
+def random_leaf_as_written(rng: Random, schema: Schema) -> Condition:
+    """One predicate, Boolean attribute or constant that fits the schema, but untyped."""
+    while True:
+        if rng.random() < 0.06:
+            leaf = _constant_leaf(rng)
+        else:
+            path = rng.choice(list(schema))
+            leaf = _attribute_leaf(rng, schema, Attribute(path), schema[path])
+        try:
+            check(leaf, schema)
+        except TypeCheckError:
+            continue  # decimals that no common type holds, bounds of two types, and so on
+        return leaf
+
+
+# ── leaves ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _constant_leaf(rng: Random) -> Condition:
+    """TRUE, FALSE, or two constants compared."""
+    if rng.random() < 0.4:
+        return Literal(rng.random() < 0.5, BOOLEAN)
+    type_ = rng.choice((BOOLEAN, INTEGER, FLOAT, DOUBLE, STRING, DATE, TIMESTAMP, *DECIMALS[:2]))
+    return Comparison(rng.choice(OPERATORS), random_literal(rng, type_), random_literal(rng, type_))
+
+
+def _attribute_leaf(rng: Random, schema: Schema, attribute: Attribute, type_: Type) -> Condition:
+    if rng.random() < 0.08:
+        return IsNull(attribute, rng.random() < 0.5)
+    if type_.element is not None:
+        return _array_leaf(rng, attribute, type_.element)
+    if type_ == STRING and rng.random() < 0.5:
+        return _text_leaf(rng, attribute)
+    if type_ == BOOLEAN and rng.random() < 0.6:
+        return attribute
+    draw = rng.random()
+    if draw < 0.3:
+        values = tuple(random_literal(rng, type_) for _ in range(_list_length(rng)))
+        return In(attribute, values, rng.random() < 0.4)
+    if draw < 0.5:
+        return _between_leaf(rng, schema, attribute, type_)
+    sides: list[Value] = [attribute, _comparand(rng, schema, type_, others=0.3)]
+    if rng.random() < 0.3:
+        sides.reverse()
+    return Comparison(rng.choice(OPERATORS), *sides)
+
+
+def _list_length(rng: Random) -> int:
+    # Above ten members Spark changes from comparing to hashing.
+    return rng.randint(11, 15) if rng.random() < 0.1 else rng.randint(1, 4)
+
+
+def _comparand(rng: Random, schema: Schema, type_: Type, others: float) -> Value:
+    """A constant of the type or, in a share of `others`, an attribute of the same family."""
+    if rng.random() < others:
+        family = [path for path in schema if _are_comparable(schema[path], type_)]
+        if family:
+            return Attribute(rng.choice(family))
+    return random_literal(rng, type_)
+
+
+def _are_comparable(one: Type, other: Type) -> bool:
+    return one == other or (one.is_numeric and other.is_numeric)
+
+
+def _between_leaf(rng: Random, schema: Schema, attribute: Attribute, type_: Type) -> Between:
+    """Constant and attribute bounds, often empty ranges; now and then a constant between two
+    attributes."""
+    low, high = (_comparand(rng, schema, type_, others=0.15) for _ in range(2))
+    is_negated = rng.random() < 0.4
+    if rng.random() < 0.1:
+        other = _comparand(rng, schema, type_, others=0.8)
+        return Between(random_literal(rng, type_), attribute, other, is_negated)
+    return Between(attribute, low, high, is_negated)
+
+
+def _array_leaf(rng: Random, attribute: Attribute, element: Type) -> ArraysOverlap:
+    if rng.random() < 0.5:
+        return ArraysOverlap(attribute, (random_literal(rng, element),), "array_contains")
+    values = tuple(random_literal(rng, element) for _ in range(_list_length(rng)))
+    return ArraysOverlap(attribute, values)
+
+
+def _text_leaf(rng: Random, attribute: Attribute) -> Condition:
+    draw = rng.random()
+    if draw < 0.5:
+        escape = rng.choice(ESCAPES)
+        pattern = random_like_pattern(rng, escape)
+        return Like(attribute, pattern, escape, rng.random() < 0.4, rng.random() < 0.3)
+    if draw < 0.7:
+        return Rlike(attribute, rng.choice(REGEXES), rng.random() < 0.3)
+    function = rng.choice(("startswith", "endswith", "contains"))
+    text = random_scalar(rng, STRING)
+    return StringTest(function, attribute, _piece(rng, text))
+
+
+def random_like_pattern(rng: Random, escape: str) -> str:
+    """A text of the pool with some of its characters replaced by wildcards."""
+    pieces: list[str] = []
+    for character in _piece(rng, random_scalar(rng, STRING)):
+        draw = rng.random()
+        if draw < 0.12:
+            pieces.append("%")
+        elif draw < 0.3:
+            pieces.append("_")
+        elif character in (escape, "%", "_"):
+            pieces.append(escape + character)
+        else:
+            pieces.append(rng.choice((character, character, character.swapcase())))
+    ends = [rng.choice(("%", "%%", "_", "", "", "")) for _ in range(2)]
+    return "".join((ends[0], *pieces, ends[1]))
+
+
+def _piece(rng: Random, text: str) -> str:
+    """A short piece of the text, all of it most of the time."""
+    if rng.random() < 0.7:
+        return text[:8]
+    start = rng.randint(0, len(text))
+    return text[start : start + rng.randint(0, 4)]

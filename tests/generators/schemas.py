@@ -1,0 +1,80 @@
+"""Random schemas: every type, nested paths, and names that need backticks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tamis.language.schema import Path, Schema
+from tamis.language.types import (
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    STRING,
+    TIMESTAMP,
+    Type,
+    array_type,
+)
+from tests.generators.values import DECIMALS
+
+if TYPE_CHECKING:
+    from random import Random
+
+PLAIN_NAMES: Final = (
+    *("a", "b", "c", "A", "level", "country", "age", "x", "r", "_n", "camelCase", "n1"),
+    # Words that mean something in SQL, and are plain names here.
+    *(
+        "all",
+        "distinct",
+        "user",
+        "end",
+        "order",
+        "from",
+        "left",
+        "time",
+        "current_date",
+        "map",
+        "struct",
+        "matches",
+    ),
+    *("escape", "at_least", "contains", "values", "nan", "any", "exists_", "when", "position"),
+)
+ODD_NAMES: Final = (
+    *("user-id", "a.b", "two words", " ", "1st", "prix€", "日本", "é", "\U0001f600", "a`b", "`"),
+    *("and", "NOT", "null", "true", "Select", "case", "date", "TIMESTAMP", "array", "in", "xor"),
+    *("it's", '"', "a\\b", "${x}", "--", "?x", "$", "%", "a,b", "(", "rlike", "interval"),
+)
+STRUCTS: Final = ("geo", "device", "a-struct", "like", "s.t")
+
+
+def random_type(rng: Random) -> Type:
+    """Any type; scalars more often than arrays."""
+    scalars = (BOOLEAN, INTEGER, INTEGER, FLOAT, DOUBLE, STRING, STRING, DATE, TIMESTAMP)
+    scalar = rng.choice((*scalars, rng.choice(DECIMALS)))
+    return array_type(scalar) if rng.random() < 0.15 else scalar
+
+
+def random_path(rng: Random) -> Path:
+    """A path of one to three names."""
+    name = rng.choice(ODD_NAMES if rng.random() < 0.3 else PLAIN_NAMES)
+    if rng.random() < 0.75:
+        return (name,)
+    return (*rng.choices(STRUCTS, k=rng.choice((1, 1, 2))), name)
+
+
+def random_schema(rng: Random, n_attributes: int | None = None) -> Schema:
+    """A schema of some attributes, among them often several of one type."""
+    wanted = n_attributes or rng.randint(3, 12)
+    types: dict[Path, Type] = {}
+    while len(types) < wanted:
+        path = random_path(rng)
+        if not any(_are_nested(path, other) for other in types):
+            is_repeated = types and rng.random() < 0.3
+            types[path] = rng.choice(list(types.values())) if is_repeated else random_type(rng)
+    return Schema(types)
+
+
+def _are_nested(one: Path, other: Path) -> bool:
+    length = min(len(one), len(other))
+    return one[:length] == other[:length]

@@ -1,0 +1,197 @@
+"""A schema where none was declared: every use is a vote, and the minority gets the error."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.errors import ExpressionError
+from tamis.language import (
+    Schema,
+    check,
+    infer_schema,
+    infer_schema_from_events,
+    parse,
+    parse_many,
+)
+from tamis.language.ast import attributes
+from tests.generators import (
+    random_condition,
+    random_event,
+    random_schema,
+    random_untyped_condition,
+)
+
+
+def inferred(*texts):
+    return infer_schema(map(parse, texts)).to_ddl()
+
+
+@pytest.mark.parametrize(
+    ("texts", "ddl"),
+    [
+        (["a = 1"], "a integer"),
+        (["a = 1.5"], "a double"),
+        (["a = 1", "a < 1.5"], "a double"),
+        (["a = 1e3"], "a double"),
+        (["a = 'x'"], "a string"),
+        (["1 < a"], "a integer"),
+        (["a IN (1, 2.5)"], "a double"),
+        (["a BETWEEN 1 AND 2"], "a integer"),
+        (["1 BETWEEN a AND b"], "a integer, b integer"),
+        (["a"], "a boolean"),
+        (["NOT a AND b = TRUE"], "a boolean, b boolean"),
+        (["a LIKE 'x'"], "a string"),
+        (["a RLIKE 'x' OR startswith(b, 'x')"], "a string, b string"),
+        (["array_contains(a, 1)"], "a array<integer>"),
+        (["arrays_overlap(a, array(1, 2.5))"], "a array<double>"),
+        (["arrays_overlap(a, array('x'))"], "a array<string>"),
+        (["a IS NULL"], "a any"),
+        (["a IS NULL", "a = 1"], "a integer"),
+        (["a >= DATE '2024-01-15'"], "a date"),
+        (["a >= DATE '2024-01-15'", "a < '2024-02-01'"], "a date"),
+        (["a >= DATE '2024-01-15'", "a < TIMESTAMP '2024-02-01'"], "a timestamp"),
+        (["a = '2024-01-15'"], "a string"),
+        (["a.b = 1 AND `a.b` = 'x'"], "a.b integer, `a.b` string"),
+        # Attributes compared with each other take the other's type.
+        (["a = b", "b = 1"], "a integer, b integer"),
+        (["a = b AND b = c AND c < 1.5"], "c double, a double, b double"),
+        (["a BETWEEN b AND c", "a = 'x'"], "a string, b string, c string"),
+        (["a = b"], "a any, b any"),
+        # The majority wins; a tie goes to the one seen first.
+        (["a = 1", "a = 2", "a = 'x'"], "a integer"),
+        (["a = 'x'", "a = 1", "a = 2"], "a integer"),
+        (["a = 'x'", "a = 1"], "a string"),
+        (["a", "a = 1", "a = 1.5"], "a double"),
+        (["a.b = 1", "a.b = 2", "a = 3"], "a.b integer"),
+        (["a.b = 1", "a = 3"], "a integer"),
+        # What has no meaning yet is declared all the same.
+        (["matches(a, 'x')"], "a string"),
+        (["loc_in(a, 5)"], "a any"),
+        (["a + b > 5"], "a any, b any"),
+        ([], ""),
+    ],
+    ids=str,
+)
+def test_from_expressions(texts, ddl):
+    assert Schema.of(inferred(*texts)) == Schema.of(ddl)
+
+
+def test_comparing_attributes_of_unknown_type_says_how_to_declare_them():
+    condition = parse("price > budget")
+    with pytest.raises(ExpressionError) as caught:
+        check(condition, infer_schema([condition]))
+    assert caught.value.message == "the type of price is not known"
+    assert "declare it in a schema" in caught.value.hint
+
+
+def test_the_minority_row_gets_the_error():
+    rows = [(f"s{n}", f"level >= {n}") for n in range(50)]
+    rows.insert(7, ("odd", "level = 'high' AND a = 1"))
+    parsed = parse_many(rows)
+    refused = [row for row in parsed if row.error]
+    assert [row.subscription_id for row in refused] == ["odd"]
+    assert refused[0].error.code == "type-mismatch"
+    assert refused[0].error.subscription_id == "odd"
+    assert str(refused[0].error).startswith('subscription "odd", 1:9: level is an integer')
+
+
+def check_code(condition, schema):
+    """The code that the condition is refused with, or None."""
+    try:
+        check(condition, schema)
+    except ExpressionError as error:
+        return error.code
+    return None
+
+
+@given(st.integers(0, 2**32))
+def test_no_expression_breaks_inference(seed):
+    rng = Random(seed)
+    conditions = [random_untyped_condition(rng, 2) for _ in range(8)]
+    schema = infer_schema(conditions)
+    codes = {check_code(condition, schema) for condition in conditions}
+    later = {"unknown-function", "not-available"}
+    assert codes <= {None, "type-mismatch", "unknown-attribute", "bad-pattern"} | later
+
+
+@given(st.integers(0, 2**32))
+def test_one_leaf_speaks_for_its_own_type(seed):
+    """Only a comparison of two attributes, or IN with numbers too long for any type, says none."""
+    rng = Random(seed)
+    condition = random_condition(rng, random_schema(rng, 1), depth=0)
+    mentioned = len(list(attributes(condition)))
+    assert check_code(condition, infer_schema([condition])) is None or mentioned > 1
+
+
+# ── from events ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("values", "type_name"),
+    [
+        ([True, False], "boolean"),
+        ([1, 2], "integer"),
+        ([1, 2.5], "double"),
+        ([2**63], "double"),
+        ([math.nan], "double"),
+        (["x"], "string"),
+        (["x", 1, 2], "integer"),
+        ([None, 1], "integer"),
+        ([None], "any"),
+        ([Decimal("1.50"), Decimal("22")], "decimal(3,1)"),
+        ([Decimal("0.05"), 1], "decimal(22,2)"),
+        ([Decimal("NaN")], "any"),
+        ([Decimal(1).scaleb(-30), Decimal(10) ** 20], "double"),
+        ([date(2024, 1, 15)], "date"),
+        ([datetime(2024, 1, 15, tzinfo=UTC)], "timestamp"),
+        ([date(2024, 1, 15), datetime(2024, 1, 15, tzinfo=UTC)], "timestamp"),
+        ([["x"], [], [None]], "array<string>"),
+        ([[1, 2.5]], "array<double>"),
+        ([(1, 2)], "array<integer>"),
+        ([[[1]], [{}]], "any"),
+        ([b"x"], "any"),
+        ([np.int32(5), np.float32(0.5)], "double"),
+        ([np.bool_(True)], "boolean"),
+        ([np.array([1, 2])], "array<integer>"),
+        ([np.str_("x")], "string"),
+    ],
+    ids=repr,
+)
+def test_from_values(values, type_name):
+    schema = infer_schema_from_events({"x": value} for value in values)
+    assert schema == Schema.of({"x": type_name})
+
+
+def test_from_nested_events():
+    events = [{"geo": {"lat": 1.5}}, {"geo": {"lat": 2, "by": {"id": 5}}, "a.b": "x"}, {}]
+    schema = infer_schema_from_events(events)
+    assert schema == Schema.of("geo.lat DOUBLE, geo.by.id BIGINT, `a.b` STRING")
+
+
+def test_a_value_and_a_struct_of_one_name():
+    events = [{"a": 1}, {"a": {"b": 2}}, {"a": {"b": 3}}]
+    assert infer_schema_from_events(events) == Schema.of("a.b BIGINT")
+
+
+def test_deep_events_do_no_harm():
+    event, nested_list = {}, []
+    for _ in range(3000):
+        event, nested_list = {"a": event, "list": nested_list, "x": 1}, [nested_list]
+    schema = infer_schema_from_events([event])
+    assert schema["x"] == Schema.of("x BIGINT")["x"]
+
+
+@given(st.integers(0, 2**32))
+def test_no_event_breaks_inference(seed):
+    rng = Random(seed)
+    schema = random_schema(rng)
+    events = [random_event(rng, schema, wrong_types=True) for _ in range(5)]
+    assert len(infer_schema_from_events(events)) >= 0
