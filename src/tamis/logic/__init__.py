@@ -1,0 +1,1 @@
+"""What does it mean? The reference evaluator, normal forms and lint."""

@@ -1,0 +1,223 @@
+"""The reference evaluator: the definition of what an expression means. This is the law.
+
+It is kept as plain as possible and knows nothing of indexes. Every engine answers exactly as it
+does, and it answers exactly as Spark SQL does on the text printed for Spark.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import TamisError
+from tamis.language.ast import (
+    And,
+    ArraysOverlap,
+    AtLeast,
+    Attribute,
+    Between,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    Rlike,
+    StringTest,
+    Value,
+    Xnor,
+    Xor,
+)
+from tamis.language.patterns import compile_regex, is_like, parse_like
+from tamis.language.printer import print_expression, print_value
+from tamis.language.types import Type, WrongTypeError, read_value
+from tamis.logic.order import compare
+from tamis.logic.truth import Truth, and_, at_least, not_, or_, xor
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Missing(StrEnum):
+    """What a test on a missing attribute is."""
+
+    UNDEFINED = "undefined"  # SQL's and the A-Tree paper's meaning
+    SATISFIES_NEGATION = "satisfies_negation"  # Fontoura's: ∉ on a missing attribute holds
+
+
+def evaluate(
+    condition: Condition, event: Mapping[str, Any], missing: Missing = Missing.UNDEFINED
+) -> Truth:
+    """Whether the typed condition holds for the event: True, False, or None for undefined.
+
+    A value of the wrong type for its attribute counts as missing. With
+    `Missing.SATISFIES_NEGATION` a test that is undefined is false, so its negation is true, and
+    the answer is never None.
+    """
+
+    def truth_of(node: Condition) -> Truth:
+        match node:
+            case And():
+                return and_(map(truth_of, node.operands))
+            case Or():
+                return or_(map(truth_of, node.operands))
+            case Not():
+                return not_(truth_of(node.operand))
+            case Xor():
+                return xor(map(truth_of, node.operands))
+            case Xnor():
+                return not_(xor(map(truth_of, node.operands)))
+            case AtLeast():
+                return at_least(node.k, map(truth_of, node.operands))
+            case _:
+                return _test_signed(node, event, missing)
+
+    return truth_of(condition)
+
+
+def _test_signed(node: Condition, event: Mapping[str, Any], missing: Missing) -> Truth:
+    """A leaf, which may be spelled as a negation: `<>`, NOT IN, NOT LIKE and so on."""
+    is_negated = getattr(node, "negated", False)
+    is_negated |= isinstance(node, Comparison) and node.operator == "<>"
+    truth = test_leaf(node, event)
+    if missing is Missing.SATISFIES_NEGATION and truth is None:
+        truth = False
+    return not_(truth) if is_negated else truth
+
+
+def test_leaf(node: Condition, event: Mapping[str, Any]) -> Truth:
+    """The leaf's test in its positive form, whatever its `negated` says; None when undefined."""
+    match node:
+        case Comparison():
+            left, right = _value(node.left, event), _value(node.right, event)
+            return _compare(node.operator, left, right, _common_type(node.left, node.right))
+        case In():
+            return _is_member(_value(node.operand, event), node)
+        case Between():
+            value = _value(node.operand, event)
+            low, high = _value(node.low, event), _value(node.high, event)
+            above = _compare(">=", value, low, _common_type(node.operand, node.low))
+            below = _compare("<=", value, high, _common_type(node.operand, node.high))
+            return and_((above, below))
+        case IsNull():
+            return _value(node.operand, event) is None
+        case Attribute():
+            flag: Truth = _value(node, event)
+            return flag
+        case Literal():
+            constant: bool = node.value
+            return constant
+        case Like() | Rlike() | StringTest():
+            text = _value(node.operand, event)
+            return None if text is None else test_text(node, text)
+        case ArraysOverlap():
+            return _overlaps(_value(node.operand, event), node)
+        case _:
+            raise TamisError(f"no meaning yet for: {print_expression(node)}")
+
+
+# ── tests ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _compare(operator: str, left: Any, right: Any, type_: Type | None) -> Truth:
+    if operator == "<=>" and (left is None or right is None):
+        return left is right
+    if left is None or right is None:
+        return None
+    order = compare(left, right, type_)
+    match operator:
+        case "=" | "<=>" | "<>":  # <> is tested in its positive form
+            return order == 0
+        case "<":
+            return order < 0
+        case "<=":
+            return order <= 0
+        case ">":
+            return order > 0
+        case _:
+            return order >= 0
+
+
+def _is_member(value: Any, node: In) -> Truth:
+    if value is None:
+        return None
+    type_ = node.operand.type
+    return any(compare(value, member.value, type_) == 0 for member in node.values)
+
+
+def test_text(node: Like | Rlike | StringTest, text: str) -> bool:
+    """Whether the text satisfies the pattern, whatever its `negated` says."""
+    match node:
+        case Like(ignores_case=True):
+            # Spark's ILIKE is LIKE on the lower case of both sides.
+            return is_like(text.lower(), parse_like(node.pattern.lower(), node.escape))
+        case Like():
+            return is_like(text, parse_like(node.pattern, node.escape))
+        case Rlike():
+            return compile_regex(node.pattern).search(text) is not None
+        case StringTest(function="startswith"):
+            return text.startswith(node.text)
+        case StringTest(function="endswith"):
+            return text.endswith(node.text)
+        case StringTest():
+            return node.text in text
+
+
+def _overlaps(elements: tuple[Any, ...] | None, node: ArraysOverlap) -> Truth:
+    """True if a listed value is an element; else undefined if an element is NULL."""
+    if elements is None:
+        return None
+    assert node.operand.type is not None
+    type_ = node.operand.type.element
+    listed = [member.value for member in node.values]
+    known = [element for element in elements if element is not None]
+    if any(compare(element, value, type_) == 0 for element in known for value in listed):
+        return True
+    return False if len(known) == len(elements) else None
+
+
+# ── values ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _value(value: Value, event: Mapping[str, Any]) -> Any:
+    """The constant's value, or the attribute's in the event; None when missing."""
+    if isinstance(value, Literal):
+        return value.value
+    if isinstance(value, Attribute):
+        return attribute_value(value, event)
+    raise TamisError(f"no meaning yet for: {print_value(value)}")
+
+
+def attribute_value(attribute: Attribute, event: Mapping[str, Any]) -> Any:
+    """The event's value as the attribute's type; None when missing or of the wrong type."""
+    if attribute.type is None:
+        raise TamisError(
+            f"{print_value(attribute)} has no type yet", hint="check the condition against a schema"
+        )
+    value = raw_value(attribute, event)
+    if value is None:
+        return None
+    try:
+        return read_value(value, attribute.type)
+    except WrongTypeError:
+        return None
+
+
+def raw_value(attribute: Attribute, event: Mapping[str, Any]) -> Any:
+    """The event's value as it is there; None when missing."""
+    value: Any = event
+    for name in attribute.path:
+        value = value.get(name) if hasattr(value, "get") else None
+    return value
+
+
+def _common_type(left: Value, right: Value) -> Type | None:
+    """The type two values are compared as; None for two constants of one type."""
+    types = [side.type for side in (left, right) if isinstance(side, Attribute | Literal)]
+    for type_ in types:
+        # As Spark: a float or double on either side makes both doubles.
+        if type_ is not None and type_.is_floating:
+            return type_
+    return types[0] if types else None

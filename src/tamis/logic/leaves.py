@@ -1,0 +1,148 @@
+"""Leaves of canonical trees: which exist, and which is the exact opposite of which.
+
+A canonical scalar leaf compares one attribute with constants: `=`, `<>`, `<`, `<=`, `>`, `>=`, IN
+and NOT IN. An IN list may be empty: `a IN ()` is false and `a NOT IN ()` true wherever `a` is
+present, and both are undefined where it is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from tamis.language.ast import (
+    ArraysOverlap,
+    Attribute,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Matches,
+    Not,
+    OperatorCall,
+    Rlike,
+    StringTest,
+    attributes,
+)
+from tamis.language.types import BOOLEAN, INT64_MAX, INT64_MIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+TRUE: Final = Literal(True, BOOLEAN)
+FALSE: Final = Literal(False, BOOLEAN)
+
+_INVERSES: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def constant(is_true: bool) -> Literal:
+    """The condition TRUE or FALSE."""
+    return TRUE if is_true else FALSE
+
+
+def one_of(
+    attribute: Attribute, values: Iterable[Literal], *, is_negated: bool = False
+) -> Condition:
+    """The attribute is (not) one of the values: sorted, each once; `=` where there is one."""
+    by_value = {literal.value: literal for literal in values}
+    members = tuple(by_value[value] for value in sorted(by_value))
+    if len(members) == 1:
+        return Comparison("<>" if is_negated else "=", attribute, members[0])
+    return In(attribute, members, is_negated)
+
+
+def bound(attribute: Attribute, operator: str, literal: Literal) -> Condition:
+    """`attribute operator literal` for <, <=, > and >=.
+
+    Where values have neighbours (integers, dates, timestamps) only <= and >= are used, so that
+    `level > 4` and `level >= 5` are one leaf.
+    """
+    assert attribute.type is not None
+    if attribute.type.name not in ("integer", "date", "timestamp"):
+        return Comparison(operator, attribute, literal)
+    is_upper = operator in ("<", "<=")
+    value = _nearest(literal.value, is_upper=is_upper, is_open=operator in ("<", ">"))
+    if value is not None:
+        closed = "<=" if is_upper else ">="
+        return Comparison(closed, attribute, Literal(value, attribute.type))
+    # The bound lies beyond the last value: all values are on its one side.
+    holds_all = is_upper == _is_above_all(literal.value)
+    return one_of(attribute, (), is_negated=holds_all)
+
+
+def _nearest(value: Any, *, is_upper: bool, is_open: bool) -> Any:
+    """The outermost value inside the bound; None where the type has none there."""
+    if isinstance(value, Decimal):
+        whole = value.to_integral_value(ROUND_FLOOR if is_upper else ROUND_CEILING)
+        is_open = is_open and whole == value
+        value = int(whole)
+    step = (-1 if is_upper else 1) if is_open else 0
+    if isinstance(value, int):
+        return value + step if INT64_MIN <= value + step <= INT64_MAX else None
+    try:
+        return value + step * (
+            timedelta(microseconds=1) if isinstance(value, datetime) else timedelta(days=1)
+        )
+    except OverflowError:
+        return None
+
+
+def _is_above_all(value: Any) -> bool:
+    """Whether a bound without a value inside lies at the upper end of its type."""
+    if isinstance(value, date):
+        return value.year > 5000
+    return bool(value > 0)
+
+
+def scalar_attribute(leaf: Condition) -> Attribute | None:
+    """The attribute of a canonical scalar leaf, else None."""
+    if isinstance(leaf, In):
+        return leaf.operand
+    if isinstance(leaf, Comparison) and isinstance(leaf.right, Literal):
+        assert isinstance(leaf.left, Attribute)
+        return leaf.left
+    return None
+
+
+def inverse(leaf: Condition) -> Condition:
+    """The leaf that is true where this one is false, and undefined where it is undefined.
+
+    Exact because the order of values is total: `NOT a < 1` is `a >= 1`, NaN included. Tests
+    without an opposite of their own (patterns, arrays, operators) are signed by NOT.
+    """
+    match leaf:
+        case Literal():
+            return constant(not leaf.value)
+        case Not():
+            return leaf.operand
+        case Comparison():
+            return _inverse_comparison(leaf)
+        case In() | IsNull():
+            return replace(leaf, negated=not leaf.negated)
+        case _:
+            return Not(leaf, leaf.span)
+
+
+def _inverse_comparison(leaf: Comparison) -> Condition:
+    operator = _INVERSES[leaf.operator]
+    if not isinstance(leaf.left, Attribute) or not isinstance(leaf.right, Literal):
+        return replace(leaf, operator=operator)
+    if leaf.left.type == BOOLEAN and operator == "<>":
+        return Comparison("=", leaf.left, constant(not leaf.right.value))
+    if operator in ("=", "<>"):
+        return replace(leaf, operator=operator)
+    return bound(leaf.left, operator, leaf.right)
+
+
+def required_attributes(leaf: Condition) -> frozenset[tuple[str, ...]]:
+    """The attributes without which the unsigned leaf is undefined; none where it never is."""
+    if isinstance(
+        leaf,
+        Comparison | In | Like | Rlike | StringTest | ArraysOverlap | Matches | OperatorCall,
+    ):
+        return frozenset(attribute.path for attribute in attributes(leaf))
+    return frozenset()

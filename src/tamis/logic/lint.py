@@ -1,0 +1,243 @@
+"""Lint: what is probably not what the author meant, with its place and a better spelling.
+
+The findings come from the canonical form (what does this part mean, what do these two mean
+together), so they hold whatever the spelling; spans point into the author's text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+from tamis.language.ast import (
+    And,
+    ArraysOverlap,
+    Between,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    Rlike,
+    Span,
+    StringTest,
+    Xnor,
+    Xor,
+    attributes,
+    children,
+)
+from tamis.language.names import print_path
+from tamis.language.patterns import Wild, parse_like
+from tamis.language.printer import print_expression
+from tamis.language.types import STRING
+from tamis.logic.canonical import canonicalize, simplify
+from tamis.logic.leaves import FALSE, TRUE, scalar_attribute
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Pairs of operands are compared up to this many: n * n canonical forms otherwise.
+MAX_PAIRED_OPERANDS: Final = 40
+_SHOWN: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing worth a second look."""
+
+    code: str
+    message: str
+    span: Span
+    hint: str | None = None
+
+
+def lint(condition: Condition) -> list[Finding]:
+    """Everything suspicious in a typed condition, in the order of the text."""
+    findings = list(_lint_node(condition, is_exact=False))
+    form = canonicalize(condition)
+    if form in (TRUE, FALSE) and not isinstance(condition, Literal):
+        never = "this expression is never true: no event can match"
+        always = "this expression is always true: every event matches"
+        code = "always-true" if form == TRUE else "never-true"
+        message = always if form == TRUE else never
+        # The part that makes it so is more useful than the whole, where it was found.
+        if not any(finding.code in _DECISIVE for finding in findings):
+            findings.append(Finding(code, message, condition.span))
+    return sorted(findings, key=lambda finding: (finding.span, finding.code))
+
+
+_DECISIVE: Final = frozenset(("conflict", "never-true", "always-true", "empty-range", "constant"))
+
+
+def _lint_node(node: Condition, *, is_exact: bool) -> Iterator[Finding]:
+    """Findings below `node`; exact where false and undefined differ, inside NOT and XOR."""
+    if isinstance(node, And | Or):
+        yield from _lint_operands(node, is_exact=is_exact)
+    elif not isinstance(node, Not) and not children(node):
+        yield from _lint_leaf(node)
+    if isinstance(node, Not) and isinstance(node.operand, Not):
+        yield Finding("double-negation", "NOT NOT cancels out", node.span)
+    is_exact |= isinstance(node, Not | Xor | Xnor)
+    for operand in children(node):
+        yield from _lint_node(operand, is_exact=is_exact)
+
+
+# ── operands beside each other ──────────────────────────────────────────────────────────────
+
+
+def _lint_operands(node: And | Or, *, is_exact: bool) -> Iterator[Finding]:
+    word = "AND" if isinstance(node, And) else "OR"
+    decisive = TRUE if isinstance(node, Or) else FALSE
+    forms = [canonicalize(operand, is_exact=is_exact) for operand in node.operands]
+    seen: dict[Condition, Condition] = {}
+    is_marked = [False] * len(forms)
+    for at, (operand, form) in enumerate(zip(node.operands, forms, strict=True)):
+        is_marked[at] = True
+        if isinstance(form, Literal) and not isinstance(operand, Literal):
+            yield _constant_operand(operand, form, node)
+        elif isinstance(operand, Literal) and operand == decisive:
+            effect = "always" if decisive == TRUE else "never"
+            message = f"{word} {print_expression(operand)}: the whole {word} is {effect} true"
+            yield Finding(f"{effect}-true", message, operand.span)
+        elif form in seen:
+            message = f"said twice: the same as {_shown(seen[form])}"
+            yield Finding("duplicate", message, operand.span, hint="remove one of them")
+        else:
+            is_marked[at] = False
+            seen[form] = operand
+    fresh = [at for at in range(len(forms)) if not is_marked[at]]
+    if len(fresh) <= MAX_PAIRED_OPERANDS:
+        for first, second in combinations(fresh, 2):
+            pair = (node.operands[first], node.operands[second])
+            joined = simplify(type(node)((forms[first], forms[second])), is_exact=is_exact)
+            found = _lint_pair(node, pair, (forms[first], forms[second]), joined)
+            if found is not None:
+                yield found
+
+
+def _constant_operand(operand: Condition, form: Literal, node: And | Or) -> Finding:
+    if form.value:
+        return Finding("always-true", "this part is always true", operand.span)
+    if isinstance(node, Or):
+        message = "this branch is never true: it can be removed"
+        return Finding("unreachable", message, operand.span)
+    return Finding("never-true", "this part is never true, so neither is the AND", operand.span)
+
+
+def _lint_pair(
+    node: And | Or,
+    pair: tuple[Condition, Condition],
+    forms: tuple[Condition, Condition],
+    joined: Condition,
+) -> Finding | None:
+    """Two operands that exclude, imply or complete each other, seen from what they make."""
+    first, second = pair
+    if isinstance(node, And) and joined == FALSE:
+        message = f"conflicts with {_shown(first)}: never both true"
+        hint = "did you mean OR?" if _same_attribute(forms) else None
+        return Finding("conflict", message, second.span, hint=hint)
+    if isinstance(node, Or) and joined == TRUE:
+        return Finding("always-true", f"together with {_shown(first)} always true", second.span)
+    if isinstance(node, Or) and isinstance(joined, IsNull) and joined not in forms:
+        name = print_path(joined.operand.path)
+        message = f"together with {_shown(first)} true wherever {name} is present"
+        hint = f"did you mean AND? otherwise write {name} IS NOT NULL"
+        return Finding("always-true", message, second.span, hint=hint)
+    if joined in forms:
+        kept, dropped = (first, second) if joined == forms[0] else (second, first)
+        implied = "implied by" if isinstance(node, And) else "covered by"
+        message = f"has no effect: {implied} {_shown(kept)}"
+        return Finding("redundant", message, dropped.span, hint="remove it")
+    return None
+
+
+def _same_attribute(forms: tuple[Condition, Condition]) -> bool:
+    one, other = map(scalar_attribute, forms)
+    return one is not None and one == other
+
+
+def _shown(condition: Condition) -> str:
+    text = print_expression(condition)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+# ── single leaves ───────────────────────────────────────────────────────────────────────────
+
+
+def _lint_leaf(leaf: Condition) -> Iterator[Finding]:
+    yield from _lint_strings(leaf)
+    match leaf:
+        case In() | ArraysOverlap():
+            if len({literal.value for literal in leaf.values}) < len(leaf.values):
+                yield Finding("duplicate", "a value is listed twice", leaf.span)
+        case Between():
+            if canonicalize(leaf) == FALSE and not leaf.negated:
+                message = "never true: the lower bound is above the upper one"
+                yield Finding("empty-range", message, leaf.span, hint="swap the bounds")
+        case Like():
+            yield from _lint_like(leaf)
+        case _:
+            pass
+    if isinstance(leaf, Comparison | In) and canonicalize(leaf) in (FALSE, TRUE):
+        yield from _lint_decided(leaf)
+
+
+def _lint_decided(leaf: Comparison | In) -> Iterator[Finding]:
+    name = next((print_path(attribute.path) for attribute in attributes(leaf)), None)
+    if name is None:
+        yield Finding("constant", "compares two constants: the result is fixed", leaf.span)
+    else:
+        message = f"never true: {name} cannot have such a value"
+        yield Finding("never-true", message, leaf.span)
+
+
+def _lint_like(leaf: Like) -> Iterator[Finding]:
+    tokens = parse_like(leaf.pattern, leaf.escape)
+    if not any(isinstance(token, Wild) for token in tokens) and not leaf.ignores_case:
+        hint = "write = instead, or add %"
+        yield Finding("no-wildcard", "LIKE without % or _ is a plain comparison", leaf.span, hint)
+
+
+def _lint_strings(leaf: Condition) -> Iterator[Finding]:
+    for literal in _string_literals(leaf):
+        span = literal.span if literal.span != (0, 0) else leaf.span
+        for is_odd, code, message, hint in _string_oddities(literal.value):
+            if is_odd:
+                yield Finding(code, message.format(literal.value), span, hint)
+    if isinstance(leaf, StringTest) and not leaf.text:
+        message = f"{leaf.function}(…, '') is true for every text"
+        yield Finding("always-true", message, leaf.span, hint="write IS NOT NULL")
+    if isinstance(leaf, Rlike) and leaf.pattern.startswith(".*"):
+        message = "RLIKE searches anywhere: the leading .* has no effect"
+        yield Finding("redundant", message, leaf.span)
+
+
+def _string_literals(leaf: Condition) -> tuple[Literal, ...]:
+    match leaf:
+        case Comparison():
+            sides = (leaf.left, leaf.right)
+            return tuple(x for x in sides if isinstance(x, Literal) and x.type == STRING)
+        case In() | ArraysOverlap():
+            return tuple(literal for literal in leaf.values if literal.type == STRING)
+        case _:
+            return ()
+
+
+def _string_oddities(text: str) -> tuple[tuple[bool, str, str, str | None], ...]:
+    is_padded = text != text.strip() and bool(text.strip())
+    is_word = text.lower() in ("null", "none", "nan")
+    return (
+        (is_padded, "padded-string", "'{}' begins or ends with blanks", "blanks count"),
+        (bool(text) and not text.strip(), "padded-string", "'{}' is only blanks", None),
+        (is_word, "null-string", "'{}' is a text, not a missing value", "write IS NULL"),
+        (
+            "%" in text,
+            "wildcard-in-equality",
+            "'{}' holds %, which = takes literally",
+            "write LIKE to use it as a wildcard",
+        ),
+    )

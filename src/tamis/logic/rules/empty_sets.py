@@ -1,0 +1,17 @@
+"""a IN () is never true; a NOT IN () is true wherever a is present."""
+
+from __future__ import annotations
+
+from tamis.language.ast import Condition, In, IsNull
+from tamis.logic.leaves import FALSE
+from tamis.logic.rules.rule import Preserves, Rule
+
+
+def rewrite(node: Condition) -> Condition:
+    """Replace tests against the empty set."""
+    if isinstance(node, In) and not node.values:
+        return IsNull(node.operand, negated=True) if node.negated else FALSE
+    return node
+
+
+RULE = Rule("empty sets", Preserves.TRUTH, rewrite)

@@ -1,0 +1,160 @@
+"""Leaves that mean the same are spelled the same, before negation is pushed down.
+
+5 < a is a > 5; a BETWEEN 1 AND 3 is a >= 1 AND a <= 3; a IN (2, 1, 2) is a IN (1, 2);
+a LIKE 'x%' is startswith(a, 'x'); a <=> 5 is a = 5 AND a IS NOT NULL; a NOT LIKE p is
+NOT a LIKE p. All of it exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from tamis.language.ast import (
+    And,
+    ArraysOverlap,
+    Attribute,
+    Between,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    Rlike,
+    StringTest,
+    Value,
+)
+from tamis.language.patterns import Wild, parse_like
+from tamis.language.types import BOOLEAN, INTEGER, STRING
+from tamis.logic.evaluate import test_leaf
+from tamis.logic.leaves import FALSE, TRUE, bound, constant, one_of
+from tamis.logic.rules.rule import Preserves, Rule
+
+if TYPE_CHECKING:
+    from tamis.language.types import Type
+
+_MIRRORED: Final = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=", "<=>": "<=>"}
+
+
+def rewrite(node: Condition) -> Condition:
+    """The leaf in its one spelling, its sign outside."""
+    match node:
+        case Attribute():
+            return Comparison("=", node, TRUE)
+        case Comparison(operator="<>"):
+            return Not(_spell_comparison("=", node.left, node.right))
+        case Comparison():
+            return _spell_comparison(node.operator, node.left, node.right)
+        case Between():
+            low = _spell_comparison(">=", node.operand, node.low)
+            high = _spell_comparison("<=", node.operand, node.high)
+            return _signed(And((low, high)), is_negated=node.negated)
+        case In():
+            return _signed(_spell_set(node.operand, node.values), is_negated=node.negated)
+        case Like():
+            return _signed(_spell_like(node), is_negated=node.negated)
+        case Rlike():
+            return _signed(replace(node, negated=False), is_negated=node.negated)
+        case StringTest(text=""):
+            return _is_present(node.operand)
+        case ArraysOverlap():
+            assert node.operand.type is not None
+            possible = _possible(node.values, node.operand.type.element)
+            values = {literal.value: literal for literal in possible}
+            members = tuple(values[value] for value in sorted(values))
+            return ArraysOverlap(node.operand, members)
+        case _:
+            return node
+
+
+def _signed(node: Condition, *, is_negated: bool) -> Condition:
+    return Not(node) if is_negated else node
+
+
+def _is_present(attribute: Attribute) -> Condition:
+    """True where the attribute is present, undefined where it is missing."""
+    return one_of(attribute, (), is_negated=True)
+
+
+def _spell_comparison(operator: str, left: Value, right: Value) -> Condition:
+    if isinstance(left, Literal) and isinstance(right, Literal):
+        return constant(test_leaf(Comparison(operator, left, right), {}) is True)
+    if isinstance(left, Attribute) and isinstance(right, Attribute):
+        return _spell_pair(operator, left, right)
+    if isinstance(left, Literal):
+        operator, left, right = _MIRRORED[operator], right, left
+    if not isinstance(left, Attribute) or not isinstance(right, Literal):
+        return Comparison(operator, left, right)  # a constraint on variables
+    if operator == "<=>":
+        return And((_spell_set(left, (right,)), IsNull(left, negated=True)))
+    if left.type == BOOLEAN:
+        return _spell_boolean(operator, left, right)
+    return _spell_set(left, (right,)) if operator == "=" else bound(left, operator, right)
+
+
+def _spell_pair(operator: str, left: Attribute, right: Attribute) -> Condition:
+    if left.path > right.path:
+        operator, left, right = _MIRRORED[operator], right, left
+    if operator == "<=>":
+        both_absent = And((IsNull(left), IsNull(right)))
+        both_present = (IsNull(left, negated=True), IsNull(right, negated=True))
+        return Or((And((_spell_pair("=", left, right), *both_present)), both_absent))
+    if left.path == right.path:
+        return one_of(left, (), is_negated=operator in ("=", "<=", ">="))
+    return Comparison(operator, left, right)
+
+
+def _spell_boolean(operator: str, attribute: Attribute, literal: Literal) -> Condition:
+    """The one value of two that satisfies the comparison; or none, or both."""
+    values = [
+        candidate
+        for candidate in (FALSE, TRUE)
+        if test_leaf(Comparison(operator, candidate, literal), {})
+    ]
+    return _is_present(attribute) if len(values) > 1 else one_of(attribute, values)
+
+
+def _spell_set(attribute: Attribute, values: tuple[Literal, ...]) -> Condition:
+    values = _possible(values, attribute.type)
+    if attribute.type == BOOLEAN and len({literal.value for literal in values}) > 1:
+        return _is_present(attribute)
+    return one_of(attribute, values)
+
+
+def _possible(values: tuple[Literal, ...], type_: Type | None) -> tuple[Literal, ...]:
+    """Without constants that no value can equal: 1.5 among integers."""
+    return tuple(x for x in values if x.type == INTEGER) if type_ == INTEGER else values
+
+
+def _spell_like(node: Like) -> Condition:
+    pattern = node.pattern.lower() if node.ignores_case else node.pattern
+    tokens = parse_like(pattern, node.escape)
+    if tokens == (Wild.ANY_TEXT,):
+        return _is_present(node.operand)
+    if not node.ignores_case and Wild.ONE_CHARACTER not in tokens:
+        opens, closes = tokens[:1] == (Wild.ANY_TEXT,), tokens[-1:] == (Wild.ANY_TEXT,)
+        middle = tokens[opens : len(tokens) - closes]
+        if Wild.ANY_TEXT not in middle:
+            text = "".join(map(str, middle))
+            return _spell_text(node.operand, text, opens=opens, closes=closes)
+    spelled = "".join(
+        token.value if isinstance(token, Wild) else _escape(token) for token in tokens
+    )
+    return Like(node.operand, spelled, "\\", node.ignores_case)
+
+
+def _escape(character: str) -> str:
+    return "\\" + character if character in "%_\\" else character
+
+
+def _spell_text(operand: Attribute, text: str, *, opens: bool, closes: bool) -> Condition:
+    if not opens and not closes:
+        return Comparison("=", operand, Literal(text, STRING))
+    function = "contains" if opens and closes else "endswith" if opens else "startswith"
+    return StringTest(function, operand, text)
+
+
+RULE = Rule("spelling", Preserves.VALUE, rewrite)

@@ -1,0 +1,440 @@
+"""The reference evaluator says what Spark SQL says: the proof that the law is SQL's.
+
+Spark gets the text printed from the typed tree. Where it would answer otherwise for the text as
+the user wrote it, the difference is a rule of ours and stands in `DOCUMENTED_DIFFERENCES`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from decimal import Decimal
+from itertools import product
+from random import Random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+import pytest
+
+from tamis.errors import TypeCheckError
+from tamis.language import Schema, check, parse, print_expression, print_for_spark
+from tamis.language.ast import (
+    AtLeast,
+    Attribute,
+    Between,
+    Comparison,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Rlike,
+    Xor,
+    attributes,
+    children,
+)
+from tamis.language.types import BOOLEAN, FLOAT, STRING
+from tamis.logic.evaluate import attribute_value, evaluate
+from tests.effort import examples
+from tests.generators import random_condition, random_event, random_schema
+from tests.generators.conditions import OPERATORS, random_leaf_as_written
+from tests.generators.values import COMMON, DECIMALS, EDGES, ONLY_IN_EVENTS
+from tests.logic.oracle import ROW, ask_spark, ask_spark_texts, events_frame, oracle_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from tamis.language.ast import Condition
+    from tamis.logic.truth import Truth
+
+# Spark's time goes into reading the conditions; events are cheap.
+N_CONDITIONS = 80
+N_EVENTS = 100
+N_BATCHES = 8  # 64,000 pairs
+N_SLOW_BATCHES = 50  # 400,000 pairs more
+
+
+@pytest.fixture(scope="module")
+def oracle(spark: SparkSession) -> Iterator[SparkSession]:
+    with oracle_settings(spark):
+        yield spark
+
+
+# ── random conditions and events ────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("batch", range(examples(N_BATCHES)))
+def test_random_conditions(oracle, seed, batch):
+    run_batch(oracle, f"{seed}-{batch}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", range(N_SLOW_BATCHES))
+def test_more_random_conditions(oracle, seed, batch):
+    run_batch(oracle, f"{seed}-slow-{batch}")
+
+
+def run_batch(oracle: SparkSession, origin: str) -> None:
+    rng = Random(origin)
+    schema = random_schema(rng)
+    conditions = [random_condition(rng, schema) for _ in range(N_CONDITIONS)]
+    events = [random_event(rng, schema) for _ in range(N_EVENTS)]
+    assert_agreement(oracle, schema, conditions, events, f'Random("{origin}")')
+
+
+def assert_agreement(
+    oracle: SparkSession,
+    schema: Schema,
+    conditions: Sequence[Condition],
+    events: Sequence[Mapping[str, Any]],
+    origin: str,
+) -> None:
+    """Both sides answer alike for every pair; a difference is shown on its smallest subtree."""
+    answers = ask_spark(oracle, schema, conditions, events)
+    for event, answer in zip(events, answers, strict=True):
+        for condition, theirs in zip(conditions, answer, strict=True):
+            if evaluate(condition, event) is not theirs:
+                pytest.fail(describe_difference(oracle, schema, condition, event, origin))
+
+
+def describe_difference(
+    oracle: SparkSession,
+    schema: Schema,
+    condition: Condition,
+    event: Mapping[str, Any],
+    origin: str,
+) -> str:
+    """The smallest subtree on which the two differ, its values, and both answers."""
+    subtrees = list(all_subtrees(condition))
+    answers = ask_spark(oracle, schema, subtrees, [event])[0]
+    differing = [
+        (subtree, theirs)
+        for subtree, theirs in zip(subtrees, answers, strict=True)
+        if evaluate(subtree, event) is not theirs
+    ]
+    subtree, theirs = min(
+        differing or [(condition, "something else when asked with others")],
+        key=lambda found: len(print_expression(found[0])),
+    )
+    values = {
+        print_expression(attribute): (str(attribute.type), attribute_value(attribute, event))
+        for attribute in attributes(subtree)
+    }
+    return (
+        f"{origin}: ours {evaluate(subtree, event)}, Spark {theirs}\n"
+        f"  expression {print_expression(subtree)}\n"
+        f"  for Spark  {print_for_spark(subtree)}\n"
+        f"  values     {values}\n"
+        f"  part of    {print_expression(condition)}"
+    )
+
+
+def all_subtrees(condition: Condition) -> Iterator[Condition]:
+    yield condition
+    for child in children(condition):
+        yield from all_subtrees(child)
+
+
+# ── the text as the user wrote it ───────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("batch", range(examples(2)))
+def test_leaves_as_written(oracle, seed, batch):
+    """Untyped text given to Spark as it is; without floats and regular expressions, see below."""
+    rng = Random(f"{seed}-written-{batch}")
+    everything = random_schema(rng, 16)
+    schema = Schema(
+        {path: everything[path] for path in everything if FLOAT not in members(everything[path])}
+    )
+    leaves = [random_leaf_as_written(rng, schema) for _ in range(150)]
+    leaves = [leaf for leaf in leaves if not isinstance(leaf, Rlike) and is_as_written(leaf)]
+    events = [random_event(rng, schema) for _ in range(N_EVENTS)]
+    answers = ask_spark_texts(
+        events_frame(oracle, schema, events), [print_expression(leaf) for leaf in leaves]
+    )
+    assert len(leaves) > 75
+    for leaf, *theirs in zip(leaves, *answers, strict=True):
+        typed = check(leaf, schema)
+        ours = [evaluate(typed, event) for event in events]
+        assert ours == theirs, f"{print_expression(leaf)} with {schema}"
+
+
+def members(type_):
+    """The type itself and that of its elements."""
+    return (type_, type_.element)
+
+
+def is_as_written(leaf: Condition) -> bool:
+    """Spark reads the list of arrays_overlap as being of one type of its own."""
+    kinds = {value.type.name for value in getattr(leaf, "values", ())}
+    return isinstance(leaf, In) or (len(kinds) < 2 and "decimal" not in kinds)
+
+
+# ── every pair of interesting values ────────────────────────────────────────────────────────
+
+NUMBERS = ("integer", "float", "double", *map(str, DECIMALS))
+
+
+def pool(type_name: str) -> list[Any]:
+    """All values of the pools of a type, and NULL."""
+    if type_name.startswith("decimal"):
+        type_ = Schema.of({"x": type_name})["x"]
+        nines = (9,) * type_.precision
+        unit = Decimal(1).scaleb(-type_.scale)
+        return [None, Decimal(0), unit, *(Decimal((sign, nines, -type_.scale)) for sign in (0, 1))]
+    floating = ONLY_IN_EVENTS if type_name in ("float", "double") else ()
+    return [None, *COMMON[type_name], *EDGES[type_name], *floating]
+
+
+def comparisons(left: str, right: str) -> list[Condition]:
+    one, other = Attribute((left,)), Attribute((right,))
+    ranges = [Between(one, one, other), Between(one, other, other, True)]
+    return [*(Comparison(operator, one, other) for operator in OPERATORS), *ranges]
+
+
+@pytest.mark.parametrize("type_name", ["boolean", "string", "date", "timestamp"])
+def test_every_pair_of_values_of_one_type(oracle, type_name):
+    schema = Schema.of({"left": type_name, "right": type_name})
+    conditions = [check(condition, schema) for condition in comparisons("left", "right")]
+    events = [{"left": left, "right": right} for left, right in product(pool(type_name), repeat=2)]
+    assert_agreement(oracle, schema, conditions, events, type_name)
+
+
+@pytest.mark.parametrize("type_name", NUMBERS)
+def test_every_pair_of_numbers(oracle, type_name):
+    """One type against each other one; several right-hand columns share a row."""
+    others = {f"right {other}": other for other in NUMBERS if have_common_type(type_name, other)}
+    schema = Schema.of(
+        {"left": type_name, **{f"`{name}`": other for name, other in others.items()}}
+    )
+    conditions = [
+        check(condition, schema) for name in others for condition in comparisons("left", name)
+    ]
+    pools = {name: pool(other) for name, other in others.items()}
+    events = [
+        {"left": left, **{name: pool_[row % len(pool_)] for name, pool_ in pools.items()}}
+        for left, row in product(pool(type_name), range(max(map(len, pools.values()))))
+    ]
+    assert_agreement(oracle, schema, conditions, events, type_name)
+
+
+def have_common_type(one: str, other: str) -> bool:
+    """Whether two numbers can be compared exactly: a decimal of 38 digits holds both."""
+    digits = []
+    for name in (one, other):
+        if name in ("float", "double"):
+            return True
+        type_ = Schema.of({"x": name})["x"]
+        digits.append((type_.precision - type_.scale, type_.scale) if type_.precision else (20, 0))
+    return sum(map(max, zip(*digits, strict=True))) <= 38
+
+
+# ── text ────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_string_as_pattern(oracle):
+    schema = Schema.of("s STRING")
+    strings = pool("string")[1:]
+    patterns = ["".join("\\" + c if c in "%_\\" else c for c in text[:20]) for text in strings]
+    likes = [
+        Like(Attribute(("s",)), pattern, ignores_case=ignores_case)
+        for pattern in [*patterns, *(f"%{text}_" for text in ("", "Σ", "i", "\U0001f600"))]
+        for ignores_case in (False, True)
+    ]
+    conditions = [check(like, schema) for like in likes]
+    assert_agreement(oracle, schema, conditions, [{"s": text} for text in strings], "LIKE")
+
+
+def test_lower_case_of_every_character(oracle):
+    """What ILIKE rests on, for all characters that this Python's Unicode knows."""
+    characters = [
+        chr(point)
+        for point in range(0x110000)
+        if not 0xD800 <= point < 0xE000 and unicodedata.category(chr(point)) != "Cn"
+    ]
+    # Many to a row, apart: a neighbour could change the case of Σ.
+    separator = "\n"
+    characters.remove(separator)
+    rows = [characters[start : start + 500] for start in range(0, len(characters), 500)]
+    table = pa.table({"s": [separator.join(row) for row in rows]})
+    answer = oracle.createDataFrame(table).selectExpr("s", "lower(s) AS folded").toArrow()
+    folded = {
+        character: theirs
+        for text, text_folded in zip(*answer.to_pydict().values(), strict=True)
+        for character, theirs in zip(
+            text.split(separator), text_folded.split(separator), strict=True
+        )
+    }
+    assert len(folded) == len(characters) > 140_000
+    assert [character for character in characters if character.lower() != folded[character]] == []
+
+
+def test_lower_case_of_sigma_in_context(oracle):
+    """Σ at the end of a word is ς: what counts as the end must be the same."""
+    letters = ("Σ", "Α", "a", "1", ".", "\u0301", "'", "\u00ad", " ", "\U0001d400", "日")
+    texts = ["".join(letters_) for n in range(1, 5) for letters_ in product(letters, repeat=n)]
+    frame = oracle.createDataFrame(pa.table({"s": texts})).selectExpr("s", "lower(s) AS folded")
+    differing = [
+        (text, folded)
+        for text, folded in zip(*frame.toArrow().to_pydict().values(), strict=True)
+        if text.lower() != folded
+    ]
+    assert differing == []
+
+
+# ── names and columns ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.slow
+def test_every_keyword_of_spark_is_a_name(oracle):
+    words = [row.keyword for row in oracle.sql("SELECT keyword FROM sql_keywords()").collect()]
+    assert len(words) > 300
+    assert_names_are_read_back(oracle, words)
+
+
+def test_words_of_sql_are_names(oracle):
+    words = "all and array case current_date current_path date distinct end exists from interval"
+    words += " in like map not null r select table timestamp true user values when with x xor"
+    assert_names_are_read_back(oracle, words.split())
+
+
+def assert_names_are_read_back(oracle: SparkSession, words: Sequence[str]) -> None:
+    """Printed for Spark, a name is read as that name, whatever it means elsewhere in SQL."""
+    parser = oracle._jsparkSession.sessionState().sqlParser()
+
+    def read_back(name: str) -> str:
+        texts = map(print_for_spark, uses_of_name(name))
+        return parser.parseExpression(f"array({', '.join(texts)})").toString()
+
+    plain = read_back("plain_name")
+    misread = [word for word in words if read_back(word) != plain.replace("plain_name", word)]
+    assert misread == []
+
+
+def uses_of_name(name: str) -> list[Condition]:
+    """The name first, last and alone, in parentheses and as an argument."""
+    schema = Schema({(name,): BOOLEAN, ("s", name): STRING})
+    attribute, text = Attribute((name,)), Attribute(("s", name))
+    one, other = parse("TRUE"), parse("FALSE")
+    uses = [attribute, Not(attribute), In(attribute, (one,)), Between(attribute, one, attribute)]
+    uses += [Xor((use, other)) for use in uses] + [AtLeast(1, (use,)) for use in uses]
+    uses += [IsNull(attribute), Comparison("=", one, attribute)]
+    uses += [Like(text, "x", "!"), Comparison("<", text, text)]
+    return [check(use, schema) for use in uses]
+
+
+@pytest.mark.parametrize("arrow_type", [pa.int8(), pa.int16(), pa.int32()], ids=str)
+def test_narrow_integer_columns(oracle, seed, arrow_type):
+    """Our integer stands for all of Spark's: the answers do not depend on the column's width."""
+    rng = Random(f"{seed}-{arrow_type}")
+    schema = Schema.of("i BIGINT, n BIGINT")
+    conditions = [random_condition(rng, schema, depth=1) for _ in range(60)]
+    values = [None, -128, -1, 0, 1, 2, 3, 4, 5, 127]
+    events = [{"i": i, "n": n} for i, n in product(values, repeat=2)]
+    columns = {name: pa.array([event[name] for event in events], arrow_type) for name in "in"}
+    frame = oracle.createDataFrame(pa.table({**columns, ROW: range(len(events))}))
+    answers = ask_spark_texts(frame, [print_for_spark(condition) for condition in conditions])
+    for condition, *theirs in zip(conditions, *answers, strict=True):
+        ours = [evaluate(condition, event) for event in events]
+        assert ours == theirs, print_for_spark(condition)
+
+
+def test_timestamps_without_a_zone(oracle, seed):
+    """TIMESTAMP_NTZ columns are instants of UTC."""
+    rng = Random(f"{seed}-ntz")
+    schema = Schema.of("t TIMESTAMP, u TIMESTAMP")
+    conditions = [random_condition(rng, schema, depth=1) for _ in range(60)]
+    moments = [moment and moment.replace(tzinfo=None) for moment in pool("timestamp")]
+    events = [{"t": t, "u": u} for t, u in product(moments, repeat=2)]
+    columns = {
+        name: pa.array([event[name] for event in events], pa.timestamp("us")) for name in "tu"
+    }
+    frame = oracle.createDataFrame(pa.table({**columns, ROW: range(len(events))}))
+    answers = ask_spark_texts(frame, [print_for_spark(condition) for condition in conditions])
+    for condition, *theirs in zip(conditions, *answers, strict=True):
+        ours = [evaluate(condition, event) for event in events]
+        assert ours == theirs, print_for_spark(condition)
+
+
+# ── where we differ, and why ────────────────────────────────────────────────────────────────
+
+
+class Difference(NamedTuple):
+    """One text that means one thing to us and another to Spark."""
+
+    why: str
+    schema: str
+    text: str
+    event: dict[str, Any]
+    ours: Truth
+    sparks: Truth
+
+
+DOCUMENTED_DIFFERENCES = (
+    Difference(
+        "A constant takes the type of the attribute: 0.1 is the float 0.1. Spark widens the float.",
+        *("f FLOAT", "f = 0.1", {"f": 0.1}),
+        *(True, False),
+    ),
+    Difference(
+        "The same in a list.",
+        *("f FLOAT", "f IN (0.5, 0.1)", {"f": 0.1}),
+        *(True, False),
+    ),
+    Difference(
+        "The same for integers that no float holds: 16777217 is rounded to a float.",
+        *("f FLOAT", "f = 16777217", {"f": 16777216.0}),
+        *(True, False),
+    ),
+    Difference(
+        "The same where it rounds down: the float 0.1 is above the decimal 0.1.",
+        *("f FLOAT", "f > 0.1", {"f": 0.1}),
+        *(False, True),
+    ),
+    Difference(
+        "RE2's $ is the end of the text; Java's is also before a line feed at the end.",
+        *("s STRING", "s RLIKE 'a$'", {"s": "a\n"}),
+        *(False, True),
+    ),
+    Difference(
+        "RE2's . is any character but the line feed; Java leaves out more line ends.",
+        *("s STRING", "s RLIKE '^.$'", {"s": "\r"}),
+        *(True, False),
+    ),
+    Difference(
+        "RE2's (?i) knows all letters; Java's only ASCII.",
+        *("s STRING", "s RLIKE '(?i)É'", {"s": "é"}),
+        *(True, False),
+    ),
+)
+
+
+@pytest.mark.parametrize("difference", DOCUMENTED_DIFFERENCES, ids=lambda case: case.text)
+def test_documented_difference(oracle, difference):
+    schema = Schema.of(difference.schema)
+    condition = check(parse(difference.text), schema)
+    frame = events_frame(oracle, schema, [difference.event])
+    written, printed = ask_spark_texts(frame, [difference.text, print_for_spark(condition)])[0]
+    assert evaluate(condition, difference.event) is difference.ours, difference.why
+    assert written is difference.sparks, difference.why
+    assert printed is difference.ours, "the printed text says to Spark what we mean"
+
+
+REFUSED = (
+    ("i = 'x'", "no coercion between numbers and strings; Spark fails at run time"),
+    ("i < 9223372036854775808.5", "outside 64 bits; Spark answers TRUE even on NULL"),
+    ("i = 9007199254740992D", "no doubles on integers; Spark compares them rounded"),
+    ("s = 5", "no coercion between numbers and strings; Spark fails on a bad row"),
+    ("b = 1", "no coercion of Booleans; Spark refuses it too"),
+    ("dt = '2024-01-15 10:00:00'", "a date is a date; Spark drops the time"),
+    ("m IN (0.000000000000000001, 999999999999999999999999999999BD)", "Spark rounds the members"),
+    ("0.00000000000000000000000000000000000001 = 0BD", "Spark rounds to 38 digits: TRUE"),
+)
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED, ids=[text for text, _ in REFUSED])
+def test_refused_where_sparks_answer_would_mislead(text, why):
+    schema = Schema.of("i BIGINT, s STRING, b BOOLEAN, dt DATE, m DECIMAL(20,0)")
+    with pytest.raises(TypeCheckError):
+        check(parse(text), schema)
+    assert why
