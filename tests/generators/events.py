@@ -84,6 +84,7 @@ def _put(event: dict[str, Any], path: Path, value: Any) -> None:
 
 def _blank_structs(rng: Random, event: dict[str, Any], schema: Schema) -> None:
     """Now and then a whole struct is NULL."""
-    for name in {path[0] for path in schema if len(path) > 1}:
+    # In the schema's order: a set's would change from run to run.
+    for name in dict.fromkeys(path[0] for path in schema if len(path) > 1):
         if rng.random() < 0.1:
             event[name] = None

@@ -57,6 +57,7 @@ def inferred(*texts):
         (["a IS NULL", "a = 1"], "a integer"),
         (["a >= DATE '2024-01-15'"], "a date"),
         (["a >= DATE '2024-01-15'", "a < '2024-02-01'"], "a date"),
+        (["a < '2024-02-01'", "a > '2024-01-01'", "a = DATE '2024-01-15'"], "a date"),
         (["a >= DATE '2024-01-15'", "a < TIMESTAMP '2024-02-01'"], "a timestamp"),
         (["a = '2024-01-15'"], "a string"),
         (["a.b = 1 AND `a.b` = 'x'"], "a.b integer, `a.b` string"),

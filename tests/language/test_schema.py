@@ -236,3 +236,19 @@ def test_a_schema_is_a_mapping():
     assert schema != "level BIGINT, geo.lat DOUBLE"
     with pytest.raises(KeyError):
         schema["zzz"]
+
+
+def test_what_sparks_own_ddl_adds_is_passed_over():
+    schema = Schema.of("a BIGINT NOT NULL COMMENT 'the first', b STRING NOT NULL, c DOUBLE")
+    assert schema.to_json() == {"a": "integer", "b": "string", "c": "double"}
+
+
+def test_two_columns_of_one_name_are_refused():
+    twice = pa.schema([("a", pa.int64()), ("a", pa.string())])
+    with pytest.raises(SchemaError, match="two columns are named a"):
+        Schema.of(twice)
+
+
+def test_malformed_spark_json_is_refused():
+    with pytest.raises(SchemaError, match="not the JSON of a Spark schema"):
+        Schema.of({"type": "struct", "fields": [{"name": "a"}]})

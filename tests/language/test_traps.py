@@ -66,6 +66,11 @@ REFUSED = [
     ("f = 0.1D", "type-mismatch", "0.1D", "f is a float, compared with a double", "0.1F"),
     ("f = 1e39BD", "bad-number", "1e39BD", "more than 38 digits", "a double is written"),
     ("f < 340282350000000000000000000000000000000.0", "bad-number", None, "more than 38", None),
+    ("m = 0.0000000000000000000000000000001", "type-mismatch", None, "more than 38 digits", None),
+    ("m IN (1e29BD, 0.0000000001)", "type-mismatch", None, "the list together need", None),
+    ("1e-38BD = 0BD", "type-mismatch", "1e-38BD = 0BD", "more than 38 digits", None),
+    ("5 BETWEEN i AND d", "type-mismatch", None, "of different types", "two comparisons"),
+    ("'2024-01-15' BETWEEN dt AND ts", "type-mismatch", None, "of different types", None),
     # Dates and timestamps are strict.
     ("dt = '2024-01-15 10:00:00'", "type-mismatch", "'2024-01-15 10:00:00'", "not a date", None),
     ("dt = '2024-02-30'", "type-mismatch", "'2024-02-30'", "not a date of the calendar", None),

@@ -51,8 +51,8 @@ def parse_many(
         return parsed if schema is not None else _check_rows(parsed, _infer(parsed), limits)
     chunks = [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]
     # Imported here: it takes longer than all the rest of the package.
-    from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415
-    from multiprocessing import get_context  # noqa: PLC0415
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
 
     # Spawned, not forked: the caller may hold threads (Arrow, Spark) that a fork would break.
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:

@@ -65,7 +65,7 @@ class SchemaVotes:
         for leaf in leaves(condition):
             _collect(leaf, self._votes, self._pairs)
         for attribute in attributes(condition):
-            self._votes[attribute.path]  # noqa: B018 - mentioned, so declared, even without a vote
+            self._votes[attribute.path]
 
     def add_uses(self, path: Path, type_: Type, n_uses: int) -> None:
         """Count uses that were found otherwise."""

@@ -516,9 +516,7 @@ class Parser:
         if likely:
             message += f"; did you mean {likely}?"
         hint = None
-        is_name = "name" in expected or (
-            self.kinds[at + 1] in _OPERATORS if kind != END else False
-        )
+        is_name = "name" in expected or (self.kinds[at + 1] in _OPERATORS if kind != END else False)
         if kind in KEYWORDS and is_name:
             hint = f"an attribute named like a keyword is written `{word}`"
         elif kind == STRING and at and self.kinds[at - 1] == STRING:

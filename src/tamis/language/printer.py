@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 _OR, _XOR, _AND, _NOT, _LEAF = range(1, 6)
-_TIGHTNESS: Final = {Or: _OR, Xor: _XOR, Xnor: _XOR, And: _AND, Not: _NOT}
+_TIGHTNESS: Final = {Or: _OR, And: _AND, Not: _NOT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Dialect:
     """How the few things that differ between dialects are spelled."""
 
     print_regex: Callable[[str], str]
-    print_xor: Callable[[Xor | Xnor, Callable[[Condition, int], str]], str]
+    print_xor: Callable[[Xor | Xnor, Callable[[Condition, int], str], int], str]
     print_at_least: Callable[[int, list[str]], str]
     print_overlap: Callable[[ArraysOverlap], str]
 
@@ -102,7 +102,7 @@ def _print(node: Condition, loosest: int, dialect: Dialect) -> str:
             # NOT NOT p needs no parentheses: NOT takes an operand as tight as itself.
             text = "NOT " + below(node.operand, _NOT - 1)
         case Xor() | Xnor():
-            text = dialect.print_xor(node, below)
+            return dialect.print_xor(node, below, loosest)
         case AtLeast():
             return dialect.print_at_least(node.k, [below(operand, 0) for operand in node.operands])
         case _:
@@ -110,14 +110,17 @@ def _print(node: Condition, loosest: int, dialect: Dialect) -> str:
     return f"({text})" if _TIGHTNESS[type(node)] <= loosest else text
 
 
-def _print_xor(node: Xor | Xnor, below: Callable[[Condition, int], str]) -> str:
+def _print_xor(node: Xor | Xnor, below: Callable[[Condition, int], str], loosest: int) -> str:
     if isinstance(node, Xnor) and len(node.operands) > 2:
         return f"xnor({', '.join(below(operand, 0) for operand in node.operands)})"
     word = " XOR " if isinstance(node, Xor) else " XNOR "
-    return word.join(below(operand, _XOR) for operand in node.operands)
+    text = word.join(below(operand, _XOR) for operand in node.operands)
+    return f"({text})" if loosest >= _XOR else text
 
 
-def _print_xor_for_spark(node: Xor | Xnor, below: Callable[[Condition, int], str]) -> str:
+def _print_xor_for_spark(
+    node: Xor | Xnor, below: Callable[[Condition, int], str], loosest: int
+) -> str:
     first, *others = (f"({below(operand, 0)})" for operand in node.operands)
     for other in others[:-1]:
         first = f"({first} <> {other})"

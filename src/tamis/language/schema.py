@@ -107,6 +107,7 @@ class Schema:
 
             for member in members:
                 path = (*prefix, member.name)
+                _refuse_repeated(path, types)
                 if pa.types.is_struct(member.type):
                     walk(path, [member.type.field(i) for i in range(member.type.num_fields)])
                 elif (type_ := _type_from_arrow(member.type)) is not None:
@@ -126,6 +127,7 @@ class Schema:
         def walk(prefix: Path, members: list[dict[str, Any]]) -> None:
             for member in members:
                 path, type_ = (*prefix, member["name"]), member["type"]
+                _refuse_repeated(path, types)
                 if isinstance(type_, dict) and type_["type"] == "struct":
                     walk(path, type_["fields"])
                     continue
@@ -136,7 +138,10 @@ class Schema:
                 except SchemaError:
                     unsupported[path] = str(type_ if isinstance(type_, str) else type_["type"])
 
-        walk((), (schema if isinstance(schema, dict) else schema.jsonValue())["fields"])
+        try:
+            walk((), (schema if isinstance(schema, dict) else schema.jsonValue())["fields"])
+        except (KeyError, TypeError) as error:
+            raise SchemaError(f"not the JSON of a Spark schema: {error!r}") from None
         return cls(types, unsupported)
 
     # ── what it says ───────────────────────────────────────────────────────────────────────
@@ -180,7 +185,11 @@ class Schema:
 
 
 _NAME = r"(?:\w+|`(?:[^`]|``)+`)"
-_DECLARATION = re.compile(rf"\s*({_NAME}(?:\.{_NAME})*)\s*:?\s+(.+?)\s*", re.DOTALL)
+# What Spark's own DDL adds to a type, NOT NULL and a comment, changes nothing here.
+_DECLARATION = re.compile(
+    rf"\s*({_NAME}(?:\.{_NAME})*)\s*:?\s+(.+?)(?:\s+NOT\s+NULL)?(?:\s+COMMENT\s+'[^']*')?\s*",
+    re.DOTALL | re.IGNORECASE,
+)
 
 
 def _unquote(name: str) -> str:
@@ -211,6 +220,11 @@ def _split_declarations(text: str) -> Iterator[str]:
             start = position + 1
     if text[start:].strip():
         yield text[start:]
+
+
+def _refuse_repeated(path: Path, types: Mapping[Path, Type]) -> None:
+    if path in types:
+        raise SchemaError(f"two columns are named {print_path(path)}: rename one of them")
 
 
 def _refuse_shadowing(types: Mapping[Path, Type]) -> None:

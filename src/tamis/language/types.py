@@ -239,7 +239,8 @@ def _read_decimal(value: Any, type_: Type) -> Decimal:
     if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
         raise _wrong(value, type_)
     # repr is the shortest decimal that reads back as the float: what the JSON text said.
-    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    # NumPy's own floats are floats too, and have another repr.
+    exact = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
     if not exact.is_finite() or not fits_decimal(exact, type_):
         raise _wrong(value, type_)
     return exact or Decimal(0)  # -0 is 0
