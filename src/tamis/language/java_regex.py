@@ -17,7 +17,7 @@ from unicodedata import is_normalized
 
 from tamis.language.patterns import BadPatternError, compile_regex
 
-_TOKEN: Final = re.compile(
+TOKEN: Final = re.compile(
     r"""
       (?P<quote> \\Q (?P<quoted> .*? ) (?: \\E | \Z ) )
     | (?P<set>
@@ -126,7 +126,7 @@ def to_java_regex(pattern: str) -> str:
     Raises `BadPatternError` for \C, and for high counts of what is empty only at assertions.
     """
     groups = [_Group(frozenset())]
-    for token in _TOKEN.finditer(pattern):
+    for token in TOKEN.finditer(pattern):
         _read(token, groups)
     java_pattern = groups[0].close()
     # RE2 looks between bytes too, so it finds \B inside every character that has more than one.

@@ -117,7 +117,8 @@ def _integer(digits: str, span: Span) -> Literal:
         "bad-number",
         f"{_shorten(digits)} does not fit in 64 bits",
         span=span,
-        hint=f"integers go from {INT64_MIN} to {INT64_MAX}; on a double, larger ones are written 1e30",
+        hint=f"integers go from {INT64_MIN} to {INT64_MAX}; "
+        "on a double, larger ones are written 1e30",
     )
 
 

@@ -167,6 +167,8 @@ def _refuse_character(text: str, position: int) -> ParseError:
         return ParseError("bad-number", message, span=(position, end))
     if character in _SMART_QUOTES:
         message, hint = f"typographic quote {character}", "use straight quotes: 'so'"
+    elif character.isspace():
+        message, hint = f"unusual white space (U+{ord(character):04X})", "use a plain blank"
     else:
         message = f"unexpected character {character!r} (U+{ord(character):04X})"
         hint = "names with such characters are written in backticks" if character > "~" else None

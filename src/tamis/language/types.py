@@ -155,7 +155,10 @@ def parse_timestamp(text: str) -> datetime:
         )
         return moment.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise WrongTypeError(f"'{text}' is not an instant between years 1 and 9999") from None
+        raise WrongTypeError(
+            f"'{text}' is not an instant: hours go to 23, minutes and seconds to 59, zones to "
+            "18:00, years from 1 to 9999"
+        ) from None
 
 
 def _parse_zone(zone: str | None) -> timezone:

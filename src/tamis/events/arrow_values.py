@@ -1,0 +1,297 @@
+"""Arrow arrays into carriers: buffers are read as they lie, value by value only what is odd.
+
+A pair of an Arrow type and an attribute's type is converted in bulk, is refused as a whole (a
+string column for a number), or is left to `read_value`, once for each distinct value.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.events.arrow_arrays import (
+    is_text,
+    plain_array,
+    read_bits,
+    read_fixed,
+    read_texts,
+    take,
+    valid_places,
+)
+from tamis.events.carriers import (
+    FIRST_DAY,
+    FIRST_INSTANT,
+    LARGE_STRING,
+    LAST_DAY,
+    LAST_INSTANT,
+    are_within,
+    view_buffer,
+)
+from tamis.events.entries import Converted, ConvertedArrays, Given, group_elements
+from tamis.events.python_values import (
+    FINER_THAN_MICROSECONDS,
+    as_objects,
+    classes_of,
+    convert_objects,
+)
+from tamis.events.rejects import explain_by
+from tamis.events.spelled import convert_texts, read_text, round_to_floats
+from tamis.language.types import INT64_MAX, MAX_DECIMAL_DIGITS, WrongTypeError, read_value
+
+if TYPE_CHECKING:
+    from tamis.index.layout import Int64
+    from tamis.language.types import Type
+
+_is = pa.types
+_MICROSECONDS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_DAY_MILLISECONDS: Final = 86_400_000
+_INTEGERS: Final = (
+    *(pa.int8(), pa.int16(), pa.int32(), pa.int64()),
+    *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+)
+_NUMBERS: Final = (
+    *_INTEGERS,
+    *(pa.float16(), pa.float32(), pa.float64()),
+    *(pa.decimal128(1), pa.decimal256(1)),
+)
+_TEXTS: Final = (pa.string(), pa.large_string())
+_LISTS: Final = (
+    *(pa.list_(pa.null()), pa.large_list(pa.null()), pa.list_(pa.null(), 1)),
+    *(pa.list_view(pa.null()), pa.large_list_view(pa.null())),
+)
+_NO_LIST: Final = 0  # what stands for a text that spells no list
+# The plain Arrow types that can hold values of each type of ours.
+_HOLDERS: Final = {
+    name: frozenset(arrow_type.id for arrow_type in arrow_types)
+    for name, arrow_types in {
+        "boolean": (pa.bool_(),),
+        "integer": _INTEGERS,
+        "float": _NUMBERS,
+        "double": _NUMBERS,
+        "decimal": _NUMBERS,
+        "string": _TEXTS,
+        "date": (pa.date32(), pa.date64(), *_TEXTS),
+        "timestamp": (pa.timestamp("us"), *_TEXTS),
+        "array": _LISTS,
+    }.items()
+}
+
+
+# ── conversion ──────────────────────────────────────────────────────────────────────────────
+
+
+def convert_array(
+    array: pa.Array, places: Int64 | None, type_: Type, *, is_spelled: bool
+) -> Converted | ConvertedArrays:
+    """The values at `places`, of which none is NULL, as values of `type_`.
+
+    `is_spelled`: strings spell values of any type, as in a `map<string,string>`.
+    """
+    if type_.name == "any":
+        return Converted(None)
+    if is_spelled and is_text(array.type):
+        convert = _convert_scalars_spelled if type_.element is None else _convert_lists_spelled
+        return convert(read_texts(array, places), type_)
+    if not _can_hold(array.type.id, type_.name):
+        return _refuse_all(len(array) if places is None else len(places), type_)
+    if type_.element is not None:
+        return _convert_lists(array, places, type_)
+    return _CONVERTERS[type_.name](array, places, type_)
+
+
+def give(array: pa.Array, places: Int64 | None, type_: Type, *, is_spelled: bool) -> Given:
+    """How to tell what is wrong with some of the values that `convert_array` was given."""
+
+    def value_at(at: int) -> Any:
+        place = at if places is None else int(places[at])
+        try:
+            return array[place].as_py()
+        except UnicodeDecodeError:
+            return array.slice(place, 1).cast(pa.large_binary())[0].as_py()
+        except (ValueError, OverflowError):  # outside Python's dates
+            return array.slice(place, 1).cast(pa.string())[0].as_py()
+
+    is_wrong_type = not _can_hold(array.type.id, type_.name) and not (
+        is_spelled and is_text(array.type)
+    )
+    read = read_text if is_spelled and is_text(array.type) else read_value
+    explain = explain_by(read, type_, FINER_THAN_MICROSECONDS)
+    return Given(value_at, lambda asked: np.full(len(asked), is_wrong_type), explain)
+
+
+@cache
+def _can_hold(arrow_id: int, type_name: str) -> bool:
+    """Whether values of an Arrow type can be of an attribute's type."""
+    return type_name == "any" or arrow_id in _HOLDERS[type_name]
+
+
+def _refuse_all(length: int, type_: Type) -> Converted | ConvertedArrays:
+    none_good = np.zeros(length, dtype=np.bool_)
+    if type_.element is None:
+        return Converted(None, none_good)
+    return ConvertedArrays(None, np.zeros(length, dtype=np.int64), none_good, none_good)
+
+
+def _convert_boolean(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
+    bits = read_bits(array.buffers()[1], array.offset, len(array)).astype(np.int64)
+    return Converted(bits if places is None else bits[places])
+
+
+def _convert_integer(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
+    values = read_fixed(array, places)
+    is_good = values <= INT64_MAX if values.dtype == np.uint64 else None
+    return Converted(values.astype(np.int64), is_good)
+
+
+def _convert_floating(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
+    if _is.is_decimal(array.type):
+        return _convert_distinct(take(array, places), type_)
+    doubles = read_fixed(array, places).astype(np.float64) + 0.0  # -0.0 + 0.0 is 0.0
+    return Converted(round_to_floats(doubles) if type_.name == "float" else doubles)
+
+
+def _convert_decimal(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
+    array = take(array, places)
+    if not _scales_exactly(array.type, type_.scale):
+        return _convert_distinct(array, type_)
+    array = array.cast(pa.decimal128(MAX_DECIMAL_DIGITS, type_.scale))
+    data = array.buffers()[1]
+    words = view_buffer(data, np.int64, 2 * len(array), 16 * array.offset).reshape(-1, 2)
+    return Converted(words, are_within(words, 10**type_.precision))
+
+
+def _scales_exactly(arrow_type: pa.DataType, scale: int) -> bool:
+    """Whether every value of the Arrow type has its place among 38 digits, `scale` of them last."""
+    if _is.is_decimal(arrow_type):
+        n_more: int = scale - arrow_type.scale
+        n_digits: int = arrow_type.precision + n_more
+        return n_more >= 0 and n_digits <= MAX_DECIMAL_DIGITS
+    n_digits = 20 if _is.is_uint64(arrow_type) else 19
+    return arrow_type.id in _HOLDERS["integer"] and n_digits + scale <= MAX_DECIMAL_DIGITS
+
+
+def _convert_string(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
+    texts = read_texts(array, places)
+    return Converted(texts, _are_utf8(texts))
+
+
+def _are_utf8(texts: pa.Array) -> np.ndarray | None:
+    """Where the strings are UTF-8, which Arrow takes for granted; None for everywhere."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        data = texts.cast(pa.large_binary()).to_pylist()
+        return np.array([_is_utf8(own) for own in data], dtype=np.bool_)
+    return None
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _convert_date(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
+    if is_text(array.type):
+        return _convert_scalars_spelled(read_texts(array, places), type_)
+    days = read_fixed(array, places).astype(np.int64)
+    if _is.is_date64(array.type):
+        days //= _DAY_MILLISECONDS
+    return Converted(days, (days >= FIRST_DAY) & (days <= LAST_DAY))
+
+
+def _convert_timestamp(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
+    """Instants in UTC, whatever the zone they are shown in; without a zone they are in UTC."""
+    if is_text(array.type):
+        return _convert_scalars_spelled(read_texts(array, places), type_)
+    ticks = read_fixed(array, places)
+    if array.type.unit == "ns":
+        instants, rest = np.divmod(ticks, 1000)
+        is_good = rest == 0
+    else:
+        microseconds = _MICROSECONDS[array.type.unit]
+        first, last = -(-FIRST_INSTANT // microseconds), LAST_INSTANT // microseconds
+        is_good = (ticks >= first) & (ticks <= last)
+        instants = np.where(is_good, ticks, 0) * microseconds
+    return Converted(instants, is_good)
+
+
+_CONVERTERS: Final = {
+    "boolean": _convert_boolean,
+    "integer": _convert_integer,
+    "float": _convert_floating,
+    "double": _convert_floating,
+    "decimal": _convert_decimal,
+    "string": _convert_string,
+    "date": _convert_date,
+    "timestamp": _convert_timestamp,
+}
+
+
+def _convert_distinct(array: pa.Array, type_: Type) -> Converted:
+    """By `read_value`, once for each distinct value."""
+    encoded = array.dictionary_encode()
+    distinct = encoded.dictionary.to_pylist()
+    objects = as_objects(distinct, len(distinct))
+    converted = convert_objects(objects, classes_of(distinct), type_)
+    numbers = encoded.indices.to_numpy()
+    is_good = None if converted.is_good is None else converted.is_good[numbers]
+    return Converted(converted.values[numbers], is_good)
+
+
+def _convert_scalars_spelled(texts: pa.Array, type_: Type) -> Converted:
+    """What strings spell; a text that is not UTF-8 spells nothing."""
+    are_utf8 = _are_utf8(texts)
+    if are_utf8 is None:
+        return convert_texts(texts, type_)
+    values, is_good = convert_texts(_blank(texts, are_utf8), type_)
+    return Converted(values, are_utf8 if is_good is None else are_utf8 & is_good)
+
+
+def _blank(texts: pa.Array, are_utf8: np.ndarray) -> pa.Array:
+    """Empty texts in the place of those that are not UTF-8."""
+    return pc.if_else(pa.array(are_utf8), texts, pa.scalar("", LARGE_STRING))
+
+
+# ── arrays of values ────────────────────────────────────────────────────────────────────────
+
+
+def _convert_lists(array: pa.Array, places: Int64 | None, type_: Type) -> ConvertedArrays:
+    assert type_.element is not None
+    elements = plain_array(pc.list_flatten(array))  # those of lists that are not NULL
+    lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
+    n_lists = len(array) if places is None else len(places)
+    numbers = np.full(len(array), -1, dtype=np.int64)  # of lists that are asked for
+    numbers[slice(None) if places is None else places] = np.arange(n_lists)
+    parents = np.repeat(numbers, lengths)
+    known = valid_places(elements)
+    is_known = np.full(len(elements), known is None)
+    if known is not None:
+        is_known[known] = True
+    is_asked = parents >= 0
+    has_null = np.zeros(n_lists, dtype=np.bool_)
+    has_null[parents[is_asked & ~is_known]] = True
+    known = np.flatnonzero(is_asked & is_known)
+    converted = convert_array(elements, known, type_.element, is_spelled=False)
+    assert isinstance(converted, Converted)
+    return group_elements(converted, parents[known], has_null, np.ones(n_lists, dtype=np.bool_))
+
+
+def _convert_lists_spelled(texts: pa.Array, type_: Type) -> ConvertedArrays:
+    """Lists spelled as JSON; `read_text` decides about each."""
+    are_utf8 = _are_utf8(texts)
+    found: list[Any] = []
+    for text in (texts if are_utf8 is None else _blank(texts, are_utf8)).to_pylist():
+        try:
+            found.append(read_text(text, type_))
+        except WrongTypeError:
+            found.append(_NO_LIST)
+    converted = convert_objects(as_objects(found, len(found)), classes_of(found), type_)
+    assert isinstance(converted, ConvertedArrays)
+    return converted

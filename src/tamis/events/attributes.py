@@ -1,0 +1,77 @@
+"""The attributes that an index asks for: numbered, typed, and found by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tamis.language.names import parse_path, print_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tamis.index.columns import Column
+    from tamis.index.layout import Int32
+    from tamis.language.schema import Path
+    from tamis.language.types import Type
+
+
+@dataclass(slots=True)
+class NameTree:
+    """The names looked for in one object: of the event, or of a struct in it."""
+
+    slots: dict[str, int] = field(default_factory=dict)  # name to slot, from 0
+    attributes: list[int] = field(default_factory=list)  # the attribute at each slot, or -1
+    children: dict[int, NameTree] = field(default_factory=dict)  # the names inside a slot
+
+    def add(self, path: Path, attribute: int) -> None:
+        """Look for `attribute` at `path`."""
+        slot = self.slots.setdefault(path[0], len(self.slots))
+        if slot == len(self.attributes):
+            self.attributes.append(-1)
+        if len(path) == 1:
+            self.attributes[slot] = attribute
+        else:
+            self.children.setdefault(slot, NameTree()).add(path[1:], attribute)
+
+
+class AttributeTable:
+    """All attributes by number. Others are never looked at, whatever an event holds."""
+
+    def __init__(self, types: Mapping[Path, Type]) -> None:
+        self.paths: tuple[Path, ...] = tuple(types)
+        self.types: tuple[Type, ...] = tuple(types.values())
+        # Values are read type by type: an index has many attributes, but few types.
+        self.distinct_types: tuple[Type, ...] = tuple(dict.fromkeys(self.types))
+        numbers = {type_: number for number, type_ in enumerate(self.distinct_types)}
+        self.type_numbers: Int32 = np.array([numbers[t] for t in self.types], dtype=np.int32)
+        self.tree = NameTree()
+        for attribute, path in enumerate(self.paths):
+            self.tree.add(path, attribute)
+        self.spellings = _spell(self.paths)
+        self.has_decimals = any((t.element or t).name == "decimal" for t in self.types)
+
+    @classmethod
+    def of(cls, columns: Iterable[Column]) -> AttributeTable:
+        """The attributes of an index's columns."""
+        types = {a.path: a.type for column in columns for a in column.attributes}
+        return cls({path: type_ for path, type_ in types.items() if type_ is not None})
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+
+def _spell(paths: Iterable[Path]) -> dict[str, int]:
+    """The attribute that the key of a flat event (a map, a CSV header) stands for.
+
+    As an expression spells it; plainly, `user-id`, where that reads as the same path.
+    """
+    spellings: dict[str, int] = {}
+    for attribute, path in enumerate(paths):
+        plain = ".".join(path)
+        if plain and parse_path(plain) == path:
+            spellings[plain] = attribute
+        spellings[print_path(path)] = attribute
+    return spellings

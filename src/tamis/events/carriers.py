@@ -1,0 +1,143 @@
+"""Carriers: the flat form in which typed values travel from reading to coding.
+
+| carrier | types | values |
+|---|---|---|
+| INTEGERS | boolean, integer, date (days), timestamp (microseconds) | int64[n] |
+| FLOATS | float, double | float64[n], without -0.0 |
+| DECIMALS | decimal | int64[n, 2]: 128-bit integers in units of the last digit, low word first |
+| TEXTS | string | Arrow large strings without NULL |
+| OTHERS | any | none: only presence is asked |
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from decimal import Decimal
+
+    from tamis.index.layout import Int64, UInt8
+    from tamis.language.types import Type
+
+INTEGERS: Final = "integers"
+FLOATS: Final = "floats"
+DECIMALS: Final = "decimals"
+TEXTS: Final = "texts"
+OTHERS: Final = "others"
+
+CARRIERS: Final = {
+    "boolean": INTEGERS,
+    "integer": INTEGERS,
+    "date": INTEGERS,
+    "timestamp": INTEGERS,
+    "float": FLOATS,
+    "double": FLOATS,
+    "decimal": DECIMALS,
+    "string": TEXTS,
+    "any": OTHERS,
+}
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
+EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
+FIRST_DAY: Final = date.min.toordinal() - EPOCH_ORDINAL
+LAST_DAY: Final = date.max.toordinal() - EPOCH_ORDINAL
+FIRST_INSTANT: Final = (datetime.min.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
+LAST_INSTANT: Final = (datetime.max.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
+LARGE_STRING: Final = pa.large_string()
+
+
+def carrier_of(type_: Type) -> str:
+    """The carrier of a type's values; for an array, of its elements."""
+    return CARRIERS[(type_.element or type_).name]
+
+
+def to_carrier(values: Sequence[Any], type_: Type) -> Any:
+    """Values as `read_value` gives them, in the carrier of their scalar type."""
+    match type_.name:
+        case "boolean" | "integer":
+            return np.array(values, dtype=np.int64)
+        case "float" | "double":
+            return np.array(values, dtype=np.float64)
+        case "date":
+            days = (value.toordinal() - EPOCH_ORDINAL for value in values)
+            return np.fromiter(days, np.int64, len(values))
+        case "timestamp":
+            instants = ((value - EPOCH) // MICROSECOND for value in values)
+            return np.fromiter(instants, np.int64, len(values))
+        case "decimal":
+            return to_wides([scale_decimal(value, type_.scale)[0] for value in values])
+        case "string":
+            return pa.array(values, LARGE_STRING)
+        case _:
+            return None
+
+
+def scale_decimal(value: Decimal, scale: int) -> tuple[int, bool]:
+    """`value` in units of 10 ** -scale, rounded down, and whether nothing was lost."""
+    sign, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int), "finite decimals only"
+    number = int("".join(map(str, digits)))
+    number = -number if sign else number
+    if exponent + scale >= 0:
+        return number * 10 ** (exponent + scale), True
+    rounded, rest = divmod(number, 10 ** -(exponent + scale))
+    return rounded, rest == 0
+
+
+def to_wides(numbers: Sequence[int]) -> Int64:
+    """Integers of 128 bits as rows of two words, as Arrow stores decimals."""
+    data = b"".join([number.to_bytes(16, "little", signed=True) for number in numbers])
+    return np.frombuffer(data, dtype=np.int64).reshape(-1, 2)
+
+
+def from_wides(wides: Int64) -> list[int]:
+    """The integers that `to_wides` stored."""
+    lows, highs = wides[:, 0].astype(np.uint64).tolist(), wides[:, 1].tolist()
+    return [(high << 64) | low for low, high in zip(lows, highs, strict=True)]
+
+
+def widen(numbers: Int64) -> Int64:
+    """64-bit integers as 128-bit ones."""
+    wides = np.empty((len(numbers), 2), dtype=np.int64)
+    wides[:, 0] = numbers
+    wides[:, 1] = numbers >> 63
+    return wides
+
+
+def are_within(wides: Int64, limit: int) -> np.ndarray:
+    """Where -limit < value < limit."""
+    lows, highs = wides[:, 0].astype(np.uint64), wides[:, 1]
+    top, bottom = to_wides([limit])[0], to_wides([-limit])[0]
+    is_below = (highs < top[1]) | ((highs == top[1]) & (lows < np.uint64(top[0])))
+    is_above = (highs > bottom[1]) | ((highs == bottom[1]) & (lows > np.uint64(bottom[0])))
+    within: np.ndarray = is_below & is_above
+    return within
+
+
+def frozen(array: np.ndarray) -> np.ndarray:
+    """The same array, read-only: kernels are compiled for one kind."""
+    array.flags.writeable = False
+    return array
+
+
+def view_buffer(
+    buffer: pa.Buffer | None, dtype: Any, count: int = -1, offset: int = 0
+) -> np.ndarray:
+    """The numbers that lie in an Arrow buffer, read-only, from a byte on; a buffer of no bytes
+    may be absent."""
+    return frozen(np.frombuffer(b"" if buffer is None else buffer, dtype, count, offset))
+
+
+def text_buffers(texts: pa.Array) -> tuple[Int64, UInt8]:
+    """Offsets [n + 1] and bytes of large strings without NULL, read-only."""
+    _, offsets, data = texts.buffers()
+    if len(texts) == 0:
+        return view_buffer(pa.py_buffer(bytes(8)), np.int64), view_buffer(None, np.uint8)
+    starts = view_buffer(offsets, np.int64, len(texts) + 1, 8 * texts.offset)
+    return starts, view_buffer(data, np.uint8)

@@ -1,0 +1,105 @@
+"""Events as CSV: a header of attribute names, and fields that spell values."""
+
+from __future__ import annotations
+
+import csv
+import io
+from functools import partial
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from tamis.errors import InputError
+from tamis.events.arrow import read_spelled_table
+from tamis.events.carriers import LARGE_STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tamis.events.attributes import AttributeTable
+    from tamis.events.entries import EventValues
+    from tamis.events.rejects import Rejects
+
+
+class _Row(NamedTuple):
+    fields: list[str]
+    error: str | None = None  # then no field is to be believed
+
+
+def split_csv(
+    stream: IO[bytes], name: str, table: AttributeTable, n_rows: int
+) -> Iterator[Callable[[Rejects], EventValues]]:
+    """A reader for each batch of rows."""
+    # Undecodable bytes become lone surrogates here, and errors of their rows below.
+    text = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
+    # The default limit on one field is 128 KiB.
+    csv.field_size_limit(2**31 - 1)
+    rows = csv.reader(text, strict=True)
+    try:
+        header = _read_header(rows, name)
+        checked = _check_rows(rows, len(header))
+        while batch := list(islice(checked, n_rows)):
+            yield partial(read_csv_rows, header, batch, table)
+    finally:
+        text.detach()  # the stream belongs to the caller
+
+
+def read_csv_rows(
+    header: list[str], rows: list[_Row], table: AttributeTable, rejects: Rejects
+) -> EventValues:
+    """The attributes of some rows; an empty field is a missing attribute."""
+    for number, row in enumerate(rows):
+        if row.error is not None:
+            rejects.add_row(number, row.fields, row.error)
+    columns = {
+        name: pa.array(
+            [None if row.error else row.fields[at] or None for row in rows], LARGE_STRING
+        )
+        for at, name in enumerate(header)
+        if name in table.spellings
+    }
+    # A column that nobody asks for, so that a batch without others has its rows.
+    columns[""] = pa.nulls(len(rows))
+    return read_spelled_table(pa.table(columns), table, rejects)
+
+
+def _read_header(rows: Any, name: str) -> list[str]:
+    try:
+        header: list[str] = next((row for row in rows if row), [])
+    except csv.Error as error:
+        raise InputError(f"{name}: the header line cannot be read: {error}") from None
+    if not header:
+        raise InputError(f"{name} is empty; a CSV file begins with a header line")
+    twice = next((column for column in header if header.count(column) > 1), None)
+    if twice is not None:
+        raise InputError(f'{name} has two columns "{twice}"; each needs a name of its own')
+    return header
+
+
+def _check_rows(rows: Any, n_fields: int) -> Iterator[_Row]:
+    """All rows but blank ones, with what is wrong with them."""
+    while True:
+        try:
+            fields = next(rows, None)
+        except csv.Error as error:
+            yield _Row([], f"not CSV: {error}")
+            continue
+        if fields is None:
+            return
+        if not fields:
+            continue
+        if len(fields) != n_fields:
+            yield _Row(fields, f"{len(fields)} fields; the header has {n_fields}")
+        elif not _is_text(fields):
+            yield _Row(fields, "not UTF-8")
+        else:
+            yield _Row(fields)
+
+
+def _is_text(fields: list[str]) -> bool:
+    try:
+        "".join(fields).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,135 @@
+"""Events into codes: what each column of an index says about each event, as flat arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tamis.events.event_arrays import ColumnCodes, EventArrays, TextLeaves, assemble
+from tamis.events.pairs import compare_attributes, pick_attributes
+from tamis.events.plan import EncodingPlan
+from tamis.events.ranks import Ranking
+from tamis.events.read import read_events
+from tamis.events.rejects import Rejects
+from tamis.events.single import EventSlots
+from tamis.events.sources import read_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tamis.events.entries import EventValues
+    from tamis.events.pairs import AttributeValues
+    from tamis.events.plan import PairColumn, PatternColumn
+    from tamis.index.columns import Column
+    from tamis.index.layout import Int64
+
+
+class EncodedEvents(NamedTuple):
+    """A batch of events in codes, and what was set aside on the way."""
+
+    n_rows: int
+    arrays: EventArrays
+    rejects: Rejects
+
+
+class EventEncoder:
+    """Encodes events for one index. Made once, then only read: threads share it."""
+
+    def __init__(self, columns: Sequence[Column], column_codes: Int64) -> None:
+        self._plan = EncodingPlan(columns, column_codes)
+        self.table = self._plan.table  # the attributes that are looked for
+        self._ranking = Ranking(self._plan.own_columns, self._plan.first_codes)
+        self._slots = EventSlots(self._plan, self._ranking)
+        self._has_own_columns = bool((self._plan.own_numbers >= 0).all())
+
+    def encode(
+        self, source: Any, *, column: str | None = None, strict: bool = False
+    ) -> EncodedEvents:
+        """A batch of events; see `read_events` for what `source` and `column` may be."""
+        values = read_events(source, self._plan.table, Rejects(strict=strict), column=column)
+        return EncodedEvents(values.n_rows, self.encode_values(values), values.rejects)
+
+    def encode_batches(
+        self, source: Any, *, strict: bool = False, **options: Any
+    ) -> Iterator[EncodedEvents]:
+        """Events a batch at a time; see `read_batches` for `source` and the options."""
+        for values in read_batches(source, self._plan.table, strict=strict, **options):
+            yield EncodedEvents(values.n_rows, self.encode_values(values), values.rejects)
+
+    def encode_event(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
+        """One event, a mapping, as a batch of one row; what is set aside is added to `rejects`."""
+        return self._slots.encode(event, rejects)
+
+    def encode_values(self, values: EventValues) -> EventArrays:
+        """All columns of a batch as codes."""
+        plan = self._plan
+        picked = pick_attributes(values, plan.paired_or_pattern, len(plan.table))
+        found = [self._encode_own(carrier, values) for carrier in values.entries]
+        texts = _Texts(plan.n_codes)
+        found.extend(
+            texts.encode(picked[pattern.attribute], pattern)
+            for pattern in plan.patterns
+            if pattern.attribute in picked
+        )
+        found.extend(
+            self._encode_pair(pair, picked, values.n_rows)
+            for pair in plan.pairs
+            if pair.left in picked and pair.right in picked
+        )
+        return assemble(values.n_rows, found, texts.finish(), self._encode_marks(values))
+
+    def _encode_own(self, carrier: str, values: EventValues) -> ColumnCodes:
+        """Scalar columns, and the elements of array columns."""
+        entries = values.entries[carrier]
+        columns = self._plan.own_numbers[entries.attributes]
+        found = ColumnCodes(entries.rows, columns, self._ranking.rank(carrier, entries))
+        return found if self._has_own_columns else _keep(found, columns >= 0)
+
+    def _encode_pair(
+        self, pair: PairColumn, picked: dict[int, AttributeValues], n_rows: int
+    ) -> ColumnCodes:
+        type_of = self._plan.type_of
+        left, right = picked[pair.left], picked[pair.right]
+        rows, codes = compare_attributes(
+            left, type_of(pair.left), right, type_of(pair.right), n_rows
+        )
+        columns = np.full(len(rows), pair.column, dtype=np.int32)
+        return ColumnCodes(rows, columns, codes + np.int32(pair.first_code))
+
+    def _encode_marks(self, values: EventValues) -> ColumnCodes:
+        marks = values.marks
+        columns = self._plan.own_numbers[marks.attributes]
+        found = ColumnCodes(marks.rows, columns, marks.has_null.astype(np.int32))
+        return found if self._has_own_columns else _keep(found, columns >= 0)
+
+
+def _keep(found: ColumnCodes, is_kept: np.ndarray) -> ColumnCodes:
+    return ColumnCodes(found.rows[is_kept], found.columns[is_kept], found.codes[is_kept])
+
+
+class _Texts:
+    """The distinct texts of a batch and the leaves they satisfy, over all pattern columns."""
+
+    def __init__(self, n_codes: int) -> None:
+        self._next_code = n_codes
+        self._n_leaves = 0
+        self._starts = [np.zeros(1, dtype=np.int64)]
+        self._leaves = [np.empty(0, dtype=np.int32)]
+
+    def encode(self, texts: AttributeValues, pattern: PatternColumn) -> ColumnCodes:
+        """A new code for each distinct text; each is matched once."""
+        encoded = texts.values.dictionary_encode()
+        distinct = encoded.dictionary.to_pylist()
+        starts, leaves = pattern.matcher.match_texts(distinct)
+        self._starts.append(self._n_leaves + starts[1:])
+        self._leaves.append(leaves)
+        self._n_leaves += len(leaves)
+        codes = encoded.indices.to_numpy() + np.int32(self._next_code)
+        self._next_code += len(distinct)
+        columns = np.full(len(codes), pattern.column, dtype=np.int32)
+        return ColumnCodes(texts.rows, columns, codes)
+
+    def finish(self) -> TextLeaves:
+        """The leaves of all texts."""
+        return TextLeaves(np.concatenate(self._starts), np.concatenate(self._leaves))

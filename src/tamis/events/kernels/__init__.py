@@ -1,0 +1,1 @@
+"""Kernels of the encoder: text to values, values to codes, columns to rows."""

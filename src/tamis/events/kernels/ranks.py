@@ -1,0 +1,242 @@
+"""Values to codes, and columns to rows.
+
+Whatever comes out of an Arrow buffer or an index is read-only here, whatever is written is not:
+Numba compiles a kernel again for the other kind.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# ── ranks: 2i + 1 for the i-th constant, 2i for what lies before it ─────────────────────────
+
+
+@njit(cache=True, nogil=True)
+def rank_numbers(
+    values,  # int64[n] or float64[n]
+    attributes,  # int32[n]
+    constant_starts,  # int64[n_attributes + 1]
+    constants,  # as values, rising within each attribute
+    first_codes,  # int64[n_attributes], the first code of the attribute's column
+    codes,  # int32[n], output
+):
+    """Write the global code of each value; NaN is above everything."""
+    for at in range(len(values)):
+        value = values[at]
+        attribute = attributes[at]
+        begin, end = constant_starts[attribute], constant_starts[attribute + 1]
+        low, high = begin, end
+        if value != value:  # noqa: PLR0124 - NaN
+            low = end
+        while low < high:
+            middle = (low + high) >> 1
+            if constants[middle] < value:
+                low = middle + 1
+            else:
+                high = middle
+        is_equal = low < end and constants[low] == value
+        codes[at] = first_codes[attribute] + 2 * (low - begin) + is_equal
+
+
+@njit(cache=True, nogil=True, inline="always")
+def compare_wide(left, i, right, j):
+    """-1, 0 or 1 for two 128-bit integers, each a row of a low and a high word."""
+    if left[i, 1] != right[j, 1]:
+        return -1 if left[i, 1] < right[j, 1] else 1
+    low_left, low_right = np.uint64(left[i, 0]), np.uint64(right[j, 0])
+    if low_left == low_right:
+        return 0
+    return -1 if low_left < low_right else 1
+
+
+@njit(cache=True, nogil=True)
+def rank_wides(
+    values,  # int64[n, 2], 128-bit integers, low word first
+    attributes,  # int32[n]
+    constant_starts,  # int64[n_attributes + 1]
+    constants,  # int64[:, 2], rising within each attribute; rounded down
+    is_whole,  # uint8[:], whether the constant is what it was rounded to
+    first_codes,  # int64[n_attributes]
+    codes,  # int32[n], output
+):
+    """Write the global code of each decimal, given in units of its last digit."""
+    for at in range(len(values)):
+        attribute = attributes[at]
+        begin, end = constant_starts[attribute], constant_starts[attribute + 1]
+        low, high = begin, end
+        while low < high:
+            middle = (low + high) >> 1
+            if compare_wide(constants, middle, values, at) < 0:
+                low = middle + 1
+            else:
+                high = middle
+        is_equal = (
+            low < end and is_whole[low] != 0 and compare_wide(constants, low, values, at) == 0
+        )
+        codes[at] = first_codes[attribute] + 2 * (low - begin) + is_equal
+
+
+# ── texts: the order of UTF-8 bytes, which is that of code points ───────────────────────────
+
+
+@njit(cache=True, nogil=True)
+def compare_bytes(left, left_begin, left_end, right, right_begin, right_end):
+    """-1, 0 or 1 for two runs of bytes."""
+    n_common = min(left_end - left_begin, right_end - right_begin)
+    for at in range(n_common):
+        one, other = left[left_begin + at], right[right_begin + at]
+        if one != other:
+            return -1 if one < other else 1
+    if left_end - left_begin == right_end - right_begin:
+        return 0
+    return -1 if left_end - left_begin < right_end - right_begin else 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def first_bytes(data, begin, end):
+    """The first eight bytes as a number that is ordered as they are; zeros fill it up."""
+    prefix = np.uint64(0)
+    for at in range(8):
+        byte = np.uint64(data[begin + at]) if begin + at < end else np.uint64(0)
+        prefix = (prefix << np.uint64(8)) | byte
+    return prefix
+
+
+@njit(cache=True, nogil=True)
+def write_prefixes(offsets, data, starts, n_shared, prefixes):
+    """Write how many bytes all constants of an attribute begin with, and what comes first after.
+
+    Addresses and names of one kind often begin alike: only what follows tells them apart.
+    """
+    for attribute in range(len(starts) - 1):
+        begin, end = starts[attribute], starts[attribute + 1]
+        n_shared[attribute] = 0
+        if begin < end:
+            # Of sorted texts, the first and the last differ first.
+            first, last = offsets[begin], offsets[end - 1]
+            length = min(offsets[begin + 1] - first, offsets[end] - last)
+            n_alike = 0
+            while n_alike < length and data[first + n_alike] == data[last + n_alike]:
+                n_alike += 1
+            n_shared[attribute] = n_alike
+        for at in range(begin, end):
+            prefixes[at] = first_bytes(data, offsets[at] + n_shared[attribute], offsets[at + 1])
+
+
+@njit(cache=True, nogil=True)
+def rank_texts(
+    offsets,  # int64[n + 1]
+    data,  # uint8[:], the bytes of the texts
+    attributes,  # int32[n]
+    table,  # TextTable
+    first_codes,  # int64[n_attributes]
+    codes,  # int32[n], output
+):
+    """Write the global code of each text; most steps of the search look at prefixes alone."""
+    for at in range(len(attributes)):
+        attribute = attributes[at]
+        begin, end = table.starts[attribute], table.starts[attribute + 1]
+        text, text_end = offsets[at], offsets[at + 1]
+        skipped = table.n_shared[attribute]
+        low, high = begin, end
+        is_equal = 0
+        if skipped > 0:
+            common = table.offsets[begin]
+            shown = min(text_end, text + skipped)
+            order = compare_bytes(table.data, common, common + skipped, data, text, shown)
+            if order < 0:
+                low = end
+            elif order > 0:
+                high = begin
+        prefix = first_bytes(data, text + skipped, text_end)
+        while low < high:
+            middle = (low + high) >> 1
+            if table.prefixes[middle] != prefix:
+                order = -1 if table.prefixes[middle] < prefix else 1
+            else:
+                order = compare_bytes(
+                    table.data,
+                    table.offsets[middle] + skipped,
+                    table.offsets[middle + 1],
+                    data,
+                    text + skipped,
+                    text_end,
+                )
+            if order < 0:
+                low = middle + 1
+            else:
+                high = middle
+                if order == 0:
+                    is_equal = 1
+        # Constants are distinct, so an equal one that was met is where the search ends.
+        codes[at] = first_codes[attribute] + 2 * (low - begin) + is_equal
+
+
+@njit(cache=True, nogil=True)
+def compare_texts(
+    offsets,  # int64[n + 1]
+    data,  # uint8[:]
+    left,  # int64[n_pairs], numbers of texts
+    right,  # int64[n_pairs]
+    codes,  # int32[n_pairs], output
+):
+    """Write 0, 1 or 2 as the left text is below, equal to or above the right one."""
+    for at in range(len(left)):
+        i, j = left[at], right[at]
+        codes[at] = 1 + compare_bytes(
+            data, offsets[i], offsets[i + 1], data, offsets[j], offsets[j + 1]
+        )
+
+
+@njit(cache=True, nogil=True)
+def compare_wides(left, right, codes):
+    """Write 0, 1 or 2 as the left 128-bit integer is below, equal to or above the right one."""
+    for at in range(len(left)):
+        codes[at] = 1 + compare_wide(left, at, right, at)
+
+
+# ── order ───────────────────────────────────────────────────────────────────────────────────
+
+
+@njit(cache=True, nogil=True)
+def sort_by_row(
+    rows,  # int32[n], in any order
+    columns,  # int32[n]
+    codes,  # int32[n]
+    row_starts,  # int64[n_rows + 1], zero on entry; where each row's run starts
+    sorted_columns,  # int32[n], output
+    sorted_codes,  # int32[n], output
+):
+    """Bring entries into the order of their rows, by counting; equal rows keep their order."""
+    n_rows = len(row_starts) - 1
+    for row in rows:
+        row_starts[row + 1] += 1
+    for row in range(n_rows):
+        row_starts[row + 1] += row_starts[row]
+    for at in range(len(rows)):
+        row = rows[at]
+        slot = row_starts[row]
+        sorted_columns[slot] = columns[at]
+        sorted_codes[slot] = codes[at]
+        row_starts[row] += 1
+    # Each start has moved to the next one's place.
+    for row in range(n_rows, 0, -1):
+        row_starts[row] = row_starts[row - 1]
+    row_starts[0] = 0
+
+
+@njit(cache=True, nogil=True)
+def keep_last(
+    starts,  # int64[n_rows + 1], where each row's entries start
+    attributes,  # int32[n], -1 for none
+    seen,  # int64[n_attributes], all -1 on entry
+    is_kept,  # bool[n], output
+):
+    """Mark the last entry of each attribute in each row; a later one hides those before it."""
+    for row in range(len(starts) - 1):
+        for at in range(starts[row + 1] - 1, starts[row] - 1, -1):
+            attribute = attributes[at]
+            is_kept[at] = attribute >= 0 and seen[attribute] != row
+            if attribute >= 0:
+                seen[attribute] = row

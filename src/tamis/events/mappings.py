@@ -1,0 +1,171 @@
+"""Events as Python mappings, and as JSON texts."""
+
+from __future__ import annotations
+
+import json
+import re
+from array import array
+from decimal import Decimal
+from functools import partial
+from itertools import repeat
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import orjson
+
+from tamis.events.entries import Collector
+from tamis.events.python_values import (
+    are_not_none,
+    as_objects,
+    classes_of,
+    convert_objects,
+    give,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tamis.events.attributes import AttributeTable, NameTree
+    from tamis.events.entries import EventValues
+    from tamis.events.rejects import Rejects
+    from tamis.index.layout import Int32
+
+_NOWHERE: Final = repeat(-1)
+
+
+def read_mappings(events: Iterable[Any], table: AttributeTable, rejects: Rejects) -> EventValues:
+    """Events as dicts or other mappings; None is an event without attributes."""
+    rows: list[int] = []
+    found: list[Mapping[str, Any]] = []
+    n_rows = 0
+    for row, event in enumerate(events):
+        n_rows = row + 1
+        if hasattr(event, "get"):
+            rows.append(row)
+            found.append(event)
+        elif event is not None:
+            kind = type(event).__name__
+            rejects.add_row(row, event, f"an event is a mapping of attributes, not {kind}")
+    collector = Collector(table, rejects)
+    _collect(found, np.array(rows, dtype=np.int32), table.tree, collector)
+    return collector.finish(n_rows)
+
+
+def read_json(
+    texts: Iterable[str | bytes | None], table: AttributeTable, rejects: Rejects
+) -> EventValues:
+    """Events as JSON objects, one in each text; a text that holds none is a row set aside."""
+    parse = _parse_exactly if table.has_decimals else _parse_quickly
+    rows: list[int] = []
+    found: list[dict[str, Any]] = []
+    n_rows = 0
+    for row, text in enumerate(texts):
+        n_rows = row + 1
+        if text is None:
+            continue
+        try:
+            event = parse(text)
+        except (ValueError, TypeError, RecursionError) as error:
+            rejects.add_row(row, text, f"not JSON: {error}")
+            continue
+        if type(event) is dict:
+            rows.append(row)
+            found.append(event)
+        else:
+            rejects.add_row(row, text, f"a JSON object is expected, found {_kind_of(event)}")
+    collector = Collector(table, rejects)
+    _collect(found, np.array(rows, dtype=np.int32), table.tree, collector)
+    return collector.finish(n_rows)
+
+
+# ── JSON ────────────────────────────────────────────────────────────────────────────────────
+
+# A number of at most 15 digits is the shortest that reads back as its double, so that no digit
+# is lost; 64-bit integers of any length are exact, and longer ones match.
+_LONG_NUMBER: Final = re.compile(rb"[0-9.]{17}")
+_LONG_NUMBER_TEXT: Final = re.compile(r"[0-9.]{17}")
+
+
+def _parse_quickly(text: str | bytes) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        # Lone surrogates, NaN and numbers beyond a double are theirs to read or to refuse.
+        return json.loads(text, parse_float=Decimal)
+
+
+def _parse_exactly(text: str | bytes) -> Any:
+    """As `_parse_quickly`, without rounding what a decimal attribute may hold in full."""
+    is_long = _LONG_NUMBER_TEXT if isinstance(text, str) else _LONG_NUMBER
+    if is_long.search(text):  # type: ignore[arg-type]
+        return json.loads(text, parse_float=Decimal)
+    return _parse_quickly(text)
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, list):
+        return "a list"
+    return json.dumps(value, default=str)[:60]
+
+
+# ── mappings ────────────────────────────────────────────────────────────────────────────────
+
+
+def _collect(
+    mappings: Sequence[Mapping[str, Any]], rows: Int32, tree: NameTree, collector: Collector
+) -> None:
+    """Take in the attributes at the names of `tree`, and those inside them."""
+    slots, values, sizes = _look_up(mappings, tree)
+    entry_slots = np.frombuffer(slots, dtype=np.int32) if slots else np.empty(0, np.int32)
+    found = np.flatnonzero(entry_slots >= 0)
+    objects = as_objects(values, len(values))[found]
+    entry_slots = entry_slots[found]
+    entry_rows = np.repeat(rows, sizes)[found]
+    attributes = np.array(tree.attributes, dtype=np.int32)[entry_slots]
+    _collect_values(objects, entry_rows, attributes, collector)
+    for slot, inner in tree.children.items():
+        inside = np.flatnonzero(entry_slots == slot)
+        is_object = [hasattr(value, "get") for value in objects[inside]]
+        inside = inside[np.array(is_object, dtype=np.bool_)]
+        _collect(objects[inside].tolist(), entry_rows[inside], inner, collector)
+
+
+def _look_up(
+    mappings: Sequence[Mapping[str, Any]], tree: NameTree
+) -> tuple[array[int], list[Any], list[int]]:
+    """The slot (or -1) and the value of each item looked at, and how many each mapping has."""
+    slots, sizes = array("i"), list[int]()
+    values: list[Any] = []
+    find, names = tree.slots.get, list(tree.slots)
+    every_slot = array("i", range(len(names)))
+    for mapping in mappings:
+        # An event often has few of very many attributes, or many that no expression names.
+        if type(mapping) is dict and len(mapping) <= len(names):
+            slots.extend(map(find, mapping, _NOWHERE))
+            values.extend(mapping.values())
+            sizes.append(len(mapping))
+        else:
+            slots.extend(every_slot)
+            values.extend(map(mapping.get, names))
+            sizes.append(len(names))
+    return slots, values, sizes
+
+
+def _collect_values(
+    objects: np.ndarray, rows: Int32, attributes: Int32, collector: Collector
+) -> None:
+    """Take in values, type by type."""
+    table = collector.table
+    numbers = np.append(table.type_numbers, np.int32(-1))[attributes]
+    for number, type_ in enumerate(table.distinct_types):
+        places = np.flatnonzero(numbers == number)
+        own = objects[places]
+        classes = classes_of(own)
+        if NoneType in classes:
+            is_there = are_not_none(own)
+            places, own = places[is_there], own[is_there]
+        if len(own):
+            converted = convert_objects(own, classes - {NoneType}, type_)
+            tell = partial(give, own, type_)
+            collector.add(type_, rows[places], attributes[places], converted, tell)

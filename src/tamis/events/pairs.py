@@ -1,0 +1,116 @@
+"""Two attributes compared, for all events of a batch at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.events.carriers import (
+    DECIMALS,
+    INTEGERS,
+    TEXTS,
+    carrier_of,
+    from_wides,
+    frozen,
+    text_buffers,
+    to_wides,
+    widen,
+)
+from tamis.events.kernels.ranks import compare_texts, compare_wides
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tamis.events.entries import EventValues
+    from tamis.index.layout import Int32, Int64
+    from tamis.language.types import Type
+
+
+class AttributeValues(NamedTuple):
+    """One attribute of a batch."""
+
+    rows: Int32
+    values: Any  # in the attribute's carrier
+
+
+def pick_attributes(
+    values: EventValues, wanted: Iterable[int], n_attributes: int
+) -> dict[int, AttributeValues]:
+    """The values of some attributes, apart from each other."""
+    is_wanted = np.zeros(n_attributes, dtype=np.bool_)
+    is_wanted[list(wanted)] = True
+    picked: dict[int, AttributeValues] = {}
+    for entries in values.entries.values():
+        places = np.flatnonzero(is_wanted[entries.attributes])
+        places = places[np.argsort(entries.attributes[places], kind="stable")]
+        numbers, starts = np.unique(entries.attributes[places], return_index=True)
+        for number, own in zip(numbers.tolist(), np.split(places, starts[1:]), strict=False):
+            rows = entries.rows[own]
+            picked[number] = AttributeValues(rows, _pick(entries.values, own))
+    return picked
+
+
+def _pick(values: Any, places: np.ndarray) -> Any:
+    if isinstance(values, pa.Array):
+        return values.take(pa.array(places))
+    return None if values is None else values[places]
+
+
+def compare_attributes(
+    left: AttributeValues, left_type: Type, right: AttributeValues, right_type: Type, n_rows: int
+) -> tuple[Int32, Int32]:
+    """The rows that have both attributes, and 0, 1 or 2 as the left one is below, equal, above."""
+    places = np.full(n_rows, -1, dtype=np.int64)
+    places[right.rows] = np.arange(len(right.rows))
+    right_places = places[left.rows]
+    left_places = np.flatnonzero(right_places >= 0)
+    right_places = right_places[left_places]
+    codes = np.empty(len(left_places), dtype=np.int32)
+    if carrier_of(left_type) == TEXTS:
+        texts = pa.concat_arrays([left.values, right.values])
+        compare_texts(*text_buffers(texts), left_places, len(left.values) + right_places, codes)
+    else:
+        one, other = left.values[left_places], right.values[right_places]
+        _compare_numbers(one, left_type, other, right_type, codes)
+    return left.rows[left_places], codes
+
+
+def _compare_numbers(
+    left: np.ndarray, left_type: Type, right: np.ndarray, right_type: Type, codes: Int32
+) -> None:
+    if left_type.is_floating or right_type.is_floating:
+        # As Spark: a float or double on either side makes both doubles.
+        codes[:] = _order_doubles(_to_doubles(left, left_type), _to_doubles(right, right_type))
+    elif "decimal" in (left_type.name, right_type.name):
+        scale = max(left_type.scale, right_type.scale)
+        compare_wides(_rescale(left, left_type, scale), _rescale(right, right_type, scale), codes)
+    else:
+        codes[:] = 1 + (left > right).astype(np.int32) - (left < right)
+
+
+def _order_doubles(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The total order: NaN equals itself and is above everything."""
+    left_nan, right_nan = np.isnan(left), np.isnan(right)
+    is_above = (left > right) | (left_nan & ~right_nan)
+    is_below = (left < right) | (right_nan & ~left_nan)
+    order: np.ndarray = 1 + is_above.astype(np.int32) - is_below
+    return order
+
+
+def _to_doubles(values: np.ndarray, type_: Type) -> np.ndarray:
+    if carrier_of(type_) != DECIMALS:
+        return values.astype(np.float64)
+    # Reading a decimal text rounds once; dividing a double by a power of ten rounds twice.
+    rounded = [float(f"{number}e-{type_.scale}") for number in from_wides(values)]
+    return np.array(rounded, dtype=np.float64)
+
+
+def _rescale(values: np.ndarray, type_: Type, scale: int) -> Int64:
+    """128-bit integers in units of 10 ** -scale."""
+    wides = widen(values) if carrier_of(type_) == INTEGERS else values
+    if type_.scale == scale:
+        return frozen(np.ascontiguousarray(wides))
+    factor = 10 ** (scale - type_.scale)
+    return to_wides([number * factor for number in from_wides(wides)])

@@ -1,0 +1,77 @@
+"""What an encoder needs to know of an index's columns, by attribute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tamis.events.attributes import AttributeTable
+from tamis.index.columns import PAIR, PATTERN
+from tamis.index.patterns import PatternMatcher
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tamis.index.columns import Column
+    from tamis.index.layout import Int64
+    from tamis.language.types import Type
+
+
+class PatternColumn(NamedTuple):
+    """A column of which the codes are the distinct texts of a batch."""
+
+    column: int
+    attribute: int
+    matcher: PatternMatcher
+
+
+class PairColumn(NamedTuple):
+    """A column that compares two attributes."""
+
+    column: int
+    first_code: int
+    left: int  # attributes
+    right: int
+
+
+class EncodingPlan:
+    """The columns of an index, by the attributes they look at."""
+
+    def __init__(self, columns: Sequence[Column], column_codes: Int64) -> None:
+        self.table = AttributeTable.of(columns)
+        self.n_codes = int(column_codes[-1])
+        self.patterns: list[PatternColumn] = []
+        self.pairs: list[PairColumn] = []
+        # The scalar or array column of each attribute, if it has one, and where its codes begin.
+        self.own_columns: list[Column | None] = [None] * len(self.table)
+        self.own_numbers = np.full(len(self.table), -1, dtype=np.int32)
+        self.first_codes = np.full(len(self.table), -1, dtype=np.int64)
+        numbers = {path: number for number, path in enumerate(self.table.paths)}
+        for at, column in enumerate(columns):
+            attribute, *others = (numbers[a.path] for a in column.attributes)
+            if column.kind == PATTERN:
+                matcher = PatternMatcher(column.patterns, column.pattern_leaves)
+                self.patterns.append(PatternColumn(at, attribute, matcher))
+            elif column.kind == PAIR:
+                self.pairs.append(PairColumn(at, int(column_codes[at]), attribute, others[0]))
+            else:
+                self.own_columns[attribute] = column
+                self.own_numbers[attribute] = at
+                self.first_codes[attribute] = column_codes[at]
+
+    def type_of(self, attribute: int) -> Type:
+        """The type of an attribute."""
+        return self.table.types[attribute]
+
+    def common_type(self, pair: PairColumn) -> Type:
+        """The type that two attributes are compared as: a float or double on either side, as in
+        Spark, makes both doubles."""
+        types = (self.type_of(pair.left), self.type_of(pair.right))
+        return next((type_ for type_ in types if type_.is_floating), types[0])
+
+    @property
+    def paired_or_pattern(self) -> set[int]:
+        """The attributes that more is asked of than their own columns tell."""
+        asked = {pattern.attribute for pattern in self.patterns}
+        return asked.union(*((pair.left, pair.right) for pair in self.pairs))

@@ -1,0 +1,232 @@
+"""Python values (of dicts, of JSON) into carriers, many of one type at a time.
+
+The classes that a type mostly comes in are converted in bulk; `read_value` decides about each of
+the others, so that nothing else is ever taken in.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import chain
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.events.carriers import (
+    FIRST_INSTANT,
+    LARGE_STRING,
+    LAST_INSTANT,
+    are_within,
+    to_carrier,
+)
+from tamis.events.entries import Converted, ConvertedArrays, Given, group_elements
+from tamis.events.rejects import explain_by, is_wrong_type
+from tamis.events.spelled import convert_texts, round_to_floats
+from tamis.language.types import Type, WrongTypeError, read_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# The classes in which a type's values mostly come, and which are converted in bulk. Subclasses are
+# other classes here: they may be anything.
+_PLAIN: Final[dict[str, frozenset[type]]] = {
+    "boolean": frozenset((bool,)),
+    "integer": frozenset((int,)),
+    "float": frozenset((int, float, Decimal)),
+    "double": frozenset((int, float, Decimal)),
+    "decimal": frozenset((int, float, Decimal)),
+    "string": frozenset((str,)),
+    "date": frozenset((date,)),
+    "timestamp": frozenset((datetime,)),
+    "array": frozenset((list, tuple)),
+}
+FINER_THAN_MICROSECONDS: Final = "is not a whole number of microseconds"
+# What bulk conversion raises when a value does not fit after all.
+_MISFITS: Final = (OverflowError, UnicodeError, ValueError, pa.ArrowException)
+
+
+def classes_of(values: Iterable[Any]) -> set[type]:
+    """The classes that the values are of."""
+    return set(map(type, values))
+
+
+def as_objects(values: Iterable[Any], length: int) -> np.ndarray:
+    """The values as an array of objects, lists among them not looked into."""
+    return np.fromiter(values, dtype=object, count=length)
+
+
+def give(values: np.ndarray, type_: Type) -> Given:
+    """How to tell what is wrong with some of `values`."""
+
+    def are_wrong_types(places: np.ndarray) -> np.ndarray:
+        return np.array([is_wrong_type(value, type_) for value in values[places]], dtype=np.bool_)
+
+    explain = explain_by(read_value, type_, FINER_THAN_MICROSECONDS)
+    return Given(lambda at: values[at], are_wrong_types, explain)
+
+
+def convert_objects(
+    values: np.ndarray, classes: set[type], type_: Type
+) -> Converted | ConvertedArrays:
+    """Objects that are not None, of these classes, as values of `type_`."""
+    if type_.name == "any":
+        return Converted(None)
+    if type_.element is not None:
+        return _convert_arrays(values, classes, type_)
+    if type_.name in ("date", "timestamp"):
+        return _convert_times(values, classes, type_)
+    typed = values.tolist()
+    is_good = _read_each(typed, _places_of_others(typed, classes, type_), type_)
+    try:
+        return Converted(_convert_bulk(typed, type_), is_good)
+    except _MISFITS:
+        typed = values.tolist()
+        is_good = _read_each(typed, range(len(typed)), type_)
+        return Converted(to_carrier(typed, type_), is_good)
+
+
+def _places_of_others(values: list[Any], classes: set[type], type_: Type) -> Sequence[int]:
+    """Where the values are not of the type's plain classes."""
+    plain = _PLAIN[type_.name]
+    if classes <= plain:
+        return ()
+    return [place for place, value in enumerate(values) if type(value) not in plain]
+
+
+def _read_each(values: list[Any], places: Sequence[int], type_: Type) -> np.ndarray | None:
+    """Put what `read_value` gives in the place of some values; a filler where it refuses."""
+    if not places:
+        return None
+    is_good = np.ones(len(values), dtype=np.bool_)
+    for place in places:
+        try:
+            values[place] = read_exactly(values[place], type_)
+        except WrongTypeError:
+            values[place] = _FILLERS[type_.name]
+            is_good[place] = False
+    return is_good
+
+
+_EPOCH: Final = read_value("1970-01-01", Type("timestamp"))
+_FILLERS: Final = {
+    "boolean": False,
+    "integer": 0,
+    "float": 0.0,
+    "double": 0.0,
+    "decimal": Decimal(0),
+    "string": "",
+    "date": _EPOCH.date(),
+    "timestamp": _EPOCH,
+}
+
+
+def read_exactly(value: Any, type_: Type) -> Any:
+    """As `read_value`, but nothing finer than a microsecond passes (pandas has nanoseconds)."""
+    typed = read_value(value, type_)
+    if getattr(typed, "nanosecond", 0):
+        raise WrongTypeError(f"{typed} {FINER_THAN_MICROSECONDS}")
+    return typed
+
+
+def _convert_bulk(values: list[Any], type_: Type) -> Any:
+    """Values of the plain classes of a type; raises one of `_MISFITS` if one does not fit."""
+    match type_.name:
+        case "float" | "double":
+            doubles = np.array(values, dtype=np.float64) + 0.0
+            return round_to_floats(doubles) if type_.name == "float" else doubles
+        case "decimal":
+            # repr is the shortest decimal that reads back as the float: what the JSON text said.
+            exact = [Decimal(repr(v)) if type(v) is float else v for v in values]
+            array = pa.array(exact, pa.decimal128(38, type_.scale))
+            wides = np.frombuffer(array.buffers()[1], np.int64, 2 * len(array)).reshape(-1, 2)
+            if not are_within(wides, 10**type_.precision).all():
+                raise OverflowError
+            return wides
+        case "string":
+            return pa.array(values, LARGE_STRING)
+        case _:
+            return np.array(values, dtype=np.int64)
+
+
+# ── dates and timestamps, which are often strings ───────────────────────────────────────────
+
+
+def _convert_times(values: np.ndarray, classes: set[type], type_: Type) -> Converted:
+    if len(classes) == 1:
+        return _convert_alike(values.tolist(), classes, type_)
+    numbers = np.zeros(len(values), dtype=np.int64)
+    is_good = np.ones(len(values), dtype=np.bool_)
+    for own_class in classes:
+        places = np.array([type(value) is own_class for value in values], dtype=np.bool_)
+        converted = _convert_alike(values[places].tolist(), {own_class}, type_)
+        numbers[places] = converted.values
+        if converted.is_good is not None:
+            is_good[places] = converted.is_good
+    return Converted(numbers, is_good)
+
+
+def _convert_alike(values: list[Any], classes: set[type], type_: Type) -> Converted:
+    """Dates or timestamps of one class."""
+    try:
+        if classes == {str}:
+            return convert_texts(pa.array(values, LARGE_STRING), type_)
+        if classes == {date} and type_.name == "date":
+            return Converted(to_carrier(values, type_))
+        if classes == {datetime} and type_.name == "timestamp":
+            return Converted(_convert_datetimes(values))
+    except _MISFITS:
+        pass
+    is_good = _read_each(values, range(len(values)), type_)
+    return Converted(to_carrier(values, type_), is_good)
+
+
+def _convert_datetimes(values: list[datetime]) -> np.ndarray:
+    """Microseconds since 1970; those without a zone are in UTC."""
+    instants = pa.array(values, pa.timestamp("us", "UTC"))
+    numbers: np.ndarray = np.frombuffer(instants.buffers()[1], np.int64, len(values))
+    # A zone may lead out of the years that a datetime has.
+    if ((numbers < FIRST_INSTANT) | (numbers > LAST_INSTANT)).any():
+        raise OverflowError
+    return numbers
+
+
+# ── arrays ──────────────────────────────────────────────────────────────────────────────────
+
+
+def _convert_arrays(values: np.ndarray, classes: set[type], type_: Type) -> ConvertedArrays:
+    assert type_.element is not None
+    arrays, is_good = _read_arrays(values.tolist(), classes, type_)
+    lengths = np.fromiter(map(len, arrays), np.int64, len(arrays))
+    elements = as_objects(chain.from_iterable(arrays), int(lengths.sum()))
+    parents = np.repeat(np.arange(len(arrays)), lengths)
+    has_null = np.zeros(len(arrays), dtype=np.bool_)
+    element_classes = classes_of(elements)
+    if NoneType in element_classes:
+        is_known = are_not_none(elements)
+        has_null[parents[~is_known]] = True
+        elements, parents = elements[is_known], parents[is_known]
+    converted = convert_objects(elements, element_classes - {NoneType}, type_.element)
+    assert isinstance(converted, Converted)
+    return group_elements(converted, parents, has_null, is_good)
+
+
+def are_not_none(values: np.ndarray) -> np.ndarray:
+    """Where the objects are not None."""
+    return np.fromiter((value is not None for value in values), np.bool_, len(values))
+
+
+def _read_arrays(
+    arrays: list[Any], classes: set[type], type_: Type
+) -> tuple[list[Any], np.ndarray]:
+    """Lists and tuples as they are; what else can be one; an empty one in the place of others."""
+    is_good = np.ones(len(arrays), dtype=np.bool_)
+    for place in _places_of_others(arrays, classes, type_):
+        try:
+            arrays[place] = read_value(arrays[place], type_)
+        except WrongTypeError:
+            arrays[place] = ()
+            is_good[place] = False
+    return arrays, is_good

@@ -1,0 +1,197 @@
+"""Values that their attribute cannot have: treated as missing, counted, and shown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from tamis.errors import InputError
+from tamis.language.names import print_path
+from tamis.language.types import WrongTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tamis.index.layout import Int32
+    from tamis.language.schema import Path
+    from tamis.language.types import Type
+
+EXAMPLES_PER_KIND: Final = 3
+MAX_EXAMPLES: Final = 100
+SHOWN_LENGTH: Final = 60
+
+
+class RejectKind(StrEnum):
+    """Why a value is set aside."""
+
+    WRONG_TYPE = "wrong-type"  # a string for a number
+    BAD_VALUE = "bad-value"  # of a possible class, but too large, no date, not UTF-8 …
+    BAD_ROW = "bad-row"  # no event can be read there: all its attributes are missing
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """One value that was set aside, or a whole row."""
+
+    row: int  # from 0; of the batch, or of the source where that is read in chunks
+    attribute: str | None  # as an expression spells it; None for a whole row
+    expected: str | None  # the attribute's type
+    value: str  # as shown to people, cut short
+    reason: str
+    kind: RejectKind
+
+    def __str__(self) -> str:
+        place = f"row {self.row}"
+        if self.attribute is None:
+            return f"{place}: {self.reason}"
+        return f"{place}, attribute {self.attribute}: {self.reason}; expected: {self.expected}"
+
+
+class Refused(NamedTuple):
+    """Values of one type that cannot be read, still in the form in which they came."""
+
+    rows: np.ndarray  # int[n]
+    attributes: Int32  # [n], their numbers
+    is_wrong_type: np.ndarray  # bool[n]: of a class that the type never takes; else a bad value
+    value_at: Callable[[int], Any]  # the i-th value as a Python object
+    explain: Callable[[Any], str]  # what is wrong with a value
+
+
+class Rejects:
+    """What was set aside: exact counts by attribute and kind, and the first few as examples.
+
+    With `strict` the first one is raised as an `InputError` instead. A million wrong values of
+    one column cost a count, not a million objects.
+    """
+
+    __slots__ = ("counts", "examples", "first_row", "strict")
+
+    def __init__(self, *, strict: bool = False, first_row: int = 0) -> None:
+        self.strict = strict
+        self.first_row = first_row  # of the batch within its source
+        self.counts: Counter[tuple[str | None, RejectKind]] = Counter()
+        self.examples: list[Reject] = []
+
+    def __len__(self) -> int:
+        return self.counts.total()
+
+    def __iter__(self) -> Iterator[Reject]:
+        return iter(self.examples)
+
+    def __repr__(self) -> str:
+        return f"<Rejects: {len(self)} in all: {dict(self.counts)}>"
+
+    def add_row(self, row: int, value: Any, reason: str) -> None:
+        """Count a row in which there is no event."""
+        kind = RejectKind.BAD_ROW
+        self._add(None, kind, [Reject(self.first_row + row, None, None, show(value), reason, kind)])
+
+    def add_value(self, row: int, path: Path, type_: Type, value: Any, error: Exception) -> None:
+        """Count one value, of which `error` says what is wrong."""
+        kind = RejectKind.WRONG_TYPE if is_wrong_type(value, type_) else RejectKind.BAD_VALUE
+        name = print_path(path)
+        told = Reject(self.first_row + row, name, str(type_), show(value), str(error), kind)
+        self._add(name, kind, [told])
+
+    def add_values(self, refused: Refused, type_: Type, paths: Sequence[Path]) -> None:
+        """Count values of one type; `paths` are those of all attributes, by number."""
+        if self.strict and len(refused.rows):
+            raise InputError(str(self._tell(int(np.argmin(refused.rows)), refused, type_, paths)))
+        keys = 2 * refused.attributes.astype(np.int64) + refused.is_wrong_type
+        order = np.argsort(keys, kind="stable")
+        bounds = [*np.flatnonzero(np.diff(keys[order], prepend=-1)).tolist(), len(order)]
+        for begin, end in pairwise(bounds):
+            told = [
+                self._tell(at, refused, type_, paths)
+                for at in order[begin : min(end, begin + EXAMPLES_PER_KIND)].tolist()
+            ]
+            self._add(told[0].attribute, told[0].kind, told, end - begin)
+
+    def merge(self, other: Rejects) -> None:
+        """Add the rejects of another batch."""
+        for (attribute, kind), n_rejects in other.counts.items():
+            told = [e for e in other if (e.attribute, e.kind) == (attribute, kind)]
+            self._add(attribute, kind, told, n_rejects)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it for programs, ready for JSON."""
+        counts = [
+            {"attribute": attribute, "kind": str(kind), "count": n_rejects}
+            for (attribute, kind), n_rejects in self.counts.items()
+        ]
+        return {"total": len(self), "counts": counts, "examples": [asdict(e) for e in self]}
+
+    def _add(
+        self, attribute: str | None, kind: RejectKind, told: list[Reject], n_rejects: int = 1
+    ) -> None:
+        if self.strict and told:
+            raise InputError(str(told[0]))
+        n_wanted = max(0, EXAMPLES_PER_KIND - self.counts[attribute, kind])
+        self.counts[attribute, kind] += n_rejects
+        self.examples.extend(told[: min(n_wanted, MAX_EXAMPLES - len(self.examples))])
+
+    def _tell(self, at: int, refused: Refused, type_: Type, paths: Sequence[Path]) -> Reject:
+        value = refused.value_at(at)
+        is_wrong_type = bool(refused.is_wrong_type[at])
+        return Reject(
+            self.first_row + int(refused.rows[at]),
+            print_path(paths[refused.attributes[at]]),
+            str(type_),
+            show(value),
+            refused.explain(value),
+            RejectKind.WRONG_TYPE if is_wrong_type else RejectKind.BAD_VALUE,
+        )
+
+
+def explain_by(
+    read: Callable[[Any, Type], Any], type_: Type, otherwise: str
+) -> Callable[[Any], str]:
+    """What `read` says when it refuses a value; where it does not, `otherwise` tells why not."""
+
+    def explain(value: Any) -> str:
+        try:
+            read(value, type_)
+        except WrongTypeError as error:
+            return str(error)
+        return f"{show(value)} {otherwise}"
+
+    return explain
+
+
+_CLASSES: Final[dict[str, tuple[type, ...]]] = {
+    "boolean": (bool,),
+    "integer": (int,),
+    "float": (int, float, Decimal),
+    "double": (int, float, Decimal),
+    "decimal": (int, float, Decimal),
+    "string": (str,),
+    "date": (str, date),
+    "timestamp": (str, datetime),
+    "array": (list, tuple),
+    "any": (object,),
+}
+
+
+def is_wrong_type(value: Any, type_: Type) -> bool:
+    """Whether no value of this class is ever of the type."""
+    if isinstance(value, bool) and type_.name != "boolean":
+        return True
+    if isinstance(value, datetime) and type_.name == "date":
+        return True
+    return not isinstance(value, _CLASSES[type_.name])
+
+
+def show(value: Any) -> str:
+    """The value as people may read it, cut short."""
+    try:
+        shown = repr(value)
+    except Exception:  # integers of more than 4,300 digits and foreign objects may refuse
+        shown = f"a value of class {type(value).__name__}"
+    return shown if len(shown) <= SHOWN_LENGTH else shown[: SHOWN_LENGTH - 1] + "…"

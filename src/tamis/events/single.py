@@ -1,0 +1,223 @@
+"""One event into codes, with as little as possible around it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from tamis.events.event_arrays import EventArrays
+from tamis.events.python_values import read_exactly
+from tamis.language.types import INT64_MAX, INT64_MIN, WrongTypeError
+from tamis.logic.order import compare
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tamis.events.attributes import NameTree
+    from tamis.events.plan import EncodingPlan
+    from tamis.events.ranks import Ranking
+    from tamis.events.rejects import Rejects
+
+# Types of which the values of one class are ranked as they are; `_look_again` sees the rest.
+_PLAIN_CLASSES: Final[dict[str, type]] = {
+    "boolean": bool,
+    "integer": int,
+    "double": float,
+    "string": str,
+}
+
+
+class Slot(NamedTuple):
+    """What is asked of the value at one name."""
+
+    plain_class: type | None  # values of this very class are ranked at once; None: of no class
+    column: int  # the attribute's own column, or -1
+    first_code: int
+    constants: Sequence[Any]
+    attribute: int  # or -1
+    inner: dict[str, Slot]  # what is asked of the values inside
+
+
+class _Found:
+    """What is found in one event."""
+
+    __slots__ = ("codes", "columns", "marks", "typed")
+
+    def __init__(self) -> None:
+        self.columns: list[int] = []
+        self.codes: list[int] = []
+        self.marks: list[tuple[int, bool]] = []  # array column, whether an element is NULL
+        self.typed: dict[int, Any] = {}  # values of attributes that patterns or pairs look at
+
+
+class EventSlots:
+    """Encodes one event at a time. Made once, then only read: threads share it."""
+
+    def __init__(self, plan: EncodingPlan, ranking: Ranking) -> None:
+        self._plan = plan
+        self._ranking = ranking
+        self._kept = plan.paired_or_pattern
+        self._slots = self._make_slots(plan.table.tree)
+
+    def encode(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
+        """The event as a batch of one row; values set aside are added to `rejects`."""
+        found = _Found()
+        self._look_up(event, self._slots, found, rejects)
+        if found.typed or found.marks:
+            return self._with_texts_and_marks(found)
+        return _make_arrays(found, _NO_TEXTS, _NO_LEAVES)
+
+    def _make_slots(self, tree: NameTree) -> dict[str, Slot]:
+        return {
+            name: self._make_slot(tree.attributes[at], tree.children.get(at))
+            for name, at in tree.slots.items()
+        }
+
+    def _make_slot(self, attribute: int, inner: NameTree | None) -> Slot:
+        plan = self._plan
+        slots = self._make_slots(inner) if inner else {}
+        own = plan.own_columns[attribute] if attribute >= 0 else None
+        if own is None:
+            return Slot(None, -1, -1, (), attribute, slots)
+        is_plain = not slots and attribute not in self._kept
+        plain_class = _PLAIN_CLASSES.get(plan.type_of(attribute).name) if is_plain else None
+        constants: Sequence[Any] = own.constants
+        if plan.type_of(attribute).name in ("integer", "double"):
+            constants = self._ranking.numbers(attribute)
+        column, first_code = plan.own_numbers[attribute], plan.first_codes[attribute]
+        return Slot(plain_class, int(column), int(first_code), constants, attribute, slots)
+
+    # ── values ─────────────────────────────────────────────────────────────────────────────
+
+    def _look_up(
+        self,
+        event: Mapping[str, Any],
+        slots: dict[str, Slot],
+        found: _Found,
+        rejects: Rejects | None,
+    ) -> None:
+        add_column, add_code, find = found.columns.append, found.codes.append, slots.get
+        # An event often has few of very many attributes, or many that no expression names.
+        is_short = type(event) is dict and len(event) <= len(slots)
+        for name, value in (
+            event.items() if is_short else ((name, event.get(name)) for name in slots)
+        ):
+            slot = find(name)
+            if slot is None or value is None:
+                continue
+            plain_class, column, first_code, constants, _, _ = slot
+            if type(value) is not plain_class:
+                self._read(value, slot, found, rejects)
+                continue
+            rank = bisect_left(constants, value)
+            if rank < len(constants) and constants[rank] == value:
+                add_code(first_code + 2 * rank + 1)
+            elif (code := _look_again(value, rank, first_code, constants)) >= 0:
+                add_code(code)
+            else:
+                self._read(value, slot, found, rejects)
+                continue
+            add_column(column)
+
+    def _read(self, value: Any, slot: Slot, found: _Found, rejects: Rejects | None) -> None:
+        """A value that is not plain: read it, and add all that it says."""
+        if slot.inner and hasattr(value, "get"):
+            self._look_up(value, slot.inner, found, rejects)
+        if slot.attribute < 0:
+            return
+        type_ = self._plan.type_of(slot.attribute)
+        try:
+            typed = read_exactly(value, type_)
+        except WrongTypeError as error:
+            if rejects is not None:
+                rejects.add_value(0, self._plan.table.paths[slot.attribute], type_, value, error)
+            return
+        if slot.attribute in self._kept:
+            found.typed[slot.attribute] = typed
+        if slot.column < 0:
+            return
+        elements = [typed]
+        if type_.element is not None:
+            elements = [element for element in typed if element is not None]
+            found.marks.append((slot.column, len(elements) < len(typed)))
+        for element in elements:
+            found.columns.append(slot.column)
+            is_any = type_.name == "any"
+            found.codes.append(slot.first_code if is_any else _rank(element, slot))
+
+    # ── patterns, pairs and arrays ─────────────────────────────────────────────────────────
+
+    def _with_texts_and_marks(self, found: _Found) -> EventArrays:
+        plan, typed = self._plan, found.typed
+        starts, leaves = [_NO_TEXTS], [_NO_LEAVES]
+        n_texts = n_leaves = 0
+        for pattern in plan.patterns:
+            if pattern.attribute in typed:
+                own_starts, own_leaves = pattern.matcher.match_texts([typed[pattern.attribute]])
+                starts.append(n_leaves + own_starts[1:])
+                leaves.append(own_leaves)
+                found.columns.append(pattern.column)
+                found.codes.append(plan.n_codes + n_texts)
+                n_texts += 1
+                n_leaves += len(own_leaves)
+        for pair in plan.pairs:
+            if pair.left in typed and pair.right in typed:
+                type_ = plan.common_type(pair)
+                order = compare(typed[pair.left], typed[pair.right], type_)
+                found.columns.append(pair.column)
+                found.codes.append(pair.first_code + 1 + order)
+        return _make_arrays(found, np.concatenate(starts), np.concatenate(leaves))
+
+
+def _look_again(value: Any, rank: int, first_code: int, constants: Sequence[Any]) -> int:
+    """The code of a plain value that equals no constant; -1 where it is no value after all."""
+    if type(value) is int:
+        return first_code + 2 * rank if INT64_MIN <= value <= INT64_MAX else -1
+    if type(value) is str:
+        # A lone surrogate is not text; the reader says so.
+        return first_code + 2 * rank if value.isascii() else -1
+    if value != value:  # noqa: PLR0124 - NaN is above everything
+        rank = len(constants)
+    return first_code + 2 * rank
+
+
+def _rank(value: Any, slot: Slot) -> int:
+    rank = bisect_left(slot.constants, value)
+    if value != value:  # noqa: PLR0124 - NaN is above everything
+        rank = len(slot.constants)
+    is_equal = rank < len(slot.constants) and slot.constants[rank] == value
+    return slot.first_code + 2 * rank + is_equal
+
+
+_NO_TEXTS: Final = np.zeros(1, dtype=np.int64)
+_NO_LEAVES: Final = np.empty(0, dtype=np.int32)
+_NO_MARKS: Final = (
+    np.zeros(2, dtype=np.int64),
+    np.empty(0, dtype=np.int32),
+    np.empty(0, dtype=np.int32),
+    np.empty(0, dtype=np.uint8),
+)
+
+
+def _make_arrays(found: _Found, text_starts: np.ndarray, text_leaves: np.ndarray) -> EventArrays:
+    marks = _NO_MARKS
+    if found.marks:
+        columns, has_null = zip(*found.marks, strict=True)
+        marks = (
+            np.array([0, len(columns)], dtype=np.int64),
+            np.zeros(len(columns), dtype=np.int32),
+            np.array(columns, dtype=np.int32),
+            np.array(has_null, dtype=np.uint8),
+        )
+    n_codes = len(found.codes)
+    both = np.array(found.columns + found.codes, dtype=np.int32)
+    return EventArrays(
+        np.array((0, n_codes), dtype=np.int64),
+        both[:n_codes],
+        both[n_codes:],
+        text_starts,
+        text_leaves,
+        *marks,
+    )

@@ -1,0 +1,133 @@
+"""Values from text: what `map<string,string>`, CSV and date strings hold.
+
+`read_text` is the definition; `convert_texts` gives the same for many texts at once, by kernels
+that decide the plain cases and ask `read_text` about the others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.events.carriers import text_buffers, to_carrier, widen
+from tamis.events.entries import Converted
+from tamis.events.kernels.texts import (
+    ASK,
+    read_dates,
+    read_decimals,
+    read_floats,
+    read_integers,
+    read_timestamps,
+)
+from tamis.language.types import WrongTypeError, read_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tamis.language.types import Type
+
+_BOOLEANS: Final = {"true": True, "false": False}
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+")
+_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_NOT_FINITE: Final = re.compile(r"NaN|[+-]?Infinity")
+
+
+def read_text(text: str, type_: Type) -> Any:
+    """The value of `type_` that `text` spells; raises `WrongTypeError` when it spells none.
+
+    Numbers are written as in JSON, where a plus sign, leading zeros and a bare point (`.5`, `5.`)
+    are also allowed; floats and doubles may be NaN, Infinity or -Infinity. Booleans are true and
+    false, in lower case. Arrays are JSON lists. No spaces are stripped from anything.
+    """
+    try:
+        return read_value(_parse(text, type_), type_)
+    except (ValueError, ArithmeticError, RecursionError) as error:
+        if isinstance(error, WrongTypeError):
+            raise
+        # A number of more digits than Python reads, a list that is not JSON.
+        raise WrongTypeError(f"{text[:60]!r} is not of type {type_}") from None
+
+
+def _parse(text: str, type_: Type) -> Any:
+    """The Python value that `text` spells; the text itself where it spells none."""
+    match type_.name:
+        case "boolean":
+            return _BOOLEANS.get(text, text)
+        case "integer":
+            return int(text) if _WHOLE.fullmatch(text) else text
+        case "float" | "double":
+            is_number = _NUMBER.fullmatch(text) or _NOT_FINITE.fullmatch(text)
+            return float(text) if is_number else text
+        case "decimal":
+            return Decimal(text) if _NUMBER.fullmatch(text) else text
+        case "array":
+            return json.loads(text, parse_float=Decimal)
+        case _:
+            return text
+
+
+# ── many at once ────────────────────────────────────────────────────────────────────────────
+
+_KERNELS: Final[dict[str, tuple[Callable[..., None], Any]]] = {
+    "integer": (read_integers, np.int64),
+    "float": (read_floats, np.float64),
+    "double": (read_floats, np.float64),
+    "decimal": (read_decimals, np.int64),
+    "date": (read_dates, np.int64),
+    "timestamp": (read_timestamps, np.int64),
+}
+
+
+def convert_texts(texts: pa.Array, type_: Type) -> Converted:
+    """What `read_text` gives for each of many large strings, of a scalar type."""
+    if type_.name in ("string", "any"):
+        return Converted(texts)
+    if type_.name == "boolean":
+        return _convert_booleans(texts)
+    read, dtype = _KERNELS[type_.name]
+    values, statuses = np.empty(len(texts), dtype), np.empty(len(texts), np.uint8)
+    digits = (type_.precision, type_.scale) if type_.name == "decimal" else ()
+    read(*text_buffers(texts), *digits, values, statuses)
+    if type_.name == "decimal":
+        values = widen(values)
+    elif type_.name == "float":
+        values = round_to_floats(values)
+    return _ask_about(np.flatnonzero(statuses == ASK), texts, type_, values)
+
+
+def round_to_floats(values: np.ndarray) -> np.ndarray:
+    """Doubles rounded to 32-bit floats, infinite where they overflow; -0.0 becomes 0.0."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        rounded: np.ndarray = values.astype(np.float32).astype(np.float64) + 0.0
+    return rounded
+
+
+def _ask_about(places: np.ndarray, texts: pa.Array, type_: Type, values: Any) -> Converted:
+    """Complete `values` by what the plain reader says of the texts at `places`."""
+    if len(places) == 0:
+        return Converted(values)
+    is_good = np.ones(len(texts), dtype=np.bool_)
+    known: dict[str, Any] = {}
+    for place, text in zip(places.tolist(), texts.take(pa.array(places)).to_pylist(), strict=True):
+        if text not in known:
+            try:
+                known[text] = to_carrier([read_text(text, type_)], type_)[0]
+            except WrongTypeError:
+                known[text] = None
+        is_good[place] = known[text] is not None
+        if is_good[place]:
+            values[place] = known[text]
+    return Converted(values, is_good)
+
+
+def _convert_booleans(texts: pa.Array) -> Converted:
+    numbers = {"true": 1, "false": 0}
+    distinct = texts.dictionary_encode()
+    known = np.array([numbers.get(text, -1) for text in distinct.dictionary.to_pylist()], np.int64)
+    values = known[distinct.indices.to_numpy()] if len(known) else np.empty(0, np.int64)
+    return Converted(values, values >= 0)

@@ -1,0 +1,44 @@
+"""What an index holds, in memory or on disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tamis.index.columns import Column
+    from tamis.index.layout import Int32, LeafArrays, NodeArrays, RootArrays
+    from tamis.index.triggers import TriggerArrays
+    from tamis.language.schema import Schema
+    from tamis.logic.evaluate import Missing
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """All that matching and explaining need, and nothing that can be derived quickly."""
+
+    schema: Schema
+    missing: Missing
+    columns: tuple[Column, ...]
+    n_leaves: int
+    leaves: LeafArrays
+    nodes: NodeArrays
+    roots: RootArrays
+    triggers: TriggerArrays
+    never: Int32  # ordinals of subscriptions that no event matches
+    ids: pa.StringArray  # of subscriptions, by ordinal
+    texts: pa.StringArray  # their expressions, by ordinal
+    tags: pa.ListArray  # of strings: the subscriptions' tags, by ordinal
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_nodes(self) -> int:
+        """Leaves and inner nodes."""
+        return self.n_leaves + len(self.nodes.operators)
+
+    @property
+    def n_codes(self) -> int:
+        """How many codes the columns have together."""
+        return int(self.leaves.column_codes[-1])

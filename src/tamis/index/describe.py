@@ -1,0 +1,179 @@
+"""Nodes back into words: what a leaf asks, what an inner node says.
+
+A leaf is not stored as text. What it asks follows from where it stands in the arrays: the codes
+that make it true, the threshold it is, the leaf it is the complement of, the pattern it belongs to.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tamis.index.columns import ARRAY, PAIR, PATTERN
+from tamis.language.ast import ArraysOverlap, Comparison, Condition, IsNull, Literal, Not
+from tamis.language.printer import print_expression
+from tamis.logic.leaves import FALSE, TRUE, inverse, one_of
+
+if TYPE_CHECKING:
+    from tamis.index.columns import Column
+    from tamis.index.contents import Contents
+    from tamis.index.graph import Graph
+    from tamis.index.layout import Int32, Int64
+
+WIDTH: Final = 80
+MEMBERS: Final = 1_000  # of one IN list that are printed; no label shows more
+_PAIR_BOUNDS: Final = ("<", "<=")
+
+
+def describe_leaf(contents: Contents, leaf: int) -> str:
+    """The test of one leaf, as an expression."""
+    return print_expression(LeafReader(contents).read(leaf))
+
+
+class LeafReader:
+    """The tests of leaves, read out of the arrays of an index."""
+
+    def __init__(self, contents: Contents) -> None:
+        self.contents = contents
+
+    def read(self, leaf: int) -> Condition:
+        """The test that the leaf is; FALSE for one that no event makes true."""
+        complements = self._complements
+        if leaf in complements:
+            base, column = complements[leaf]
+            return self._complement(base, column)
+        if leaf in self._presence:
+            column, is_absent = self._presence[leaf]
+            return IsNull(self.contents.columns[column].attributes[0], negated=not is_absent)
+        if leaf in self._patterns:
+            return self._patterns[leaf]
+        codes, postings_of = self._posting_order
+        begin, end = np.searchsorted(postings_of, (leaf, leaf + 1))
+        if begin < end:
+            return self._member(codes[begin : min(end, begin + MEMBERS)])
+        if leaf in self._thresholds:
+            return self._bound(self._thresholds[leaf])
+        return FALSE
+
+    def _complement(self, base: int, column: int) -> Condition:
+        condition = self.read(base)
+        if column < 0:  # NOT that holds on a missing attribute too
+            return TRUE if condition == FALSE else Not(condition)
+        if condition == FALSE:  # not one of no values: true wherever there is a value
+            return one_of(self.contents.columns[column].attributes[0], (), is_negated=True)
+        return inverse(condition)
+
+    def _member(self, codes: Int64) -> Condition:
+        column = self._column_of(int(codes[0]))
+        if column.kind == PAIR:
+            left, right = column.attributes
+            return Comparison("=", left, right)
+        first = int(self.contents.leaves.column_codes[self._column_id(int(codes[0]))])
+        # A constant c_i has the code 2i + 1.
+        values = [column.constants[(int(code) - first) // 2] for code in codes]
+        literals = tuple(Literal(value, column.type) for value in values)
+        attribute = column.attributes[0]
+        if column.kind == ARRAY:
+            return ArraysOverlap(attribute, literals)
+        return one_of(attribute, literals)
+
+    def _bound(self, threshold: int) -> Condition:
+        leaves = self.contents.leaves
+        column_id = int(np.searchsorted(leaves.column_thresholds, threshold, side="right")) - 1
+        column = self.contents.columns[column_id]
+        first, end = leaves.column_codes[column_id : column_id + 2].tolist()
+        # The leaf is `code <= highest`; slots rise with the codes.
+        highest = int(np.searchsorted(leaves.code_slots[first:end], threshold, side="right")) - 1
+        if column.kind == PAIR:
+            left, right = column.attributes
+            return Comparison(_PAIR_BOUNDS[highest], left, right)
+        operator = "<=" if highest % 2 else "<"
+        literal = Literal(column.constants[highest // 2], column.type)
+        return Comparison(operator, column.attributes[0], literal)
+
+    # ── where a leaf stands ────────────────────────────────────────────────────────────────
+
+    def _column_id(self, code: int) -> int:
+        starts = self.contents.leaves.column_codes
+        return int(np.searchsorted(starts, code, side="right")) - 1
+
+    def _column_of(self, code: int) -> Column:
+        return self.contents.columns[self._column_id(code)]
+
+    @cached_property
+    def _posting_order(self) -> tuple[Int64, Int32]:
+        """Codes by the leaf they make true, and those leaves."""
+        leaves = self.contents.leaves
+        counts = np.diff(leaves.posting_starts)
+        codes = np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+        order = np.argsort(leaves.posting_leaves, kind="stable")
+        return codes[order], leaves.posting_leaves[order]
+
+    @cached_property
+    def _thresholds(self) -> dict[int, int]:
+        return {leaf: at for at, leaf in enumerate(self.contents.leaves.threshold_leaves.tolist())}
+
+    @cached_property
+    def _complements(self) -> dict[int, tuple[int, int]]:
+        """The base of each complement, and the column that an event must have, -1 for none."""
+        leaves = self.contents.leaves
+        counts = np.diff(leaves.column_complements, append=len(leaves.complement_leaves))
+        columns = np.repeat(np.append(np.arange(len(counts) - 1), -1), counts)
+        pairs = zip(leaves.complement_bases.tolist(), columns.tolist(), strict=True)
+        return dict(zip(leaves.complement_leaves.tolist(), pairs, strict=True))
+
+    @cached_property
+    def _presence(self) -> dict[int, tuple[int, bool]]:
+        leaves = self.contents.leaves
+        found = {
+            leaf: (column, is_absent)
+            for is_absent, array in ((False, leaves.present_leaves), (True, leaves.absent_leaves))
+            for column, leaf in enumerate(array.tolist())
+        }
+        found.pop(-1, None)
+        return found
+
+    @cached_property
+    def _patterns(self) -> dict[int, Condition]:
+        return {
+            leaf: pattern
+            for column in self.contents.columns
+            if column.kind == PATTERN
+            for leaf, pattern in zip(column.pattern_leaves, column.patterns, strict=True)
+        }
+
+
+class NodeDescriber:
+    """Short texts of nodes, for labels and tables."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.leaves = LeafReader(graph.contents)
+
+    def label(self, node: int, width: int = WIDTH) -> str:
+        """The node as an expression, cut where it becomes too long."""
+        text = self._spell(node, width + 1, is_inside=False)
+        return text if len(text) <= width else text[: width - 1] + "…"
+
+    def _spell(self, node: int, room: int, *, is_inside: bool) -> str:
+        graph = self.graph
+        if graph.is_leaf(node):
+            return print_expression(self.leaves.read(node))
+        operator, operands = graph.operator(node), graph.children(node)
+        if operator in ("XOR", "XNOR"):
+            operands = operands[::2]  # where each is true; the other side is where it is false
+        parts: list[str] = []
+        for operand in operands:
+            parts.append(self._spell(operand, room, is_inside=True))
+            room -= len(parts[-1]) + len(operator)
+            if room < 0:  # what follows would be cut
+                break
+        if operator in ("AND", "OR"):
+            text = f" {operator} ".join(parts)
+            return f"({text})" if is_inside else text
+        listed = ", ".join(parts)
+        if operator.startswith("at_least"):
+            return f"{operator.removesuffix(')')}, {listed})"
+        return f"{operator.lower()}({listed})"

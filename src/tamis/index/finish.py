@@ -1,0 +1,262 @@
+"""A store into the arrays of an index: only what some subscription needs, numbered densely."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tamis.index.columns import PATTERN, Column
+from tamis.index.kernels import tests as form
+from tamis.index.kernels.nodes import FALSE, TRUE, mark_reachable
+from tamis.index.layout import Int32, LeafArrays, NodeArrays, RootArrays
+from tamis.index.words import from_words, words_as
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tamis.index.store import Store
+
+_WITH_VALUES = (form.ONE_OF, form.AT_MOST, form.BELOW)
+
+
+class Finished(NamedTuple):
+    """The arrays of an index."""
+
+    columns: tuple[Column, ...]
+    n_leaves: int
+    leaves: LeafArrays
+    nodes: NodeArrays
+    roots: RootArrays
+    never: Int32
+
+
+def finish(store: Store, roots: Int32) -> Finished:
+    """The arrays of an index whose subscription i stands at the reference roots[i]."""
+    inner = store.inner
+    is_reached = np.zeros(int(inner.n_inner[0]), dtype=np.uint8)
+    mark_reachable(inner, roots, is_reached)
+    kept = np.flatnonzero(is_reached)
+    sizes = np.diff(inner.child_starts[: len(is_reached) + 1])[kept]
+    children = inner.children[_runs(inner.child_starts[kept], sizes)]
+    is_real = (roots != FALSE) & (roots != TRUE)
+    named = np.concatenate((children[children >= 0], roots[is_real & (roots >= 0)]))
+    leaves = _needed_leaves(store, np.unique(named))
+    columns, arrays = _LeafWriter(store, leaves).write()
+    numbers = np.full(int(leaves.max(initial=0)) + 1, -1, dtype=np.int32)
+    numbers[leaves] = np.arange(len(leaves), dtype=np.int32)
+    inner_numbers = np.cumsum(is_reached, dtype=np.int64) - 1 + len(leaves)
+
+    def renumber(references: np.ndarray) -> Int32:
+        found = np.empty(len(references), dtype=np.int32)
+        is_leaf = references >= 0
+        found[is_leaf] = numbers[references[is_leaf]]
+        found[~is_leaf] = inner_numbers[-1 - references[~is_leaf]]
+        return found
+
+    child_starts = np.zeros(len(kept) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=child_starts[1:])
+    nodes = NodeArrays(
+        inner.operators[kept], inner.required[kept], child_starts, renumber(children)
+    )
+    ordinals = np.flatnonzero(is_real).astype(np.int32)
+    grouped = _group_roots(ordinals, renumber(roots[ordinals]), np.flatnonzero(roots == TRUE))
+    never = np.flatnonzero(roots == FALSE).astype(np.int32)
+    return Finished(columns, len(leaves), arrays, nodes, grouped, never)
+
+
+def _runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The places of many runs, one after the other."""
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    places: np.ndarray = np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
+    return places
+
+
+def _needed_leaves(store: Store, named: np.ndarray) -> np.ndarray:
+    """The leaves that nodes name, and the ones whose complements they are."""
+    needed = named
+    while True:
+        below = [needed & ~1]
+        bases = needed >> 1
+        is_complement = store.bases.forms[bases] == form.COMPLEMENT
+        below.append(2 * store.bases.values[store.bases.value_starts[bases[is_complement]]])
+        wider = np.unique(np.concatenate((needed, *below))).astype(np.int64)
+        if len(wider) == len(needed):
+            return wider
+        needed = wider
+
+
+def _group_roots(ordinals: Int32, nodes: Int32, always: np.ndarray) -> RootArrays:
+    """Subscriptions by the node they stand at."""
+    order = np.argsort(nodes, kind="stable")
+    distinct, first = np.unique(nodes[order], return_index=True)
+    starts = np.append(first, len(ordinals)).astype(np.int64)
+    return RootArrays(distinct.astype(np.int32), starts, ordinals[order], always.astype(np.int32))
+
+
+class _LeafWriter:
+    """Leaves as `LeafArrays`: columns compacted, constants ranked."""
+
+    def __init__(self, store: Store, leaves: np.ndarray) -> None:
+        self.store = store
+        self.leaves = leaves  # sorted
+        self.numbers = np.arange(len(leaves))
+        self.is_negated = (leaves & 1).astype(np.bool_)
+        self.bases = leaves >> 1
+        self.forms = store.bases.forms[self.bases]
+        old_columns = store.bases.columns[self.bases]
+        used = np.unique(old_columns[old_columns >= 0])
+        renamed = np.full(len(store.columns) + 1, -1, dtype=np.int64)
+        renamed[used] = np.arange(len(used))
+        self.leaf_columns = renamed[old_columns]  # -1 stays -1: the last place
+        self.columns = [
+            Column(store.columns[old].kind, store.columns[old].attributes) for old in used
+        ]
+        self.old_columns = used
+
+    def write(self) -> tuple[tuple[Column, ...], LeafArrays]:
+        """The columns and the arrays."""
+        is_plain = ~self.is_negated
+        self._write_patterns(is_plain & (self.forms == form.PATTERN))
+        holders = np.flatnonzero(is_plain & np.isin(self.forms, _WITH_VALUES))
+        leaf_rows, ranks = self._rank_constants(holders)
+        column_codes = np.zeros(len(self.columns) + 1, dtype=np.int64)
+        np.cumsum([column.n_codes for column in self.columns], out=column_codes[1:])
+        starts, posting_leaves = self._postings(leaf_rows, ranks, column_codes)
+        slots, column_thresholds, threshold_leaves = self._thresholds(
+            leaf_rows, ranks, column_codes
+        )
+        present = np.full(len(self.columns), -1, dtype=np.int32)
+        absent = np.full(len(self.columns), -1, dtype=np.int32)
+        is_presence = self.forms == form.PRESENT
+        for array, wanted in ((present, is_plain), (absent, self.is_negated)):
+            found = is_presence & wanted
+            array[self.leaf_columns[found]] = self.numbers[found]
+        complements = self._complements()
+        return tuple(self.columns), LeafArrays(
+            column_codes,
+            starts,
+            posting_leaves,
+            slots,
+            column_thresholds,
+            threshold_leaves,
+            *complements,
+            present,
+            absent,
+        )
+
+    def _write_patterns(self, is_pattern: np.ndarray) -> None:
+        bases = self.store.bases
+        for leaf in np.flatnonzero(is_pattern):
+            number = int(bases.values[bases.value_starts[self.bases[leaf]]])
+            column = int(self.leaf_columns[leaf])
+            source = self.store.columns[int(self.old_columns[column])]
+            self.columns[column].patterns.append(source.patterns[number])
+            self.columns[column].pattern_leaves.append(int(leaf))
+
+    # ── constants ──────────────────────────────────────────────────────────────────────────
+
+    def _rank_constants(self, holders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """For each constant of each leaf: the leaf, and the rank among its column's constants."""
+        bases = self.store.bases
+        own = self.bases[holders]
+        sizes = bases.value_starts[own + 1] - bases.value_starts[own]
+        words = bases.values[_runs(bases.value_starts[own], sizes)]
+        leaf_rows = np.repeat(holders, sizes)
+        columns = self.leaf_columns[leaf_rows]
+        keys = self._sort_keys(columns, words)
+        order = np.lexsort((keys, columns))
+        is_new = np.ones(len(order), dtype=np.bool_)
+        is_new[1:] = (np.diff(columns[order]) != 0) | (np.diff(keys[order]) != 0)
+        firsts = order[is_new]
+        starts = np.searchsorted(columns[firsts], np.arange(len(self.columns) + 1))
+        ranks = np.empty(len(order), dtype=np.int64)
+        ranks[order] = np.cumsum(is_new) - 1
+        ranks -= starts[columns]
+        for at, column in enumerate(self.columns):
+            if column.kind != PATTERN:
+                column.constants = self._constants(
+                    column, words[firsts[starts[at] : starts[at + 1]]]
+                )
+        return leaf_rows, ranks
+
+    def _sort_keys(self, columns: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """Words as they are, but texts by their place among all texts."""
+        keys = words.copy()
+        for is_kind, sort_as in (("string", str.encode), ("decimal", Decimal)):
+            is_text = np.array([c.type.name == is_kind for c in self.columns], dtype=np.bool_)
+            rows = np.flatnonzero(is_text[columns]) if len(columns) else columns
+            if len(rows):
+                distinct = np.unique(words[rows])
+                texts = [sort_as(text) for text in self._texts(distinct)]
+                places = np.empty(len(distinct), dtype=np.int64)
+                places[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+                keys[rows] = places[np.searchsorted(distinct, words[rows])]
+        return keys
+
+    def _texts(self, numbers: np.ndarray) -> list[str]:
+        texts = self.store.texts
+        arena = texts.arena.tobytes()
+        starts, ends = texts.starts[numbers].tolist(), texts.starts[numbers + 1].tolist()
+        return [arena[start:end].decode() for start, end in zip(starts, ends, strict=True)]
+
+    def _constants(self, column: Column, words: np.ndarray) -> list[Any]:
+        if words_as(column.type) != form.AS_TEXT:
+            return from_words(words, column.type)
+        texts: Sequence[Any] = self._texts(words)
+        return list(map(Decimal, texts)) if column.type.name == "decimal" else list(texts)
+
+    # ── codes ──────────────────────────────────────────────────────────────────────────────
+
+    def _postings(
+        self, leaf_rows: np.ndarray, ranks: np.ndarray, column_codes: np.ndarray
+    ) -> tuple[np.ndarray, Int32]:
+        is_member = self.forms[leaf_rows] == form.ONE_OF
+        leaves = leaf_rows[is_member]
+        codes = column_codes[self.leaf_columns[leaves]] + 2 * ranks[is_member] + 1
+        pairs = np.flatnonzero(~self.is_negated & (self.forms == form.PAIR_EQUAL))
+        leaves = np.concatenate((leaves, pairs))
+        codes = np.concatenate((codes, column_codes[self.leaf_columns[pairs]] + 1))
+        starts = np.zeros(int(column_codes[-1]) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(codes, minlength=len(starts) - 1), out=starts[1:])
+        return starts, leaves[np.lexsort((leaves, codes))].astype(np.int32)
+
+    def _thresholds(
+        self, leaf_rows: np.ndarray, ranks: np.ndarray, column_codes: np.ndarray
+    ) -> tuple[Int32, np.ndarray, Int32]:
+        row_forms = self.forms[leaf_rows]
+        is_bound = (row_forms == form.AT_MOST) | (row_forms == form.BELOW)
+        leaves = leaf_rows[is_bound]
+        highest = 2 * ranks[is_bound] + (row_forms[is_bound] == form.AT_MOST)
+        is_pair = np.isin(self.forms, (form.PAIR_AT_MOST, form.PAIR_BELOW)) & ~self.is_negated
+        pairs = np.flatnonzero(is_pair)
+        leaves = np.concatenate((leaves, pairs))
+        highest = np.concatenate((highest, self.forms[pairs] == form.PAIR_AT_MOST))
+        highest = highest + column_codes[self.leaf_columns[leaves]]
+        order = np.argsort(highest, kind="stable")
+        leaves, highest = leaves[order], highest[order]
+        columns = self.leaf_columns[leaves]
+        column_thresholds = np.searchsorted(columns, np.arange(len(self.columns) + 1))
+        slots = np.searchsorted(highest, np.arange(column_codes[-1]))
+        # A code above its column's last threshold must not fall into the next column's.
+        code_columns = np.repeat(np.arange(len(self.columns)), np.diff(column_codes))
+        slots[slots >= column_thresholds[code_columns + 1]] = len(leaves)
+        return slots.astype(np.int32), column_thresholds.astype(np.int64), leaves.astype(np.int32)
+
+    def _complements(self) -> tuple[np.ndarray, Int32, Int32]:
+        """Where each column's complements start, the leaves, and their bases."""
+        bases = self.store.bases
+        is_definite = ~self.is_negated & (self.forms == form.COMPLEMENT)
+        is_negation = self.is_negated & (self.forms != form.PRESENT)
+        below = np.where(is_definite, bases.values[bases.value_starts[self.bases]], self.bases)
+        # A negation is a complement on all events where the column does not count.
+        is_total = is_negation & (self.store.is_signed | (self.forms == form.NEVER))
+        found = np.flatnonzero(is_definite | is_negation)
+        columns = np.where(is_total, len(self.columns), self.leaf_columns)[found]
+        order = np.argsort(columns, kind="stable")
+        found, columns = found[order], columns[order]
+        starts = np.searchsorted(columns, np.arange(len(self.columns) + 1))
+        base_leaves = np.searchsorted(self.leaves, 2 * below[found])
+        return starts.astype(np.int64), found.astype(np.int32), base_leaves.astype(np.int32)

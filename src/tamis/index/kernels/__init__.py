@@ -1,0 +1,1 @@
+"""The hot loops of building: only these are compiled."""

@@ -1,0 +1,349 @@
+"""Instructions into nodes of one shared DAG, in negation normal form.
+
+Nodes are named by references: a leaf by its number, an inner node i by -1 - i. An inner node is
+found again by operator and children; what a hash finds is compared, so a collision costs a
+comparison and never an answer. Each instruction may be wanted as it is, negated, or both (under
+XOR), and is made once for each: nested XORs stay linear.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from tamis.index import layout
+from tamis.index.kernels import scan
+
+FALSE = 0  # leaves: see `tests`
+TRUE = 1
+FEW = 24  # children that insertion sorts faster than a call of sort
+
+
+class Inner(NamedTuple):
+    """Inner nodes by content, with room for more."""
+
+    table: np.ndarray  # int32[power of two], -1 or an inner node
+    operators: np.ndarray  # uint8[:], of `layout`
+    required: np.ndarray  # int32[:]
+    child_starts: np.ndarray  # int64[:], one more than nodes
+    children: np.ndarray  # int32[:], references
+    n_inner: np.ndarray  # int64[1]
+
+
+@njit(cache=True, nogil=True)
+def hash_node(operator, need, children, begin, end):
+    """A hash of a node's content, not negative."""
+    mixed = np.uint64(operator) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(need)
+    for i in range(begin, end):
+        mixed ^= np.uint64(np.int64(children[i]))
+        mixed *= np.uint64(0xFF51AFD7ED558CCD)
+        mixed ^= mixed >> np.uint64(32)
+    return np.int64(mixed >> np.uint64(1))
+
+
+@njit(cache=True, nogil=True)
+def rehash_nodes(inner):
+    """Fill an empty, larger table with the nodes there are."""
+    mask = len(inner.table) - 1
+    for node in range(inner.n_inner[0]):
+        slot = mask & hash_node(
+            inner.operators[node],
+            inner.required[node],
+            inner.children,
+            inner.child_starts[node],
+            inner.child_starts[node + 1],
+        )
+        while inner.table[slot] >= 0:
+            slot = (slot + 1) & mask
+        inner.table[slot] = node
+
+
+@njit(cache=True, nogil=True)
+def find_node(inner, operator, need, n_children):
+    """The reference of the node whose children lie after the last node's, new or known."""
+    begin = inner.child_starts[inner.n_inner[0]]
+    end = begin + n_children
+    mask = len(inner.table) - 1
+    slot = hash_node(operator, need, inner.children, begin, end) & mask
+    while inner.table[slot] >= 0:
+        other = inner.table[slot]
+        start = inner.child_starts[other]
+        if (
+            inner.operators[other] == operator
+            and inner.required[other] == need
+            and inner.child_starts[other + 1] - start == n_children
+        ):
+            is_same = True
+            for i in range(n_children):
+                if inner.children[start + i] != inner.children[begin + i]:
+                    is_same = False
+                    break
+            if is_same:
+                return -1 - other
+        slot = (slot + 1) & mask
+    node = inner.n_inner[0]
+    inner.table[slot] = node
+    inner.operators[node] = operator
+    inner.required[node] = need
+    inner.child_starts[node + 1] = end
+    inner.n_inner[0] = node + 1
+    return -1 - node
+
+
+@njit(cache=True, nogil=True)
+def sort_children(children, begin, n_children):
+    """Sort a run of references."""
+    if n_children > FEW:
+        children[begin : begin + n_children] = np.sort(children[begin : begin + n_children])
+        return
+    for i in range(1, n_children):
+        child = children[begin + i]
+        at = begin + i
+        while at > begin and children[at - 1] > child:
+            children[at] = children[at - 1]
+            at -= 1
+        children[at] = child
+
+
+@njit(cache=True, nogil=True)
+def join(inner, operator, references, n_references):
+    """The node of an AND or OR of these references: flat, sorted, each once, constants folded."""
+    children = inner.children
+    begin = inner.child_starts[inner.n_inner[0]]
+    neutral, decisive = (TRUE, FALSE) if operator == layout.AND else (FALSE, TRUE)
+    n_children = 0
+    for i in range(n_references):
+        reference = references[i]
+        if reference < 0 and inner.operators[-1 - reference] == operator:
+            below = -1 - reference
+            for at in range(inner.child_starts[below], inner.child_starts[below + 1]):
+                children[begin + n_children] = children[at]
+                n_children += 1
+        elif reference == decisive:
+            return decisive
+        elif reference != neutral:
+            children[begin + n_children] = reference
+            n_children += 1
+    sort_children(children, begin, n_children)
+    n_kept = 0
+    for i in range(n_children):
+        child = children[begin + i]
+        if n_kept == 0 or child != children[begin + n_kept - 1]:
+            # A leaf and its negation stand beside each other; both at once is never.
+            if (
+                operator == layout.AND
+                and n_kept > 0
+                and child > 0
+                and child & 1 == 1
+                and children[begin + n_kept - 1] == child - 1
+            ):
+                return FALSE
+            children[begin + n_kept] = child
+            n_kept += 1
+    if n_kept == 0:
+        return neutral
+    if n_kept == 1:
+        return children[begin]
+    return find_node(inner, operator, 0, n_kept)
+
+
+@njit(cache=True, nogil=True)
+def join_at_least(inner, k, references, n_references):
+    """The node of at_least(k, …), constants folded."""
+    n_children = 0
+    for i in range(n_references):
+        if references[i] == TRUE:
+            k -= 1
+        elif references[i] != FALSE:
+            references[n_children] = references[i]
+            n_children += 1
+    if k <= 0:
+        return TRUE
+    if k > n_children:
+        return FALSE
+    if k == 1:
+        return join(inner, layout.OR, references, n_children)
+    if k == n_children:
+        return join(inner, layout.AND, references, n_children)
+    begin = inner.child_starts[inner.n_inner[0]]
+    inner.children[begin : begin + n_children] = references[:n_children]
+    sort_children(inner.children, begin, n_children)
+    return find_node(inner, layout.AT_LEAST, k, n_children)
+
+
+@njit(cache=True, nogil=True)
+def join_xor(inner, parity, references, n_references):
+    """The node of an XOR over pairs (where true, where false), sorted.
+
+    Turning a pair around turns the parity, so each pair stands with the smaller side first.
+    """
+    children = inner.children
+    begin = inner.child_starts[inner.n_inner[0]]
+    for i in range(0, n_references, 2):
+        first, second = references[i], references[i + 1]
+        if first > second:
+            first, second = second, first
+            parity = 1 - parity
+        at = begin + i
+        while at > begin and (
+            children[at - 2] > first or (children[at - 2] == first and children[at - 1] > second)
+        ):
+            children[at], children[at + 1] = children[at - 2], children[at - 1]
+            at -= 2
+        children[at], children[at + 1] = first, second
+    return find_node(inner, layout.XOR, parity, n_references)
+
+
+@njit(cache=True, nogil=True)
+def add_programs(
+    starts,  # int64[n_programs + 1]
+    operators,  # uint8[:], of `scan`
+    operands,  # int32[:]; a leaf's is its number
+    required,  # int32[:]
+    is_left,  # uint8[n_programs], programs to pass over
+    inner,  # Inner
+    wanted,  # uint8[longest], scratch: bit 0 as it is, bit 1 negated
+    sides,  # int32[longest, 2], scratch: references as it is, and negated
+    links,  # int32[longest], scratch: the instruction of each operand
+    link_starts,  # int32[longest + 1], scratch
+    stack,  # int32[longest], scratch
+    references,  # int32[2 * longest], scratch
+    begin,  # the program to begin with
+    roots,  # int32[n_programs], output: references
+):
+    """Add the nodes of programs from `begin` on; return the first for which there is no room."""
+    for program in range(begin, len(starts) - 1):
+        if is_left[program]:
+            continue
+        first, n_steps = starts[program], starts[program + 1] - starts[program]
+        n_nodes, n_children = room_needed(operators, operands, first, n_steps, stack)
+        if not has_room(inner, n_nodes, n_children):
+            return program
+        link_operands(operators, operands, first, n_steps, links, link_starts, stack, wanted)
+        want(operators, first, n_steps, links, link_starts, wanted)
+        for step in range(n_steps):
+            at = first + step
+            for side in range(2):
+                if wanted[step] >> side & 1:
+                    sides[step, side] = make(
+                        operators[at],
+                        operands[at],
+                        required[at],
+                        side,
+                        links,
+                        link_starts[step],
+                        link_starts[step + 1],
+                        sides,
+                        references,
+                        inner,
+                    )
+        roots[program] = sides[n_steps - 1, 0]
+    return len(starts) - 1
+
+
+@njit(cache=True, nogil=True)
+def room_needed(operators, operands, first, n_steps, stack):
+    """How many nodes and children one program makes at the most."""
+    n_nodes = 0
+    n_children = 0
+    height = 0
+    for at in range(first, first + n_steps):
+        n_below = 1
+        if operators[at] != scan.LEAF:
+            n_below = 0
+            for _ in range(operands[at]):
+                height -= 1
+                n_below += stack[height]
+            # Both sides, each with all leaves below it, of which XOR wants both sides too.
+            n_nodes += 2
+            n_children += 4 * n_below
+        stack[height] = n_below
+        height += 1
+    return n_nodes, n_children
+
+
+@njit(cache=True, nogil=True)
+def has_room(inner, n_nodes, n_children):
+    """Whether so many more nodes and children fit."""
+    n_inner = inner.n_inner[0]
+    return (
+        n_inner + n_nodes < len(inner.operators)
+        and 2 * (n_inner + n_nodes) < len(inner.table)
+        and inner.child_starts[n_inner] + n_children < len(inner.children)
+    )
+
+
+@njit(cache=True, nogil=True)
+def link_operands(operators, operands, first, n_steps, links, link_starts, stack, wanted):
+    """Find the instruction of each operand."""
+    height = 0
+    n_links = 0
+    for step in range(n_steps):
+        link_starts[step] = n_links
+        wanted[step] = 0
+        if operators[first + step] != scan.LEAF:
+            n_operands = operands[first + step]
+            for i in range(n_operands):
+                links[n_links] = stack[height - n_operands + i]
+                n_links += 1
+            height -= n_operands
+        stack[height] = step
+        height += 1
+    link_starts[n_steps] = n_links
+
+
+@njit(cache=True, nogil=True)
+def want(operators, first, n_steps, links, link_starts, wanted):
+    """Mark which instructions are wanted as they are and which negated, from the root down."""
+    wanted[n_steps - 1] = 1
+    for step in range(n_steps - 1, -1, -1):
+        operator = operators[first + step]
+        sides = wanted[step]
+        if operator == scan.NOT:
+            sides = (sides >> 1) | ((sides & 1) << 1)
+        elif operator == scan.XOR or operator == scan.XNOR:
+            sides = 3
+        for at in range(link_starts[step], link_starts[step + 1]):
+            wanted[links[at]] |= sides
+
+
+@njit(cache=True, nogil=True)
+def make(operator, operand, need, side, links, begin, end, sides, references, inner):
+    """The reference of one instruction, as it is (side 0) or negated (side 1)."""
+    if operator == scan.LEAF:
+        return operand ^ side
+    if operator == scan.NOT:
+        return sides[links[begin], 1 - side]
+    n_operands = end - begin
+    if operator == scan.XOR or operator == scan.XNOR:
+        for i in range(n_operands):
+            references[2 * i] = sides[links[begin + i], 0]
+            references[2 * i + 1] = sides[links[begin + i], 1]
+        parity = (operator == scan.XOR) ^ side
+        return join_xor(inner, parity, references, 2 * n_operands)
+    for i in range(n_operands):
+        references[i] = sides[links[begin + i], side]
+    if operator == scan.AT_LEAST:
+        k = n_operands - need + 1 if side else need
+        return join_at_least(inner, k, references, n_operands)
+    is_and = (operator == scan.AND) ^ side
+    return join(inner, layout.AND if is_and else layout.OR, references, n_operands)
+
+
+@njit(cache=True, nogil=True)
+def mark_reachable(inner, roots, is_reached):
+    """Mark the inner nodes that some root needs; returns how many."""
+    n_reached = 0
+    for root in roots:
+        if root < 0 and not is_reached[-1 - root]:
+            is_reached[-1 - root] = 1
+    for node in range(inner.n_inner[0] - 1, -1, -1):
+        if is_reached[node]:
+            n_reached += 1
+            for at in range(inner.child_starts[node], inner.child_starts[node + 1]):
+                child = inner.children[at]
+                if child < 0:
+                    is_reached[-1 - child] = 1
+    return n_reached

@@ -1,0 +1,273 @@
+"""Tests into leaves: each distinct base test once, found again by its content.
+
+A leaf is a base test and a sign: leaf 2b is base b, leaf 2b + 1 its negation. Base 0 is the test
+that never holds, so leaf 0 is FALSE and leaf 1 is TRUE.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from tamis.index.kernels import scan
+
+# Forms of base tests.
+NEVER: Final = 0
+ONE_OF: Final = 1  # the value is one of the base's values
+AT_MOST: Final = 2  # the value is at most the base's one value
+BELOW: Final = 3  # the value is below it
+PRESENT: Final = 4
+PATTERN: Final = 5  # the value is the number of one of the column's patterns
+PAIR_EQUAL: Final = 6
+PAIR_AT_MOST: Final = 7
+PAIR_BELOW: Final = 8
+COMPLEMENT: Final = 9  # the value is a base that does not hold, on events that have the column
+
+# How a column's values become 64-bit words that compare as the values do.
+NO_WORDS: Final = 0  # left to the parser
+AS_INTEGER: Final = 1
+AS_DOUBLE: Final = 2
+AS_TEXT: Final = 3  # the number of a text; ranked when all texts are known
+
+
+class Bases(NamedTuple):
+    """Base tests by content, with room for more."""
+
+    table: np.ndarray  # int32[power of two], -1 or a base
+    forms: np.ndarray  # uint8[:]
+    columns: np.ndarray  # int32[:]
+    value_starts: np.ndarray  # int64[:], one more than bases
+    values: np.ndarray  # int64[:], words; sorted
+    n_bases: np.ndarray  # int64[1]
+
+
+class Texts(NamedTuple):
+    """Text constants by content, with room for more."""
+
+    table: np.ndarray  # int32[power of two], -1 or a text
+    starts: np.ndarray  # int64[:], one more than texts
+    arena: np.ndarray  # uint8[:]
+    n_texts: np.ndarray  # int64[1]
+
+
+@njit(cache=True, nogil=True)
+def find_base(bases, form, column, values, n_values):
+    """The number of the base with this content, new or known."""
+    mixed = np.uint64(form) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(column + 1)
+    for i in range(n_values):
+        mixed = (mixed ^ np.uint64(values[i])) * np.uint64(0xFF51AFD7ED558CCD)
+        mixed ^= mixed >> np.uint64(31)
+    mask = len(bases.table) - 1
+    slot = np.int64((mixed ^ (mixed >> np.uint64(33))) >> np.uint64(1)) & mask
+    while bases.table[slot] >= 0:
+        base = bases.table[slot]
+        start = bases.value_starts[base]
+        if (
+            bases.forms[base] == form
+            and bases.columns[base] == column
+            and bases.value_starts[base + 1] - start == n_values
+        ):
+            is_same = True
+            for i in range(n_values):
+                if bases.values[start + i] != values[i]:
+                    is_same = False
+                    break
+            if is_same:
+                return base
+        slot = (slot + 1) & mask
+    base = bases.n_bases[0]
+    bases.table[slot] = base
+    bases.forms[base] = form
+    bases.columns[base] = column
+    start = bases.value_starts[base]
+    for i in range(n_values):
+        bases.values[start + i] = values[i]
+    bases.value_starts[base + 1] = start + n_values
+    bases.n_bases[0] = base + 1
+    return base
+
+
+@njit(cache=True, nogil=True)
+def rehash_bases(bases):
+    """Fill an empty, larger table with the bases there are."""
+    mask = len(bases.table) - 1
+    for base in range(bases.n_bases[0]):
+        start, end = bases.value_starts[base], bases.value_starts[base + 1]
+        mixed = np.uint64(bases.forms[base]) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(
+            bases.columns[base] + 1
+        )
+        for i in range(start, end):
+            mixed = (mixed ^ np.uint64(bases.values[i])) * np.uint64(0xFF51AFD7ED558CCD)
+            mixed ^= mixed >> np.uint64(31)
+        slot = np.int64((mixed ^ (mixed >> np.uint64(33))) >> np.uint64(1)) & mask
+        while bases.table[slot] >= 0:
+            slot = (slot + 1) & mask
+        bases.table[slot] = base
+
+
+@njit(cache=True, nogil=True)
+def find_text(texts, data, start, size):
+    """The number of a text constant, new or known."""
+    mixed = np.uint64(1469598103934665603)
+    for at in range(start, start + size):
+        mixed = (mixed ^ np.uint64(data[at])) * np.uint64(1099511628211)
+    mask = len(texts.table) - 1
+    slot = np.int64((mixed ^ (mixed >> np.uint64(29))) >> np.uint64(1)) & mask
+    while texts.table[slot] >= 0:
+        text = texts.table[slot]
+        own = texts.starts[text]
+        if texts.starts[text + 1] - own == size:
+            is_same = True
+            for i in range(size):
+                if texts.arena[own + i] != data[start + i]:
+                    is_same = False
+                    break
+            if is_same:
+                return text
+        slot = (slot + 1) & mask
+    text = texts.n_texts[0]
+    texts.table[slot] = text
+    own = texts.starts[text]
+    for i in range(size):
+        texts.arena[own + i] = data[start + i]
+    texts.starts[text + 1] = own + size
+    texts.n_texts[0] = text + 1
+    return text
+
+
+@njit(cache=True, nogil=True)
+def rehash_texts(texts):
+    """Fill an empty, larger table with the texts there are."""
+    mask = len(texts.table) - 1
+    for text in range(texts.n_texts[0]):
+        mixed = np.uint64(1469598103934665603)
+        for at in range(texts.starts[text], texts.starts[text + 1]):
+            mixed = (mixed ^ np.uint64(texts.arena[at])) * np.uint64(1099511628211)
+        slot = np.int64((mixed ^ (mixed >> np.uint64(29))) >> np.uint64(1)) & mask
+        while texts.table[slot] >= 0:
+            slot = (slot + 1) & mask
+        texts.table[slot] = text
+
+
+@njit(cache=True, nogil=True, inline="always")
+def ordered_bits(bits):
+    """The bits of a double as an integer that compares as the double does; its own inverse."""
+    return bits if bits >= 0 else bits ^ np.int64(0x7FFFFFFFFFFFFFFF)
+
+
+@njit(cache=True, nogil=True)
+def read_words(test, scanned, data, words_as, texts, words, double):
+    """Write the constants of a test as words, sorted, each once; how many, or -1.
+
+    `double` is a float64[1], to look at its bits.
+    """
+    n_words = 0
+    for at in range(scanned.test_starts[test], scanned.test_starts[test + 1]):
+        kind = scanned.constant_kinds[at]
+        value = scanned.constant_values[at]
+        if words_as == AS_TEXT:
+            if kind != scan.TEXT:
+                return -1
+            word = np.int64(find_text(texts, data, value, scanned.constant_sizes[at]))
+        elif words_as == AS_INTEGER:
+            if kind != scan.INTEGER:
+                return -1
+            word = value
+        elif words_as == AS_DOUBLE and kind != scan.TEXT:
+            # Both are exact (at most 15 digits), so the quotient is the nearest double.
+            double[0] = np.float64(value) / 10.0 ** scanned.constant_sizes[at] + 0.0
+            word = ordered_bits(double.view(np.int64)[0])
+        else:
+            return -1
+        place = n_words
+        while place > 0 and words[place - 1] > word:
+            words[place] = words[place - 1]
+            place -= 1
+        if place > 0 and words[place - 1] == word:
+            for i in range(place, n_words):
+                words[i] = words[i + 1]
+            continue
+        words[place] = word
+        n_words += 1
+    return n_words
+
+
+@njit(cache=True, nogil=True)
+def place_tests(
+    scanned,  # Scanned
+    n_tests,
+    data,  # uint8[:], the texts
+    name_columns,  # int32[n_names], the scalar column of each name
+    name_words,  # uint8[n_names], how its values become words
+    is_signed,  # whether a negated test holds on a missing attribute
+    bases,  # Bases
+    texts,  # Texts
+    words,  # int64[most constants of one test + 1], scratch
+    leaves,  # int32[n_tests], output: leaves, or -1 where the parser must see the expression
+):
+    """Find or make the leaf of each test."""
+    double = np.zeros(1, dtype=np.float64)
+    for test in range(n_tests):
+        name = scanned.test_names[test]
+        kind = scanned.test_kinds[test]
+        column = name_columns[name]
+        words_as = name_words[name]
+        leaves[test] = -1
+        if kind == scan.IS_NULL or kind == scan.IS_NOT_NULL:
+            if column >= 0:
+                base = find_base(bases, PRESENT, column, words, 0)
+                leaves[test] = 2 * base + (kind == scan.IS_NULL)
+            continue
+        if words_as == NO_WORDS:
+            continue
+        n_words = read_words(test, scanned, data, words_as, texts, words, double)
+        if n_words < 0:
+            continue
+        if kind in (scan.EQUAL, scan.NOT_EQUAL, scan.ONE_OF, scan.NOT_ONE_OF):
+            base = find_base(bases, ONE_OF, column, words, n_words)
+            leaves[test] = 2 * base + (kind == scan.NOT_EQUAL or kind == scan.NOT_ONE_OF)
+            continue
+        # a < 5 and a >= 5 ask whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
+        form = BELOW if kind == scan.BELOW or kind == scan.AT_LEAST_VALUE else AT_MOST
+        if form == BELOW and words_as == AS_INTEGER:
+            form = AT_MOST
+            words[0] -= 1
+        base = find_base(bases, form, column, words, 1)
+        is_upper = kind == scan.ABOVE or kind == scan.AT_LEAST_VALUE
+        if is_upper and is_signed:
+            # A positive test, which must not hold on a missing attribute.
+            words[0] = base
+            leaves[test] = 2 * find_base(bases, COMPLEMENT, column, words, 1)
+        else:
+            leaves[test] = 2 * base + is_upper
+
+
+@njit(cache=True, nogil=True)
+def put_leaves(scanned, leaves):
+    """Replace tests by their leaves; an expression with a test that has none is left."""
+    for program in range(len(scanned.program_starts) - 1):
+        for at in range(scanned.program_starts[program], scanned.program_starts[program + 1]):
+            if scanned.operators[at] == scan.LEAF:
+                leaf = leaves[scanned.operands[at]]
+                if leaf < 0:
+                    scanned.is_left[program] = 1
+                    break
+                scanned.operands[at] = leaf
+
+
+@njit(cache=True, nogil=True)
+def count_uses(
+    scanned,  # Scanned
+    n_tests,
+    votes,  # int64[n_names, 4], output: by kind of constant, then of presence
+):
+    """Count how names are used."""
+    for test in range(n_tests):
+        name = scanned.test_names[test]
+        first, last = scanned.test_starts[test], scanned.test_starts[test + 1]
+        for at in range(first, last):
+            votes[name, scanned.constant_kinds[at]] += 1
+        if first == last:
+            votes[name, 3] += 1

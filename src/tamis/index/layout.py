@@ -1,0 +1,70 @@
+"""The arrays of an index: what a kernel reads, what a file holds.
+
+Nodes are numbered leaves first, then inner nodes, children before parents. A leaf is true for an
+event because of the codes of its columns (see `columns`); an inner node because of its children.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Int32 = npt.NDArray[np.int32]
+Int64 = npt.NDArray[np.int64]
+UInt8 = npt.NDArray[np.uint8]
+Frozen = TypeVar("Frozen", bound=tuple[Any, ...])
+
+# Operators of inner nodes. XOR's children come in pairs: where a condition is true, and where it
+# is false; its `required` is the parity of true ones that makes it true.
+AND: Final = 0
+OR: Final = 1
+AT_LEAST: Final = 2
+XOR: Final = 3
+
+
+def freeze(arrays: Frozen) -> Frozen:
+    """The same arrays, read-only: as they are when mapped from disk, so that kernels compiled for
+    the one serve the other, and nothing writes into an index."""
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
+
+
+class LeafArrays(NamedTuple):
+    """Which leaves become true by which codes."""
+
+    # A column's codes are a run of the global codes.
+    column_codes: Int64  # [n_columns + 1], first global code of each column
+    posting_starts: Int64  # [n_codes + 1]
+    posting_leaves: Int32  # leaves true for events with that code
+    # Leaves of the form `code <= threshold`, by column and rising threshold.
+    code_slots: Int32  # [n_codes], the first threshold not below the code; n_thresholds if none
+    column_thresholds: Int64  # [n_columns + 1], first threshold of each column
+    threshold_leaves: Int32  # [n_thresholds]
+    # Leaves that are true where another is not: by column, on events that have it (and, for an
+    # array, no NULL element); after all columns', on all events. Bases come before complements.
+    column_complements: Int64  # [n_columns + 1], first complement of each column
+    complement_leaves: Int32
+    complement_bases: Int32
+    present_leaves: Int32  # [n_columns], the leaf `column IS NOT NULL`, or -1
+    absent_leaves: Int32  # [n_columns], the leaf `column IS NULL`, or -1
+
+
+class NodeArrays(NamedTuple):
+    """Inner nodes; node n_leaves + i is the i-th."""
+
+    operators: UInt8  # [n_inner]
+    required: Int32  # [n_inner], how many children at_least asks for; XOR's parity
+    child_starts: Int64  # [n_inner + 1]
+    children: Int32  # node ids, below n_leaves + i
+
+
+class RootArrays(NamedTuple):
+    """Which subscriptions stand at which node."""
+
+    nodes: Int32  # [n_roots], rising
+    subscription_starts: Int64  # [n_roots + 1]
+    subscriptions: Int32  # ordinals of subscriptions
+    always: Int32  # ordinals of subscriptions that every event matches

@@ -1,0 +1,150 @@
+"""Many text patterns against many texts, each pair looked at as rarely as possible.
+
+One walk of an automaton over a text meets every literal of every pattern in it. That decides
+prefixes, suffixes and contained texts; LIKE with more wildcards is tested where all its literals
+were met, a regular expression where texts that it cannot do without were met. Patterns that ignore
+case have an automaton of their own, over the lower case of the text.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from tamis.index.patterns.arrays import build_arrays
+from tamis.index.patterns.kernels.matching import (
+    N_COUNTS,
+    N_LEAVES,
+    N_PAIRS,
+    Found,
+    Scratch,
+    Texts,
+    match_block,
+)
+from tamis.index.patterns.plan import plan_patterns
+from tamis.language.ast import StringTest
+from tamis.language.patterns import compile_regex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tamis.index.layout import Int32, Int64
+    from tamis.index.patterns.arrays import PatternArrays
+    from tamis.index.patterns.plan import Pattern
+
+# Leaves of a text, and of all texts, for which there is room; where there are more, the kernel
+# is called again.
+ROOM_PER_TEXT: Final = 64
+MAX_ROOM: Final = 1 << 20
+
+
+class AlwaysEvaluated(NamedTuple):
+    """A pattern that is tested on every text."""
+
+    pattern: str
+    reason: str
+
+
+class PatternMatcher:
+    """The patterns of one attribute; threads may share it."""
+
+    def __init__(self, patterns: Sequence[Pattern], leaves: Sequence[int]) -> None:
+        self._plans = plans = plan_patterns(patterns)
+        self._leaves = leaves
+        readings = set[bool]().union(*(plan.readings for plan in plans))
+        self._reads_folded = True in readings
+        self._reads_plain = readings != {True}
+        self._tests = [plan.test for plan in plans if plan.test is not None]
+        # Compiled when first needed: most never are, and a compiled one is large.
+        self._compiled: list[Any] = [None] * len(self._tests)
+        self.always_evaluated = [
+            AlwaysEvaluated(_text_of(pattern), plan.always_reason)
+            for pattern, plan in zip(patterns, plans, strict=True)
+            if plan.always_reason is not None
+        ]
+
+    @cached_property
+    def _arrays(self) -> PatternArrays:
+        return build_arrays(self._plans, self._leaves)
+
+    def match_texts(self, texts: Sequence[str]) -> tuple[Int64, Int32]:
+        """For each text, the leaves of the patterns it satisfies, as starts and leaves.
+
+        The leaves of one text are in no useful order, but always in the same.
+        """
+        starts = np.zeros(len(texts) + 1, dtype=np.int64)
+        plain = _encode(texts) if self._reads_plain else _unread(len(texts))
+        folded = _encode(map(str.lower, texts)) if self._reads_folded else _unread(len(texts))
+        scratch = self._make_scratch()
+        runs = [np.zeros(0, dtype=np.int32)]
+        n_leaves = next_text = 0
+        while next_text < len(texts):
+            first_text = next_text
+            found = self._make_room(len(texts) - first_text, leaf_ends=starts[1:])
+            next_text = match_block(
+                first_text, len(self._plans), plain, folded, *self._arrays, scratch, found
+            )
+            leaves = found.leaves[: scratch.counts[N_LEAVES]]
+            leaf_ends = starts[first_text + 1 : next_text + 1]
+            if scratch.counts[N_PAIRS]:
+                hits = self._find_regexes(texts, found.pairs[: scratch.counts[N_PAIRS]])
+                leaves = self._insert(hits - (first_text, 0), leaf_ends, leaves)
+            leaf_ends += n_leaves
+            n_leaves += len(leaves)
+            runs.append(leaves)
+        return starts, np.concatenate(runs)
+
+    def _find_regexes(self, texts: Sequence[str], pairs: Int32) -> Int32:
+        """The pairs of a text and a candidate whose regular expression is found in the text."""
+        is_found: list[bool] = []
+        latest, encoded = -1, b""
+        for text, candidate in pairs.tolist():
+            if text != latest:
+                latest, encoded = text, texts[text].encode()
+            regex = self._compiled[candidate]
+            if regex is None:
+                regex = self._compiled[candidate] = compile_regex(self._tests[candidate])
+            is_found.append(regex.search(encoded) is not None)
+        return pairs[is_found]
+
+    def _insert(self, hits: Int32, leaf_ends: Int64, leaves: Int32) -> Int32:
+        """The leaves with those of the hits after the others of their texts; the ends move."""
+        of_texts, of_candidates = hits.T
+        leaves = np.insert(
+            leaves, leaf_ends[of_texts], self._arrays.candidates.leaves[of_candidates]
+        )
+        leaf_ends += np.cumsum(np.bincount(of_texts, minlength=len(leaf_ends)))
+        return leaves
+
+    def _make_scratch(self) -> Scratch:
+        return Scratch(
+            np.zeros(len(self._arrays.literals.table), dtype=np.int32),
+            np.zeros(len(self._tests), dtype=np.int32),
+            np.empty(len(self._tests), dtype=np.int32),
+            np.empty(N_COUNTS, dtype=np.int64),
+        )
+
+    def _make_room(self, n_texts: int, leaf_ends: Int64) -> Found:
+        room = min(n_texts * ROOM_PER_TEXT, MAX_ROOM)
+        return Found(
+            leaf_ends,
+            np.empty(len(self._plans) + room, dtype=np.int32),
+            np.empty((len(self._tests) + room, 2), dtype=np.int32),
+        )
+
+
+def _encode(texts: Iterable[str]) -> Texts:
+    encoded = [text.encode() for text in texts]
+    starts = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=starts[1:])
+    return Texts(np.frombuffer(b"".join(encoded), dtype=np.uint8), starts)
+
+
+def _unread(n_texts: int) -> Texts:
+    return Texts(np.frombuffer(b"", dtype=np.uint8), np.zeros(n_texts + 1, dtype=np.int64))
+
+
+def _text_of(pattern: Pattern) -> str:
+    return pattern.text if isinstance(pattern, StringTest) else pattern.pattern

@@ -1,0 +1,1 @@
+"""The compiled part: an automaton over literals, and what follows where it meets one."""

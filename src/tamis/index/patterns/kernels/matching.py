@@ -1,0 +1,245 @@
+"""Texts against patterns: literals met, candidates gathered, and those of LIKE tested."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from numba import njit
+
+from tamis.index.patterns.kernels.automaton import LITERAL, NO_LITERAL, next_node
+from tamis.index.patterns.plan import Place
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from tamis.index.layout import Int32, Int64, UInt8
+
+    Int16 = npt.NDArray[np.int16]
+
+ANYWHERE: Final = int(Place.ANYWHERE)
+START: Final = int(Place.START)
+END: Final = int(Place.END)
+WHOLE: Final = int(Place.WHOLE)
+
+# What a candidate is tested with.
+LIKE: Final = 0
+LIKE_FOLDED: Final = 1  # in lower case
+REGEX: Final = 2  # not here: the pair is handed out
+
+# Tokens of LIKE beside the bytes.
+ANY_TEXT: Final = 256
+ONE_CHARACTER: Final = 257
+
+# Fields of a literal, kept together: half a cache line.
+LINK: Final = 0  # the longest literal that it ends with, or NO_LITERAL
+LENGTH: Final = 1  # in bytes
+POSTINGS: Final = 2  # + place: where they start; the next field is where they end
+N_LITERAL_FIELDS: Final = 8
+
+DECIDED: Final = -1
+
+# Places of Scratch.counts.
+N_LEAVES: Final = 0
+N_CANDIDATES: Final = 1
+N_PAIRS: Final = 2
+N_COUNTS: Final = 3
+
+
+class Texts(NamedTuple):
+    """Texts in UTF-8, end to end, as they are or in lower case; all empty if nobody asks."""
+
+    text: UInt8
+    starts: Int64  # [n_texts + 1]
+
+
+class Literals(NamedTuple):
+    """The literals of both automata, and what follows where one is met."""
+
+    table: Int32  # [n_literals, N_LITERAL_FIELDS]
+    postings: Int32  # [:, 2], a leaf, and the candidate to be tested for it, or DECIDED
+
+
+class Candidates(NamedTuple):
+    """Patterns that literals alone do not decide."""
+
+    tests: UInt8  # [n_candidates], LIKE, LIKE_FOLDED or REGEX
+    leaves: Int32  # [n_candidates]
+    min_lengths: Int64  # [n_candidates], of the text, in characters
+    # Each clause is a run of literals of which one must have been met.
+    clause_starts: Int32  # [n_candidates + 1]
+    literal_starts: Int32  # [n_clauses + 1]
+    literals: Int32
+    token_starts: Int32  # [n_candidates + 1]
+    tokens: Int16  # of LIKE
+    always: Int32  # candidates for all texts
+
+
+class Scratch(NamedTuple):
+    """What a call writes besides its results."""
+
+    # The latest text, numbered from 1, in which a literal was met or a pattern was a candidate:
+    # nothing has to be reset from text to text.
+    literal_texts: Int32  # [n_literals], zero on entry
+    candidate_texts: Int32  # [n_candidates], zero on entry
+    candidates: Int32  # [n_candidates], those of the text at hand
+    counts: Int64  # [N_COUNTS]
+
+
+class Found(NamedTuple):
+    """What is found, text by text."""
+
+    leaf_ends: Int64  # [n_texts], where the leaves of each text end
+    leaves: Int32
+    pairs: Int32  # [:, 2], texts and candidates whose regular expressions are to be tested
+
+
+@njit(cache=True, nogil=True)
+def match_block(
+    first_text,
+    max_leaves,  # of one text
+    plain,  # Texts
+    folded,  # Texts, in lower case
+    plain_automaton,  # Automaton
+    folded_automaton,  # Automaton
+    literals,  # Literals
+    candidates,  # Candidates
+    scratch,  # Scratch
+    found,  # Found, with room for one text that satisfies all patterns, at least
+):
+    """Match texts from `first_text` on, while there is room; return the first not matched."""
+    n_texts = len(found.leaf_ends)
+    counts = scratch.counts
+    counts[:] = 0
+    for text in range(first_text, n_texts):
+        is_full = counts[N_LEAVES] + max_leaves > len(found.leaves)
+        if is_full or counts[N_PAIRS] + len(candidates.tests) > len(found.pairs):
+            return text
+        counts[N_CANDIDATES] = 0
+        for candidate in candidates.always:
+            scratch.candidates[counts[N_CANDIDATES]] = candidate
+            counts[N_CANDIDATES] += 1
+        meet_literals(text, plain, plain_automaton, literals, scratch, found)
+        meet_literals(text, folded, folded_automaton, literals, scratch, found)
+        # In bytes, and lower case has no fewer characters: not below the text's own length.
+        length = max(
+            plain.starts[text + 1] - plain.starts[text],
+            folded.starts[text + 1] - folded.starts[text],
+        )
+        for at in range(counts[N_CANDIDATES]):
+            candidate = scratch.candidates[at]
+            if length >= candidates.min_lengths[candidate] and is_admitted(
+                text, candidate, candidates, scratch.literal_texts
+            ):
+                test_candidate(text, candidate, plain, folded, candidates, counts, found)
+        found.leaf_ends[text] = counts[N_LEAVES]
+    return n_texts
+
+
+@njit(cache=True, nogil=True)
+def meet_literals(text, texts, automaton, literals, scratch, found):
+    """Walk over one text, and follow the postings of every literal where it is first met."""
+    begin, end = texts.starts[text], texts.starts[text + 1]
+    met_in = scratch.literal_texts
+    table = literals.table
+    node = 0
+    for at in range(begin, end):
+        node = next_node(automaton, node, texts.text[at])
+        literal = automaton.nodes[node, LITERAL]
+        # The literals that a met one ends with were met with it: each is visited once per text.
+        if literal != NO_LITERAL and met_in[literal] != text + 1:
+            if table[literal, LENGTH] == at + 1 - begin:
+                follow(text, literal, START, literals, scratch, found)
+                if at + 1 == end:
+                    follow(text, literal, WHOLE, literals, scratch, found)
+            while literal != NO_LITERAL and met_in[literal] != text + 1:
+                met_in[literal] = text + 1
+                follow(text, literal, ANYWHERE, literals, scratch, found)
+                literal = table[literal, LINK]
+    literal = automaton.nodes[node, LITERAL]
+    while literal != NO_LITERAL:
+        follow(text, literal, END, literals, scratch, found)
+        literal = table[literal, LINK]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def follow(text, literal, place, literals, scratch, found):
+    """Write the leaves that a literal met at a place decides; note the new candidates."""
+    counts = scratch.counts
+    field = POSTINGS + place
+    for at in range(literals.table[literal, field], literals.table[literal, field + 1]):
+        candidate = literals.postings[at, 1]
+        if candidate == DECIDED:
+            found.leaves[counts[N_LEAVES]] = literals.postings[at, 0]
+            counts[N_LEAVES] += 1
+        elif scratch.candidate_texts[candidate] != text + 1:
+            scratch.candidate_texts[candidate] = text + 1
+            scratch.candidates[counts[N_CANDIDATES]] = candidate
+            counts[N_CANDIDATES] += 1
+
+
+@njit(cache=True, nogil=True)
+def is_admitted(text, candidate, candidates, literal_texts):
+    """Whether a literal of each clause was met in the text."""
+    first, last = candidates.clause_starts[candidate], candidates.clause_starts[candidate + 1]
+    for clause in range(first, last):
+        is_satisfied = False
+        for at in range(candidates.literal_starts[clause], candidates.literal_starts[clause + 1]):
+            if literal_texts[candidates.literals[at]] == text + 1:
+                is_satisfied = True
+                break
+        if not is_satisfied:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def test_candidate(text, candidate, plain, folded, candidates, counts, found):
+    """Write the candidate's leaf if LIKE holds; hand out the pair if a regex is to be tested."""
+    test = candidates.tests[candidate]
+    if test == REGEX:
+        found.pairs[counts[N_PAIRS], 0] = text
+        found.pairs[counts[N_PAIRS], 1] = candidate
+        counts[N_PAIRS] += 1
+        return
+    texts = plain if test == LIKE else folded
+    begin, end = texts.starts[text], texts.starts[text + 1]
+    first, last = candidates.token_starts[candidate], candidates.token_starts[candidate + 1]
+    if is_like(texts.text[begin:end], candidates.tokens[first:last]):
+        found.leaves[counts[N_LEAVES]] = candidates.leaves[candidate]
+        counts[N_LEAVES] += 1
+
+
+@njit(cache=True, nogil=True)
+def is_like(text, tokens):
+    """`tamis.language.patterns.is_like` on UTF-8."""
+    at_text, at_token = 0, 0
+    retry_text, retry_token = 0, -1  # where to go on when the latest % must take one more
+    while at_text < len(text):
+        token = tokens[at_token] if at_token < len(tokens) else -1
+        if token == ANY_TEXT:
+            at_token += 1
+            retry_text, retry_token = at_text, at_token
+        elif token == ONE_CHARACTER:
+            at_text = skip_character(text, at_text)
+            at_token += 1
+        elif token == text[at_text]:
+            at_text += 1
+            at_token += 1
+        elif retry_token >= 0:
+            retry_text = skip_character(text, retry_text)
+            at_text, at_token = retry_text, retry_token
+        else:
+            return False
+    while at_token < len(tokens) and tokens[at_token] == ANY_TEXT:
+        at_token += 1
+    return at_token == len(tokens)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def skip_character(text, at):
+    """Where the next character begins."""
+    at += 1
+    while at < len(text) and text[at] & 0xC0 == 0x80:
+        at += 1
+    return at

@@ -1,0 +1,157 @@
+"""How each pattern is decided: by literals alone, or by a test that literals admit it to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tamis.index.patterns.required import Clause, fold, require
+from tamis.language.ast import Like, Rlike, StringTest
+from tamis.language.patterns import Wild, parse_like
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import TypeAlias
+
+    Pattern: TypeAlias = Like | Rlike | StringTest
+    Tokens: TypeAlias = tuple[str | Wild, ...]
+
+# A literal at a fixed place is taken to be as rare as one anywhere that is so many characters
+# longer.
+ANCHOR_BONUS: Final = 4
+
+
+class Place(IntEnum):
+    """Where a literal is met in a text."""
+
+    ANYWHERE = 0
+    START = 1
+    END = 2
+    WHOLE = 3
+
+
+_STRING_TESTS: Final = {
+    "contains": Place.ANYWHERE,
+    "startswith": Place.START,
+    "endswith": Place.END,
+}
+
+# By whether something else may come before and after.
+_PLACES: Final = {
+    (True, True): Place.ANYWHERE,
+    (False, True): Place.START,
+    (True, False): Place.END,
+    (False, False): Place.WHOLE,
+}
+
+
+class Trigger(NamedTuple):
+    """A literal met at a place."""
+
+    text: str
+    place: Place
+    is_folded: bool  # in the lower case of the text
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one pattern is decided.
+
+    Without a test, the one trigger decides. With one, a trigger makes the pattern a candidate, and
+    a text that satisfies all clauses is tested. A pattern without triggers is tested on all texts.
+    """
+
+    triggers: tuple[Trigger, ...]
+    test: Tokens | str | None = None  # of LIKE; a regular expression
+    is_folded: bool = False  # the test is for the lower case of the text
+    clauses: tuple[Clause, ...] = ()
+    min_length: int = 0  # of the text, in characters
+
+    @property
+    def readings(self) -> set[bool]:
+        """Whether the text is read as it is (False), in lower case (True), or both."""
+        readings = {trigger.is_folded for trigger in self.triggers}
+        readings.update(clause.is_folded for clause in self.clauses)
+        if isinstance(self.test, tuple):
+            readings.add(self.is_folded)
+        return readings
+
+    @property
+    def always_reason(self) -> str | None:
+        """Why the pattern is tested on all texts; None if it is not."""
+        if self.triggers:
+            return None
+        if isinstance(self.test, str):
+            return "no text that every match must contain could be found in it"
+        return "it has wildcards only"
+
+
+def plan_patterns(patterns: Sequence[Pattern]) -> list[Plan]:
+    """The plan of each pattern."""
+    # Where lower case is read anyway, regexes look there too: it saves a second walk.
+    reads_folded = any(isinstance(each, Like) and each.ignores_case for each in patterns)
+    return [plan_pattern(each, prefers_folded=reads_folded) for each in patterns]
+
+
+def plan_pattern(pattern: Pattern, *, prefers_folded: bool) -> Plan:
+    """The plan of one pattern; with `prefers_folded`, literals of regexes in lower case."""
+    match pattern:
+        case Like(ignores_case=True):
+            return plan_like(parse_like(pattern.pattern.lower(), pattern.escape), is_folded=True)
+        case Like():
+            return plan_like(parse_like(pattern.pattern, pattern.escape), is_folded=False)
+        case Rlike():
+            return plan_regex(pattern.pattern, prefers_folded=prefers_folded)
+        case StringTest(text=""):
+            return plan_like((Wild.ANY_TEXT,), is_folded=False)
+        case StringTest():
+            return Plan((Trigger(pattern.text, _STRING_TESTS[pattern.function], False),))
+
+
+def plan_like(tokens: Tokens, *, is_folded: bool) -> Plan:
+    """The plan of a pattern of LIKE."""
+    opens, closes = tokens[:1] == (Wild.ANY_TEXT,), tokens[-1:] == (Wild.ANY_TEXT,)
+    middle = tokens[opens : len(tokens) - closes]
+    if middle and Wild.ANY_TEXT not in middle and Wild.ONE_CHARACTER not in middle:
+        text = "".join(map(str, middle))
+        return Plan((Trigger(text, _PLACES[opens, closes], is_folded),))
+    min_length = sum(token is not Wild.ANY_TEXT for token in tokens)
+    runs = _split(tokens)
+    clauses = tuple(Clause(frozenset([text]), is_folded) for text, _ in runs)
+    best = max(runs, key=_quality, default=None)
+    triggers = () if best is None else (Trigger(*best, is_folded),)
+    return Plan(triggers, tokens, is_folded, clauses, min_length)
+
+
+def _split(tokens: Tokens) -> list[tuple[str, Place]]:
+    """The runs of plain characters, each with the place where it must be."""
+    runs: list[tuple[str, Place]] = []
+    begin = 0
+    while begin < len(tokens):
+        end = begin
+        while end < len(tokens) and isinstance(tokens[end], str):
+            end += 1
+        if end > begin:
+            text = "".join(map(str, tokens[begin:end]))
+            runs.append((text, _PLACES[begin > 0, end < len(tokens)]))
+        begin = end + 1
+    return runs
+
+
+def _quality(run: tuple[str, Place]) -> int:
+    text, place = run
+    return len(text) + ANCHOR_BONUS * (place is not Place.ANYWHERE)
+
+
+def plan_regex(pattern: str, *, prefers_folded: bool) -> Plan:
+    """The plan of a regular expression."""
+    clauses, min_length = require(pattern)
+    if prefers_folded:
+        clauses = tuple(fold(clause) or clause for clause in clauses)
+    triggers = tuple(
+        Trigger(text, Place.ANYWHERE, clause.is_folded)
+        for clause in clauses[:1]
+        for text in sorted(clause.texts)
+    )
+    return Plan(triggers, pattern, clauses=clauses, min_length=min_length)

@@ -1,0 +1,72 @@
+"""Programs: expressions as postfix instructions over numbered leaves, many in one set of arrays.
+
+The fast reader (`kernels.scan`) makes them from text. What it leaves is parsed, typed and brought
+into canonical form in Python, and written here.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from tamis.index.kernels import scan
+from tamis.language.ast import And, AtLeast, Condition, Not, Or, Xnor, Xor, children
+from tamis.logic.canonical import canonicalize
+
+if TYPE_CHECKING:
+    from tamis.index.layout import Int32, Int64, UInt8
+    from tamis.index.store import Store
+    from tamis.logic.evaluate import Missing
+
+
+class Programs(NamedTuple):
+    """Program i is instructions starts[i] to starts[i + 1]."""
+
+    starts: Int64  # [n_programs + 1]
+    operators: UInt8  # of `kernels.scan`
+    operands: Int32  # a leaf's number, or how many operands are taken
+    required: Int32  # at_least's k
+    is_left: UInt8  # [n_programs], 1 for a program to be passed over
+
+
+def write_programs(conditions: list[Condition], store: Store, missing: Missing) -> Programs:
+    """The programs of typed conditions, from their canonical forms."""
+    starts = array("q", (0,))
+    operators, operands, required = array("B"), array("i"), array("i")
+
+    def write(node: Condition) -> None:
+        below = children(node)
+        if not below or (isinstance(node, Not) and not children(node.operand)):
+            emit(scan.LEAF, store.leaf(node), 0)
+            return
+        for operand in below:
+            write(operand)
+        emit(_OPERATORS[type(node)], len(below), node.k if isinstance(node, AtLeast) else 0)
+
+    def emit(operator: int, operand: int, need: int) -> None:
+        operators.append(operator)
+        operands.append(operand)
+        required.append(need)
+
+    for condition in conditions:
+        write(canonicalize(condition, missing))
+        starts.append(len(operators))
+    return Programs(
+        np.array(starts, dtype=np.int64),
+        np.array(operators, dtype=np.uint8),
+        np.array(operands, dtype=np.int32),
+        np.array(required, dtype=np.int32),
+        np.zeros(len(conditions), dtype=np.uint8),
+    )
+
+
+_OPERATORS = {
+    Not: scan.NOT,
+    And: scan.AND,
+    Or: scan.OR,
+    Xor: scan.XOR,
+    Xnor: scan.XNOR,
+    AtLeast: scan.AT_LEAST,
+}

@@ -1,0 +1,165 @@
+"""The fast reader's Python side: buffers, names, and what becomes of names under a schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.index.columns import SCALAR
+from tamis.index.kernels import scan
+from tamis.index.kernels import tests as form
+from tamis.index.kernels.scan import Names, ScanLimits, Scanned, scan_texts
+from tamis.index.kernels.tests import count_uses, place_tests, put_leaves
+from tamis.index.programs import Programs
+from tamis.language.ast import Attribute
+from tamis.language.names import parse_path
+from tamis.language.types import ANY, DOUBLE, INTEGER, STRING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tamis.index.store import Store
+    from tamis.language.infer import SchemaVotes
+    from tamis.language.limits import Limits
+    from tamis.language.schema import Path, Schema
+
+MAX_NAMES = 1 << 16  # distinct attribute names; expressions with further ones are parsed
+_WORDS = {INTEGER: form.AS_INTEGER, DOUBLE: form.AS_DOUBLE, STRING: form.AS_TEXT}
+_KINDS = {scan.INTEGER: INTEGER, scan.DECIMAL: DOUBLE, scan.TEXT: STRING, 3: ANY}
+
+
+class Chunk(NamedTuple):
+    """Expressions read: those with `is_left` are for the parser."""
+
+    data: np.ndarray  # uint8[:], their bytes
+    scanned: Scanned
+    n_tests: int
+
+
+class Reader:
+    """Reads chunks of expressions, and remembers their attribute names."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._names = Names(
+            np.full(4 * MAX_NAMES, -1, dtype=np.int32),
+            np.empty(MAX_NAMES + 1, dtype=np.int64),
+            np.empty(MAX_NAMES + 1, dtype=np.int32),
+            np.empty(64 * MAX_NAMES, dtype=np.uint8),
+            np.zeros(2, dtype=np.int64),
+        )
+        self._limits = ScanLimits(
+            limits.text_length,
+            limits.depth,
+            limits.predicates // 2,
+            limits.in_list,
+            limits.xor_operands,
+        )
+        # What does not fit is left to the parser, which counts levels its own way; half of them is
+        # far from the limit by any count.
+        self._stack = np.empty((limits.depth // 2 + 2, 4), dtype=np.int64)
+        self._paths: list[Path] = []
+
+    def read(self, texts: Sequence[str]) -> Chunk:
+        """The expressions of one chunk; a row that is no text is left."""
+        data, offsets = _to_bytes(texts)
+        # One instruction takes two bytes of text at the least; a BETWEEN makes three of many.
+        n_most = len(data) // 2 + 4 * len(texts) + 8
+        scanned = Scanned(
+            np.empty(n_most, dtype=np.uint8),
+            np.empty(n_most, dtype=np.int32),
+            np.empty(n_most, dtype=np.int32),
+            np.empty(n_most, dtype=np.int32),
+            np.empty(n_most, dtype=np.uint8),
+            np.zeros(n_most + 1, dtype=np.int32),
+            np.empty(n_most, dtype=np.uint8),
+            np.empty(n_most, dtype=np.int64),
+            np.empty(n_most, dtype=np.int32),
+            np.zeros(len(texts) + 1, dtype=np.int64),
+            np.zeros(len(texts), dtype=np.uint8),
+        )
+        counts = scan_texts(data, offsets, scanned, self._names, self._limits, self._stack)
+        return Chunk(data, scanned, int(counts[1]))
+
+    def vote(self, chunk: Chunk, votes: SchemaVotes) -> None:
+        """Count how the expressions of a chunk use their attributes."""
+        counts = np.zeros((len(self.paths()), len(_KINDS)), dtype=np.int64)
+        count_uses(chunk.scanned, chunk.n_tests, counts)
+        for name, kind in zip(*map(np.ndarray.tolist, np.nonzero(counts)), strict=True):
+            votes.add_uses(self._paths[name], _KINDS[kind], int(counts[name, kind]))
+
+    def programs(self, chunk: Chunk, schema: Schema, store: Store) -> Programs:
+        """The programs of the expressions of a chunk whose types fit; others are left."""
+        scanned = chunk.scanned
+        n_constants = int(scanned.test_starts[chunk.n_tests])
+        store.reserve_bases(2 * chunk.n_tests, n_constants + 2 * chunk.n_tests)
+        store.reserve_texts(n_constants, len(chunk.data))
+        name_columns, name_words = self._columns(schema, store)
+        most = int(np.diff(scanned.test_starts[: chunk.n_tests + 1]).max(initial=0))
+        leaves = np.empty(chunk.n_tests, dtype=np.int32)
+        place_tests(
+            scanned,
+            chunk.n_tests,
+            chunk.data,
+            name_columns,
+            name_words,
+            store.is_signed,
+            store.bases,
+            store.texts,
+            np.empty(most + 2, dtype=np.int64),
+            leaves,
+        )
+        put_leaves(scanned, leaves)
+        return Programs(
+            scanned.program_starts,
+            scanned.operators,
+            scanned.operands,
+            scanned.required,
+            scanned.is_left,
+        )
+
+    def paths(self) -> list[Path]:
+        """The attribute paths met so far, by number of name."""
+        names = self._names
+        for name in range(len(self._paths), int(names.n_names[0])):
+            start = int(names.starts[name])
+            spelled = names.arena[start : start + int(names.sizes[name])].tobytes().decode()
+            self._paths.append(parse_path(spelled))
+        return self._paths
+
+    def _columns(self, schema: Schema, store: Store) -> tuple[np.ndarray, np.ndarray]:
+        paths = self.paths()
+        columns = np.full(len(paths), -1, dtype=np.int32)
+        words = np.zeros(len(paths), dtype=np.uint8)
+        for name, path in enumerate(paths):
+            type_ = schema.get(path)
+            if type_ is not None and type_.element is None:
+                columns[name] = store.column(SCALAR, Attribute(path, type_))
+                words[name] = _WORDS.get(type_, form.NO_WORDS)
+        return columns, words
+
+
+def _to_bytes(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """The texts' UTF-8 bytes and where each begins; what is no text is empty."""
+    try:
+        # Arrow takes bytes for text; we do not.
+        is_text = all(isinstance(text, str) for text in texts)
+        column = pa.array(texts if is_text else list(map(_or_empty, texts)), pa.string())
+    except (pa.ArrowInvalid, UnicodeEncodeError):
+        column = pa.array([_or_empty(text) for text in texts], pa.string())
+    buffers = column.buffers()
+    offsets = np.frombuffer(buffers[1], dtype=np.int32)[: len(column) + 1]
+    data = np.frombuffer(buffers[2], dtype=np.uint8) if buffers[2] else np.zeros(0, np.uint8)
+    # Buffers are read-only and may be longer: kernels see one kind of array, cut to size.
+    return data[: offsets[-1]].copy(), offsets.copy()
+
+
+def _or_empty(text: object) -> str:
+    if not isinstance(text, str):
+        return ""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return ""
+    return text

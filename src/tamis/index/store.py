@@ -1,0 +1,258 @@
+"""What grows while an index is built: columns, base tests, texts, inner nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.errors import TamisError
+from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, Column, Pattern
+from tamis.index.kernels import tests as form
+from tamis.index.kernels.nodes import Inner, add_programs, rehash_nodes, room_needed
+from tamis.index.kernels.tests import Bases, Texts, find_base, find_text, rehash_bases, rehash_texts
+from tamis.index.words import to_word, words_as
+from tamis.language.ast import (
+    ArraysOverlap,
+    Attribute,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Rlike,
+    StringTest,
+)
+from tamis.language.printer import print_expression
+from tamis.language.types import INT64_MIN, INTEGER
+
+if TYPE_CHECKING:
+    from decimal import Decimal
+
+    from tamis.index.programs import Programs
+    from tamis.language.schema import Path
+
+_FIRST_SIZE = 1 << 10
+
+
+class Store:
+    """Everything an index is made of, each thing once."""
+
+    def __init__(self, *, is_signed: bool) -> None:
+        # Whether a negated test holds on a missing attribute (`Missing.SATISFIES_NEGATION`).
+        self.is_signed = is_signed
+        self.columns: list[Column] = []
+        self._column_ids: dict[tuple[str, tuple[Path, ...]], int] = {}
+        self._pattern_ids: dict[tuple[int, Pattern], int] = {}
+        self._leaf_ids: dict[Condition, int] = {}
+        self.bases = Bases(
+            np.full(2 * _FIRST_SIZE, -1, dtype=np.int32),
+            np.empty(_FIRST_SIZE, dtype=np.uint8),
+            np.empty(_FIRST_SIZE, dtype=np.int32),
+            np.zeros(_FIRST_SIZE + 1, dtype=np.int64),
+            np.empty(_FIRST_SIZE, dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
+        )
+        self.texts = Texts(
+            np.full(2 * _FIRST_SIZE, -1, dtype=np.int32),
+            np.zeros(_FIRST_SIZE + 1, dtype=np.int64),
+            np.empty(_FIRST_SIZE, dtype=np.uint8),
+            np.zeros(1, dtype=np.int64),
+        )
+        self.inner = Inner(
+            np.full(2 * _FIRST_SIZE, -1, dtype=np.int32),
+            np.empty(_FIRST_SIZE, dtype=np.uint8),
+            np.empty(_FIRST_SIZE, dtype=np.int32),
+            np.zeros(_FIRST_SIZE + 1, dtype=np.int64),
+            np.empty(4 * _FIRST_SIZE, dtype=np.int32),
+            np.zeros(1, dtype=np.int64),
+        )
+        never = self._base(form.NEVER, -1, ())
+        assert never == 0, "leaf 0 is FALSE and leaf 1 is TRUE"
+
+    # ── leaves ─────────────────────────────────────────────────────────────────────────────
+
+    def leaf(self, condition: Condition) -> int:
+        """The number of a canonical leaf, new or known."""
+        number = self._leaf_ids.get(condition)
+        if number is None:
+            number = self._leaf_ids[condition] = self._place(condition)
+        return number
+
+    def column(self, kind: str, *attributes: Attribute) -> int:
+        """The number of a column, new or known."""
+        key = (kind, tuple(attribute.path for attribute in attributes))
+        column = self._column_ids.get(key)
+        if column is None:
+            column = self._column_ids[key] = len(self.columns)
+            self.columns.append(Column(kind, attributes))
+        return column
+
+    def _place(self, leaf: Condition) -> int:
+        match leaf:
+            case Literal():
+                return int(leaf.value)
+            case Not():
+                return self.leaf(leaf.operand) ^ 1
+            case IsNull():
+                assert leaf.operand.type is not None
+                kind = ARRAY if leaf.operand.type.element else SCALAR
+                base = self._base(form.PRESENT, self.column(kind, leaf.operand), ())
+                return 2 * base + (not leaf.negated)
+            case In() | ArraysOverlap():
+                kind = SCALAR if isinstance(leaf, In) else ARRAY
+                column = self.column(kind, leaf.operand)
+                words = sorted(self._word(literal.value, column) for literal in leaf.values)
+                base = self._base(form.ONE_OF, column, words)
+                return 2 * base + getattr(leaf, "negated", False)
+            case Comparison(left=Attribute(), right=Attribute()):
+                return self._place_pair(leaf)
+            case Comparison(left=Attribute(), right=Literal()):
+                return self._place_comparison(leaf)
+            case Like() | Rlike() | StringTest():
+                column = self.column(PATTERN, leaf.operand)
+                patterns = self.columns[column].patterns
+                number = self._pattern_ids.setdefault((column, leaf), len(patterns))
+                if number == len(patterns):
+                    patterns.append(leaf)
+                return 2 * self._base(form.PATTERN, column, (number,))
+            case _:
+                raise TamisError(f"cannot index: {print_expression(leaf)}")
+
+    def _place_comparison(self, leaf: Comparison) -> int:
+        assert isinstance(leaf.left, Attribute)
+        assert isinstance(leaf.right, Literal)
+        column = self.column(SCALAR, leaf.left)
+        word = self._word(leaf.right.value, column)
+        if leaf.operator in ("=", "<>"):
+            return 2 * self._base(form.ONE_OF, column, (word,)) + (leaf.operator == "<>")
+        # a < 5 and a >= 5 ask whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
+        is_below = leaf.operator in ("<", ">=")
+        if is_below and leaf.left.type == INTEGER and word > INT64_MIN:
+            is_below, word = False, word - 1
+        base = self._base(form.BELOW if is_below else form.AT_MOST, column, (word,))
+        return self._upper(base, column, is_upper=leaf.operator in (">", ">="))
+
+    def _place_pair(self, leaf: Comparison) -> int:
+        assert isinstance(leaf.left, Attribute)
+        assert isinstance(leaf.right, Attribute)
+        column = self.column(PAIR, leaf.left, leaf.right)
+        if leaf.operator in ("=", "<>"):
+            return 2 * self._base(form.PAIR_EQUAL, column, ()) + (leaf.operator == "<>")
+        is_below = leaf.operator in ("<", ">=")
+        base = self._base(form.PAIR_BELOW if is_below else form.PAIR_AT_MOST, column, ())
+        return self._upper(base, column, is_upper=leaf.operator in (">", ">="))
+
+    def _upper(self, base: int, column: int, *, is_upper: bool) -> int:
+        if is_upper and self.is_signed:
+            # A positive test, which must not hold on a missing attribute.
+            return 2 * self._base(form.COMPLEMENT, column, (base,))
+        return 2 * base + is_upper
+
+    def _base(self, form_: int, column: int, values: Any) -> int:
+        words = np.array(values, dtype=np.int64)
+        self.reserve_bases(1, len(words))
+        return int(find_base(self.bases, form_, column, words, len(words)))
+
+    def _word(self, value: Any, column: int) -> int:
+        """A constant as a word; texts are numbered."""
+        type_ = self.columns[column].type
+        if words_as(type_) != form.AS_TEXT:
+            return to_word(value, type_)
+        data = np.frombuffer(_spell(value).encode(), dtype=np.uint8)
+        self.reserve_texts(1, len(data))
+        return int(find_text(self.texts, data, 0, len(data)))
+
+    # ── nodes ──────────────────────────────────────────────────────────────────────────────
+
+    def add(self, programs: Programs) -> np.ndarray:
+        """The root reference of each program; 0 for one that was passed over."""
+        longest = int(np.diff(programs.starts).max(initial=1))
+        roots = np.zeros(len(programs.starts) - 1, dtype=np.int32)
+        scratch = (
+            np.empty(longest, dtype=np.uint8),
+            np.empty((longest, 2), dtype=np.int32),
+            np.empty(longest, dtype=np.int32),
+            np.empty(longest + 1, dtype=np.int32),
+            np.empty(longest, dtype=np.int32),
+            np.empty(2 * longest, dtype=np.int32),
+        )
+        begin = 0
+        while True:
+            begin = add_programs(*programs, self.inner, *scratch, begin, roots)
+            if begin == len(roots):
+                return roots
+            first, end = programs.starts[begin : begin + 2].tolist()
+            self._reserve_nodes(
+                *room_needed(programs.operators, programs.operands, first, end - first, scratch[4])
+            )
+
+    # ── room ───────────────────────────────────────────────────────────────────────────────
+
+    def reserve_bases(self, n_bases: int, n_values: int) -> None:
+        """Make room for more base tests."""
+        bases = self.bases
+        used = int(bases.n_bases[0])
+        n_used = used + n_bases
+        values_used = int(bases.value_starts[used]) + n_values
+        if 2 * n_used >= len(bases.table):
+            bases = bases._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int32))
+            rehash_bases(bases)
+        self.bases = bases._replace(
+            forms=_grown(bases.forms, n_used),
+            columns=_grown(bases.columns, n_used),
+            value_starts=_grown(bases.value_starts, n_used + 1),
+            values=_grown(bases.values, values_used),
+        )
+
+    def reserve_texts(self, n_texts: int, n_bytes: int) -> None:
+        """Make room for more text constants."""
+        texts = self.texts
+        used = int(texts.n_texts[0])
+        n_used = used + n_texts
+        if 2 * n_used >= len(texts.table):
+            texts = texts._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int32))
+            rehash_texts(texts)
+        self.texts = texts._replace(
+            starts=_grown(texts.starts, n_used + 1),
+            arena=_grown(texts.arena, int(texts.starts[used]) + n_bytes),
+        )
+
+    def _reserve_nodes(self, n_nodes: int, n_children: int) -> None:
+        inner = self.inner
+        used = int(inner.n_inner[0])
+        n_used = used + n_nodes + 1
+        if 2 * n_used >= len(inner.table):
+            inner = inner._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int32))
+            rehash_nodes(inner)
+        operators = _grown(inner.operators, n_used)
+        self.inner = inner._replace(
+            operators=operators,
+            required=_grown(inner.required, n_used),
+            # Kernels look at the room for operators only.
+            child_starts=_grown(inner.child_starts, len(operators) + 1),
+            children=_grown(inner.children, int(inner.child_starts[used]) + n_children + 1),
+        )
+
+
+def _spell(value: str | Decimal) -> str:
+    """Equal values are equal texts: 1.50 is 1.5."""
+    if isinstance(value, str):
+        return value
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _size(n_least: int) -> int:
+    return 1 << n_least.bit_length()
+
+
+def _grown(array: np.ndarray, n_least: int) -> np.ndarray:
+    """The array, or a copy twice as long where it is too short."""
+    if n_least <= len(array):
+        return array
+    longer = np.zeros(max(n_least, 2 * len(array)), dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer

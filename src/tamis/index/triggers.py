@@ -1,0 +1,45 @@
+"""Triggers: from which child a node is reached when one event is matched (A-Tree §5.2.2).
+
+An AND can only be true when its access child is, so it is enough to look at it then. The access
+child is the one least often true: by measurement where there is one, else by estimate. An OR is
+reached from all its children, at_least(k of n) from its n - k + 1 rarest (one of them must be
+true), XOR from both sides of its rarest pair.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from tamis.index.kernels.triggers import choose_triggers
+
+if TYPE_CHECKING:
+    from tamis.index.layout import Int32, Int64, NodeArrays
+
+Float32 = npt.NDArray[np.float32]
+
+
+class TriggerArrays(NamedTuple):
+    """For each node, the inner nodes that are looked at when it is true."""
+
+    starts: Int64  # [n_nodes + 1]
+    parents: Int32  # numbers of inner nodes
+
+
+def build_triggers(nodes: NodeArrays, leaf_rates: Float32) -> TriggerArrays:
+    """Choose the triggers of all inner nodes, given how often each leaf is true.
+
+    Sorts the children of AND and at_least, the rarest first: whoever evaluates them stops early.
+    """
+    n_leaves, n_inner = len(leaf_rates), len(nodes.operators)
+    rates = np.empty(n_leaves + n_inner, dtype=np.float32)
+    rates[:n_leaves] = leaf_rates
+    is_trigger = np.zeros(len(nodes.children), dtype=np.bool_)
+    choose_triggers(nodes, n_leaves, rates, is_trigger)
+    parents = np.repeat(np.arange(n_inner, dtype=np.int32), np.diff(nodes.child_starts))
+    children, parents = nodes.children[is_trigger], parents[is_trigger]
+    starts = np.zeros(n_leaves + n_inner + 1, dtype=np.int64)
+    np.cumsum(np.bincount(children, minlength=n_leaves + n_inner), out=starts[1:])
+    return TriggerArrays(starts, parents[np.argsort(children, kind="stable")])

@@ -1,0 +1,295 @@
+"""Explain: why a subscription matches an event, or why not.
+
+Truth comes from the reference evaluator at every node, so an explanation says what matching says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tamis.errors import InputError
+from tamis.language.ast import (
+    And,
+    AtLeast,
+    Between,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Literal,
+    Not,
+    Or,
+    Rlike,
+    Xnor,
+    Xor,
+    attributes,
+    children,
+)
+from tamis.language.check import check
+from tamis.language.limits import MAX_DEPTH, Limits
+from tamis.language.names import print_path
+from tamis.language.parser import parse
+from tamis.language.printer import print_expression
+from tamis.logic.canonical import canonicalize
+from tamis.logic.evaluate import Missing, attribute_value, evaluate, raw_value
+from tamis.logic.leaves import FALSE, inverse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tamis.language.schema import Schema
+    from tamis.logic.truth import Truth
+
+WORDS = {True: "true", False: "false", None: "undefined"}
+_MARKS = {True: "✓", False: "✗", None: "?"}
+_SHOWN = 60
+_Leaves: TypeAlias = dict[Condition, None]  # in order, each once
+_UNLIMITED = 2**62
+# The text was within the limits when the index was built, whatever they were then.
+_NO_LIMITS = Limits(_UNLIMITED, MAX_DEPTH, _UNLIMITED, _UNLIMITED, _UNLIMITED, _UNLIMITED)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One node of the expression and what it is for the event."""
+
+    text: str
+    truth: Truth
+    values: tuple[tuple[str, Any], ...]  # of a leaf: attribute and value; None when missing
+    notes: tuple[str, ...]  # of a leaf: values that were set aside, and why
+    below: tuple[Step, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The step for programs, ready for JSON."""
+        shown: dict[str, Any] = {"expression": self.text, "truth": WORDS[self.truth]}
+        if self.values:
+            shown["values"] = {name: _jsonable(value) for name, value in self.values}
+        if self.notes:
+            shown["notes"] = list(self.notes)
+        if self.below:
+            shown["operands"] = [step.to_dict() for step in self.below]
+        return shown
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The tree of one subscription for one event, with one sentence."""
+
+    subscription_id: str
+    truth: Truth
+    sentence: str
+    tree: Step
+    # Leaves that would have to be true for a match, the fewest there are; empty for a match.
+    changes: tuple[str, ...]
+
+    @property
+    def matches(self) -> bool:
+        """Whether the event satisfies the subscription."""
+        return self.truth is True
+
+    def __str__(self) -> str:
+        return "\n".join((f"{self.subscription_id}: {self.sentence}", *_draw(self.tree, "", "")))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation for programs, ready for JSON."""
+        return {
+            "subscription_id": self.subscription_id,
+            "matches": self.matches,
+            "truth": WORDS[self.truth],
+            "sentence": self.sentence,
+            "changes": list(self.changes),
+            "tree": self.tree.to_dict(),
+        }
+
+
+def explain(
+    subscription_id: str, text: str, event: Mapping[str, Any], schema: Schema, missing: Missing
+) -> Explanation:
+    """The explanation of one expression for one event."""
+    if not hasattr(event, "get"):
+        raise InputError(f"an event is a mapping of attributes, not {type(event).__name__}")
+    condition = check(parse(text, _NO_LIMITS), schema, _NO_LIMITS, text)
+    tree = _step(condition, event, missing)
+    changes = () if tree.truth is True else _changes(condition, event, missing)
+    shown = tuple(print_expression(leaf) for leaf in changes or ())
+    sentence = _sentence(tree, changes, event)
+    return Explanation(subscription_id, tree.truth, sentence, tree, shown)
+
+
+def _step(node: Condition, event: Mapping[str, Any], missing: Missing) -> Step:
+    below = tuple(_step(operand, event, missing) for operand in children(node))
+    values: tuple[tuple[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+    if not below:
+        mentioned = {attribute.path: attribute for attribute in attributes(node)}
+        values = tuple(
+            (print_path(path), attribute_value(attribute, event))
+            for path, attribute in mentioned.items()
+        )
+        notes = tuple(
+            f"{print_path(path)} is {_short(raw)}, not of type {attribute.type}: treated as missing"
+            for path, attribute in mentioned.items()
+            if (raw := raw_value(attribute, event)) is not None
+            and attribute_value(attribute, event) is None
+        )
+    return Step(print_expression(node), evaluate(node, event, missing), values, notes, below)
+
+
+# ── what would have to change ───────────────────────────────────────────────────────────────
+
+
+def _changes(
+    condition: Condition, event: Mapping[str, Any], missing: Missing
+) -> tuple[Condition, ...] | None:
+    """The fewest leaves that must become true for the condition to be; None if nothing helps."""
+    # Each node is asked twice at most, as it stands and negated: a XOR asks both of each operand,
+    # and would double the work with every level.
+    known: dict[tuple[int, bool], _Leaves | None] = {}
+
+    def cheapest(node: Condition, *, is_negated: bool) -> _Leaves | None:
+        key = id(node), is_negated
+        if key not in known:
+            known[key] = find(node, is_negated=is_negated)
+        return known[key]
+
+    def find(node: Condition, *, is_negated: bool) -> _Leaves | None:
+        match node:
+            case Not():
+                return cheapest(node.operand, is_negated=not is_negated)
+            case And() | Or():
+                below = [cheapest(operand, is_negated=is_negated) for operand in node.operands]
+                return _joined(below) if isinstance(node, And) != is_negated else _shortest(below)
+            case AtLeast():
+                below = [cheapest(operand, is_negated=is_negated) for operand in node.operands]
+                return _cheapest_few(below, len(below) - node.k + 1 if is_negated else node.k)
+            case Xor() | Xnor():
+                sides = [
+                    (cheapest(operand, is_negated=False), cheapest(operand, is_negated=True))
+                    for operand in node.operands
+                ]
+                return _cheapest_parity(sides, is_odd=isinstance(node, Xor) != is_negated)
+            case _:
+                return _cheapest_leaf(_signed(node) if is_negated else node, event, missing)
+
+    found = cheapest(condition, is_negated=False)
+    return None if found is None else tuple(found)
+
+
+def _cheapest_leaf(leaf: Condition, event: Mapping[str, Any], missing: Missing) -> _Leaves | None:
+    if evaluate(leaf, event, missing) is True:
+        return {}
+    return None if canonicalize(leaf, missing) == FALSE else {leaf: None}
+
+
+def _cheapest_few(below: list[_Leaves | None], n_needed: int) -> _Leaves | None:
+    possible = [x for x in below if x is not None]
+    possible.sort(key=len)
+    return _joined([*possible[:n_needed]]) if len(possible) >= n_needed else None
+
+
+def _cheapest_parity(
+    sides: list[tuple[_Leaves | None, _Leaves | None]], *, is_odd: bool
+) -> _Leaves | None:
+    """The cheapest way to have an odd (even) number of true operands, one operand at a time."""
+    even: _Leaves | None = {}
+    odd: _Leaves | None = None
+    for is_true, is_false in sides:
+        even, odd = (
+            _shortest([_joined([even, is_false]), _joined([odd, is_true])]),
+            _shortest([_joined([odd, is_false]), _joined([even, is_true])]),
+        )
+    return odd if is_odd else even
+
+
+def _signed(leaf: Condition) -> Condition:
+    """The leaf's negation as a person would write it; the same test in both meanings of missing."""
+    match leaf:
+        case Literal():
+            return inverse(leaf)
+        case Comparison(operator="=" | "<>"):
+            return replace(leaf, operator="<>" if leaf.operator == "=" else "=")
+        case In() | Between() | IsNull() | Like() | Rlike():
+            return replace(leaf, negated=not leaf.negated)
+        case _:
+            return Not(leaf)
+
+
+def _joined(sets: list[_Leaves | None]) -> _Leaves | None:
+    joined: _Leaves = {}
+    for one in sets:
+        if one is None:
+            return None
+        joined |= one
+    return joined
+
+
+def _shortest(sets: list[_Leaves | None]) -> _Leaves | None:
+    possible = [one for one in sets if one is not None]
+    return min(possible, key=len) if possible else None
+
+
+# ── words ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _sentence(tree: Step, changes: tuple[Condition, ...] | None, event: Mapping[str, Any]) -> str:
+    if tree.truth is True:
+        held = [step.text for step in _deciding(tree)]
+        return f"matches: {_listed(held)} {'holds' if len(held) == 1 else 'hold'}"
+    if changes is None:
+        return f"{WORDS[tree.truth]}: no event can satisfy it"
+    missing = dict.fromkeys(
+        print_path(attribute.path)
+        for leaf in changes
+        for attribute in attributes(leaf)
+        if attribute_value(attribute, event) is None
+    )
+    if missing and tree.truth is None:
+        return f"undefined: {_listed(list(missing))} {'is' if len(missing) == 1 else 'are'} missing"
+    wanted = [print_expression(leaf) for leaf in changes]
+    return f"{WORDS[tree.truth]}: it would match if {_listed(wanted)}"
+
+
+def _deciding(step: Step) -> Iterator[Step]:
+    """The lowest steps whose being true makes the whole true."""
+    below = [child for child in step.below if child.truth is True]
+    if step.below and below and not step.text.startswith(("NOT", "xnor")):
+        for child in below:
+            yield from _deciding(child)
+    else:
+        yield step
+
+
+def _listed(parts: list[str]) -> str:
+    if len(parts) > 4:
+        parts = [*parts[:3], f"{len(parts) - 3} more"]
+    parts = [part if len(part) <= _SHOWN else part[: _SHOWN - 1] + "…" for part in parts]
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+
+
+def _draw(step: Step, lead: str, branch: str) -> Iterator[str]:
+    shown = step.text if len(step.text) <= 100 else step.text[:99] + "…"
+    values = ", ".join(
+        f"{name} is {'missing' if value is None else _short(value)}" for name, value in step.values
+    )
+    notes = "".join(f"; {note}" for note in step.notes)
+    remark = f"   ({values}{notes})" if values else ""
+    yield f"{lead}{branch}{_MARKS[step.truth]} {shown}{remark}"
+    below_lead = lead + {"": "", "├ ": "│ ", "└ ": "  "}[branch]
+    for at, child in enumerate(step.below):
+        yield from _draw(child, below_lead, "└ " if at == len(step.below) - 1 else "├ ")
+
+
+def _short(value: Any) -> str:
+    try:
+        shown = repr(value) if isinstance(value, str) else str(value)
+    except Exception:  # integers of more than 4,300 digits and foreign objects may refuse
+        shown = f"a value of class {type(value).__name__}"
+    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…"
+
+
+def _jsonable(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return [_jsonable(item) for item in value] if isinstance(value, tuple) else str(value)

@@ -1,0 +1,290 @@
+"""The index as its users see it: match one event, match many, count, explain, save."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.errors import InputError, suggest
+from tamis.events.encoder import EncodedEvents, EventEncoder
+from tamis.index import artefact
+from tamis.index.build import build_contents
+from tamis.index.layout import RootArrays, freeze
+from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.schema import Schema
+from tamis.logic.evaluate import Missing
+from tamis.match.batch import (
+    Pairs,
+    Scratch,
+    count_block_by_event,
+    count_block_by_subscription,
+    make_scratch,
+    match_block_pairs,
+)
+from tamis.match.explain import Explanation, explain
+from tamis.match.kernels.block import BLOCK
+from tamis.match.kernels.event import match_event
+from tamis.match.single import SingleScratch, make_single_scratch
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from tamis.errors import ExpressionError
+    from tamis.index.contents import Contents
+
+    Subset = Iterable[str] | None  # ids of the subscriptions to consider; None for all
+
+
+class Index:
+    """Subscriptions, ready to be matched. Safe to use from several threads at once."""
+
+    def __init__(self, contents: Contents, rejects: Sequence[ExpressionError] = ()) -> None:
+        self.contents = contents
+        self.rejects = list(rejects)  # subscriptions that could not be taken in
+        self.encoder = EventEncoder(contents.columns, contents.leaves.column_codes)
+        self._ordinals: dict[str, int] | None = None
+        self._scratches: SimpleQueue[Scratch] = SimpleQueue()
+        self._single_scratches: SimpleQueue[SingleScratch] = SimpleQueue()
+
+    def __len__(self) -> int:
+        return len(self.contents.ids)
+
+    def __repr__(self) -> str:
+        return f"Index({len(self):,} subscriptions, {self.contents.n_nodes:,} nodes)"
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the index to a directory, from which `tamis.open` opens it."""
+        artefact.save(self.contents, path, overwrite=overwrite)
+
+    # ── matching ───────────────────────────────────────────────────────────────────────────
+
+    def match(self, event: Mapping[str, Any]) -> list[str]:
+        """The ids of the subscriptions that the event satisfies, in the order of the index."""
+        contents = self.contents
+        if not hasattr(event, "get"):
+            raise InputError(f"an event is a mapping of attributes, not {type(event).__name__}")
+        arrays = self.encoder.encode_event(event)
+        found = np.empty(len(contents.ids), dtype=np.int32)
+        with self._borrow(self._single_scratches, self._make_single_scratch) as scratch:
+            n_found = match_event(
+                0,
+                arrays,
+                contents.leaves,
+                contents.nodes,
+                contents.roots,
+                contents.triggers,
+                scratch,
+                found,
+            )
+        ordinals = np.concatenate((contents.roots.always, found[:n_found]))
+        return list(contents.ids.take(pa.array(ordinals)).to_pylist())
+
+    def match_batch(self, events: Any, *, subset: Subset = None, threads: int = 1) -> pa.Table:
+        """One row (event_row, subscription_id) for each match, by event, then in index order."""
+        return pa.Table.from_batches(
+            list(self.match_chunks(events, subset=subset, threads=threads)), schema=PAIR_SCHEMA
+        )
+
+    def match_chunks(
+        self, events: Any, *, subset: Subset = None, threads: int = 1
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of `match_batch`, a block of events at a time: no more is held in memory."""
+        for pairs in self._match_blocks(events, subset, threads):
+            counts = np.diff(pairs.starts)
+            rows = np.arange(pairs.first_row, pairs.first_row + len(counts), dtype=np.int64)
+            ids = pa.DictionaryArray.from_arrays(pa.array(pairs.subscriptions), self.contents.ids)
+            yield pa.record_batch([pa.array(np.repeat(rows, counts)), ids], schema=PAIR_SCHEMA)
+
+    def match_lists(
+        self, events: Any, *, subset: Subset = None, threads: int = 1
+    ) -> pa.ChunkedArray:
+        """The list of matching subscription ids of each event."""
+        chunks = []
+        for pairs in self._match_blocks(events, subset, threads):
+            ids = pa.DictionaryArray.from_arrays(pa.array(pairs.subscriptions), self.contents.ids)
+            chunks.append(pa.LargeListArray.from_arrays(pa.array(pairs.starts), ids))
+        return pa.chunked_array(chunks, pa.large_list(PAIR_SCHEMA.field("subscription_id").type))
+
+    def count_by_subscription(self, events: Any, *, threads: int = 1) -> np.ndarray:
+        """How many events each subscription matches, by ordinal; no pair is made."""
+        contents = self.contents
+        batch = self.encode(events)
+        counts = np.zeros(len(contents.ids), dtype=np.int64)
+
+        def count(first_row: int) -> np.ndarray:
+            own = np.zeros(len(contents.ids), dtype=np.int64)
+            with self._borrow(self._scratches, self._make_scratch) as scratch:
+                count_block_by_subscription(first_row, batch.arrays, contents, scratch, own)
+            return own
+
+        if threads <= 1:
+            with self._borrow(self._scratches, self._make_scratch) as scratch:
+                for first_row in range(0, batch.n_rows, BLOCK):
+                    count_block_by_subscription(first_row, batch.arrays, contents, scratch, counts)
+        else:
+            for own in _in_order(count, range(0, batch.n_rows, BLOCK), threads):
+                counts += own
+        counts[contents.roots.always] += batch.n_rows
+        return counts
+
+    def count_by_event(self, events: Any, *, threads: int = 1) -> np.ndarray:
+        """How many subscriptions each event satisfies; no pair is made."""
+        contents = self.contents
+        batch = self.encode(events)
+
+        def count(first_row: int) -> np.ndarray:
+            with self._borrow(self._scratches, self._make_scratch) as scratch:
+                return count_block_by_event(first_row, batch.arrays, contents, scratch)
+
+        blocks = _in_order(count, range(0, batch.n_rows, BLOCK), threads)
+        counts = np.concatenate([np.empty(0, np.int64), *blocks])
+        return counts + len(contents.roots.always)
+
+    def explain(self, subscription_id: str, event: Mapping[str, Any]) -> Explanation:
+        """Why the subscription matches the event, or why not."""
+        contents = self.contents
+        text = contents.texts[self.ordinal(subscription_id)].as_py()
+        return explain(subscription_id, text, event, contents.schema, contents.missing)
+
+    # ── events and subscriptions ───────────────────────────────────────────────────────────
+
+    def encode(
+        self, events: Any, *, column: str | None = None, strict: bool = False
+    ) -> EncodedEvents:
+        """Events as codes, ready to be matched any number of times.
+
+        Events are a list of dicts, an Arrow table or record batch of typed columns, or one whose
+        `column` holds them as structs, maps or JSON. A value of the wrong type is treated as
+        missing and counted in `rejects`; with `strict` it is an error. What is encoded already is
+        returned as it is.
+        """
+        if isinstance(events, EncodedEvents):
+            return events
+        return self.encoder.encode(events, column=column, strict=strict)
+
+    def ordinal(self, subscription_id: str) -> int:
+        """The number of a subscription in the index."""
+        if self._ordinals is None:
+            ids = self.contents.ids.to_pylist()
+            self._ordinals = {known: at for at, known in enumerate(ids)}
+        ordinal = self._ordinals.get(subscription_id)
+        if ordinal is None:
+            likely = suggest(subscription_id, list(self._ordinals)[:10_000])
+            hint = f'did you mean "{likely}"?' if likely else None
+            raise InputError(f'no subscription "{subscription_id}" in the index', hint=hint)
+        return ordinal
+
+    def tagged(self, *tags: str) -> list[str]:
+        """The ids of the subscriptions that have one of the tags, for use as a subset."""
+        flat = self.contents.tags.flatten()
+        owners = np.repeat(
+            np.arange(len(self.contents.ids)), np.diff(self.contents.tags.offsets.to_numpy())
+        )
+        is_wanted = pc.is_in(flat, pa.array(tags, pa.string())).to_numpy(zero_copy_only=False)
+        return list(self.contents.ids.take(pa.array(np.unique(owners[is_wanted]))).to_pylist())
+
+    def _roots(self, subset: Subset) -> RootArrays:
+        """All subscriptions by their nodes, or only some."""
+        roots = self.contents.roots
+        if subset is None:
+            return roots
+        is_wanted = np.zeros(len(self.contents.ids), dtype=np.bool_)
+        is_wanted[[self.ordinal(subscription_id) for subscription_id in subset]] = True
+        kept = is_wanted[roots.subscriptions]
+        counts = np.add.reduceat(
+            np.append(kept, False).astype(np.int64), roots.subscription_starts[:-1]
+        )
+        counts = counts if len(kept) else np.zeros(0, dtype=np.int64)
+        is_root = counts > 0
+        starts = np.zeros(int(is_root.sum()) + 1, dtype=np.int64)
+        np.cumsum(counts[is_root], out=starts[1:])
+        always = roots.always[is_wanted[roots.always]]
+        wanted = RootArrays(roots.nodes[is_root], starts, roots.subscriptions[kept], always)
+        return freeze(wanted)
+
+    # ── blocks and scratch ─────────────────────────────────────────────────────────────────
+
+    def _match_blocks(self, events: Any, subset: Subset, threads: int) -> Iterator[Pairs]:
+        batch = self.encode(events)
+        roots = self._roots(subset)
+
+        def match(first_row: int) -> Pairs:
+            with self._borrow(self._scratches, self._make_scratch) as scratch:
+                return match_block_pairs(first_row, batch.arrays, self.contents, roots, scratch)
+
+        yield from _in_order(match, range(0, batch.n_rows, BLOCK), threads)
+
+    @contextmanager
+    def _borrow(self, pool: SimpleQueue[Any], make: Callable[[], Any]) -> Iterator[Any]:
+        """Scratch for one thread, given back to be used again."""
+        try:
+            scratch = pool.get_nowait()
+        except Empty:
+            scratch = make()
+        try:
+            yield scratch
+        finally:
+            pool.put(scratch)
+
+    def _make_scratch(self) -> Scratch:
+        return make_scratch(self.contents.n_nodes, len(self.contents.columns))
+
+    def _make_single_scratch(self) -> SingleScratch:
+        contents = self.contents
+        return make_single_scratch(
+            contents.n_leaves, len(contents.columns), contents.nodes, contents.roots
+        )
+
+
+PAIR_SCHEMA = pa.schema(
+    [("event_row", pa.int64()), ("subscription_id", pa.dictionary(pa.int32(), pa.string()))]
+)
+
+
+def build(  # noqa: PLR0913 - all that decides what the index is
+    subscriptions: Mapping[str, str] | Iterable[tuple[str, str]],
+    schema: Any = None,
+    *,
+    missing: str | Missing = Missing.UNDEFINED,
+    limits: Limits = DEFAULT_LIMITS,
+    tags: Mapping[str, Sequence[str]] | None = None,
+    processes: int = 1,
+) -> Index:
+    """An index of {id: expression}; what is wrong with the others is in `index.rejects`.
+
+    `tags` gives subscriptions words by which `Index.tagged` finds them.
+    """
+    if missing not in tuple(Missing):
+        raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
+    declared = None if schema is None else Schema.of(schema)
+    built = build_contents(
+        subscriptions, declared, Missing(missing), limits, tags=tags, processes=processes
+    )
+    return Index(built.contents, built.rejects)
+
+
+def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
+    """The index saved at `path`, memory-mapped; `verify` compares the checksums of all files."""
+    return Index(artefact.open_contents(path, verify=verify))
+
+
+def _in_order(function: Callable[[int], Any], rows: range, threads: int) -> Iterator[Any]:
+    """The results for all blocks, in order, by as many threads as asked."""
+    if threads <= 1:
+        yield from map(function, rows)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        # A window of blocks ahead: results wait in memory only as many as threads work.
+        pending = [pool.submit(function, row) for row in rows[: 2 * threads]]
+        for row in rows[2 * threads :]:
+            yield pending.pop(0).result()
+            pending.append(pool.submit(function, row))
+        for future in pending:
+            yield future.result()

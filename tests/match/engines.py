@@ -1,0 +1,175 @@
+"""The ways to ask an index. Each is one function, and each answers what the reference answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.match.index import Index, build, open_index
+from tests.match.examples import Event
+
+if TYPE_CHECKING:
+    from tests.test_cases import Case
+
+
+class Engine(NamedTuple):
+    """One way to ask."""
+
+    name: str
+    ask: Callable[[Index, Sequence[Event]], np.ndarray]
+    # What the answer is, given the truth: bool[n_events, n_subscriptions].
+    expected: Callable[[np.ndarray], np.ndarray]
+
+
+# ── answers as a matrix ─────────────────────────────────────────────────────────────────────
+
+
+def _matrix(index: Index, n_events: int, rows: Any, ids: Any) -> np.ndarray:
+    """How often each (event, subscription) was found: no pair may be found twice."""
+    found = np.zeros((n_events, len(index)), dtype=np.int64)
+    ordinals = pc.index_in(ids.cast(pa.string()), index.contents.ids).to_numpy(zero_copy_only=False)
+    np.add.at(found, (np.asarray(rows, dtype=np.int64), ordinals.astype(np.int64)), 1)
+    return found
+
+
+def _table(index: Index, n_events: int, table: Any) -> np.ndarray:
+    rows = table["event_row"].to_numpy()
+    assert (np.diff(rows) >= 0).all(), "not in the order of events"
+    return _matrix(index, n_events, rows, table["subscription_id"])
+
+
+def _single(index: Index, events: Sequence[Event]) -> np.ndarray:
+    lists = [index.match(event) for event in events]
+    rows = [row for row, found in enumerate(lists) for _ in found]
+    ids = pa.array([one for found in lists for one in found], pa.string())
+    return _matrix(index, len(events), rows, ids)
+
+
+def _batch(index: Index, events: Sequence[Event], **options: Any) -> np.ndarray:
+    return _table(index, len(events), index.match_batch(events, **options))
+
+
+def _lists(index: Index, events: Sequence[Event], **options: Any) -> np.ndarray:
+    lists = index.match_lists(events, **options)
+    assert len(lists) == len(events)
+    rows = np.repeat(np.arange(len(events)), pc.list_value_length(lists).to_numpy())
+    return _matrix(index, len(events), rows, pc.list_flatten(lists))
+
+
+def _chunks(index: Index, events: Sequence[Event], **options: Any) -> np.ndarray:
+    chunks = list(index.match_chunks(events, **options))
+    none = np.zeros((len(events), len(index)), dtype=np.int64)
+    return sum((_table(index, len(events), chunk) for chunk in chunks), none)
+
+
+def _encoded(index: Index, events: Sequence[Event]) -> np.ndarray:
+    """A batch encoded once serves any number of questions."""
+    batch = index.encode(iter(events))
+    assert batch.n_rows == len(events)
+    found = _table(index, len(events), index.match_batch(batch))
+    assert np.array_equal(index.count_by_event(batch), found.sum(axis=1))
+    return found
+
+
+def _subsets(index: Index, events: Sequence[Event], **options: Any) -> np.ndarray:
+    """Every third subscription, then the others, then none: together all, and nothing twice."""
+    ids = index.contents.ids.to_pylist()
+    wanted = [subscription_id for at, subscription_id in enumerate(ids) if at % 3 == 0]
+    others = [subscription_id for at, subscription_id in enumerate(ids) if at % 3]
+    found = _batch(index, events, subset=wanted, **options)
+    assert not found[:, [index.ordinal(other) for other in others]].any()
+    assert np.array_equal(found, _lists(index, events, subset=iter(wanted), **options))
+    assert not _chunks(index, events, subset=[], **options).any()
+    return found + _batch(index, events, subset=set(others), **options)
+
+
+def _is_true(truth: np.ndarray) -> np.ndarray:
+    return truth.astype(np.int64)
+
+
+def _per_subscription(truth: np.ndarray) -> np.ndarray:
+    return truth.sum(axis=0)
+
+
+def _per_event(truth: np.ndarray) -> np.ndarray:
+    return truth.sum(axis=1)
+
+
+ENGINES = (
+    Engine("single", _single, _is_true),
+    Engine("batch", _batch, _is_true),
+    Engine("lists", _lists, _is_true),
+    Engine("chunks", _chunks, _is_true),
+    Engine("encoded", _encoded, _is_true),
+    Engine("threads", lambda index, events: _batch(index, events, threads=2), _is_true),
+    Engine("lists-threads", lambda index, events: _lists(index, events, threads=3), _is_true),
+    Engine("subset", _subsets, _is_true),
+    Engine("subset-threads", lambda index, events: _subsets(index, events, threads=2), _is_true),
+    Engine(
+        "count-by-subscription",
+        lambda index, events: index.count_by_subscription(events),
+        _per_subscription,
+    ),
+    Engine(
+        "count-by-subscription-threads",
+        lambda index, events: index.count_by_subscription(events, threads=2),
+        _per_subscription,
+    ),
+    Engine("count-by-event", lambda index, events: index.count_by_event(events), _per_event),
+    Engine(
+        "count-by-event-threads",
+        lambda index, events: index.count_by_event(events, threads=2),
+        _per_event,
+    ),
+)
+
+
+# ── cases ───────────────────────────────────────────────────────────────────────────────────
+
+
+def _answer_singly(case: Case, events: Sequence[Event]) -> list[bool]:
+    index = build({"case": case.query}, case.schema, missing=case.missing)
+    return [index.match(event) == ["case"] for event in events]
+
+
+def _answer_in_a_batch(case: Case, events: Sequence[Event]) -> list[bool]:
+    index = build({"case": case.query}, case.schema, missing=case.missing)
+    return [found == ["case"] for found in index.match_lists(events).to_pylist()]
+
+
+def _answer_when_opened(case: Case, events: Sequence[Event]) -> list[bool]:
+    with reopened(build({"case": case.query}, case.schema, missing=case.missing)) as index:
+        return [n_found == 1 for n_found in index.count_by_event(events).tolist()]
+
+
+# For `tests.test_cases`; all engines on all cases are in `tests.match.test_contract`.
+CASE_ENGINES = (
+    ("index, one event at a time", _answer_singly),
+    ("index, batch", _answer_in_a_batch),
+    ("index, opened", _answer_when_opened),
+)
+
+
+# ── as built, and as opened ─────────────────────────────────────────────────────────────────
+
+
+def save_quickly(index: Index, path: Path) -> Path:
+    """Save without waiting for the disk."""
+    with patch("os.fsync"):
+        index.save(path)
+    return path
+
+
+@contextmanager
+def reopened(index: Index) -> Iterator[Index]:
+    """The index as it is after saving and opening."""
+    with TemporaryDirectory() as directory:
+        yield open_index(save_quickly(index, Path(directory) / "index"))

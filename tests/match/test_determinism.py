@@ -1,0 +1,121 @@
+"""The same input gives the same index, and the order of the input changes no match."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tamis.logic.evaluate import Missing
+from tamis.match.index import Index, build
+from tests.match.examples import draw_example
+
+
+def arrays_of(index: Index) -> dict[str, np.ndarray]:
+    contents = index.contents
+    groups = (contents.leaves, contents.nodes, contents.roots, contents.triggers)
+    return {
+        f"{type(group).__name__}.{name}": array
+        for group in groups
+        for name, array in group._asdict().items()
+    }
+
+
+def assert_identical(one: Index, other: Index) -> None:
+    before, after = arrays_of(one), arrays_of(other)
+    for name, array in before.items():
+        assert array.dtype == after[name].dtype, name
+        assert np.array_equal(array, after[name]), name
+    assert one.contents.ids.equals(other.contents.ids)
+    assert repr(one.contents.columns) == repr(other.contents.columns)
+
+
+@pytest.mark.parametrize("missing", Missing)
+def test_two_builds_are_identical(missing, seed):
+    example = draw_example(seed, n_subscriptions=300, n_attributes=12)
+    once, again = (build(example.texts, example.schema, missing=missing) for _ in range(2))
+    assert_identical(once, again)
+
+
+def test_the_kind_of_input_makes_no_difference(seed):
+    example = draw_example(seed, n_subscriptions=50)
+    from_mapping = build(example.texts, example.schema)
+    assert_identical(from_mapping, build(list(example.texts.items()), example.schema))
+    assert_identical(from_mapping, build(iter(example.texts.items()), example.schema))
+    assert_identical(from_mapping, build(example.texts, example.schema.to_json()))
+
+
+@pytest.mark.slow
+def test_the_number_of_processes_makes_no_difference(seed):
+    example = draw_example(seed, n_subscriptions=5_000, n_attributes=12)
+    broken = example.texts | {"broken": "a ="}
+    one, two = (build(broken, example.schema, processes=n) for n in (1, 2))
+    assert_identical(one, two)
+    assert [str(reject) for reject in one.rejects] == [str(reject) for reject in two.rejects]
+
+
+DIGEST = """
+import hashlib
+from tests.match.examples import draw_example
+from tests.match.test_determinism import arrays_of
+from tamis.match.index import build
+example = draw_example({seed}, n_subscriptions=200, n_attributes=12)
+arrays = arrays_of(build(example.texts, example.schema))
+print(hashlib.sha256(b"".join(arrays[name].tobytes() for name in sorted(arrays))).hexdigest())
+"""
+
+
+def test_every_process_builds_the_same(seed):
+    """Whatever Python's own hashes are in that process."""
+    digests = set()
+    for hash_seed in ("0", "1"):
+        done = subprocess.run(
+            [sys.executable, "-c", DIGEST.format(seed=seed)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+            env=os.environ
+            | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        digests.add(done.stdout)
+    assert len(digests) == 1
+
+
+@pytest.mark.parametrize("missing", Missing)
+def test_the_order_of_subscriptions_changes_no_match(missing, seed):
+    example = draw_example(seed, n_subscriptions=300, n_events=70, n_attributes=12)
+    shuffled = list(example.texts.items())
+    random.Random(seed).shuffle(shuffled)
+    one = build(example.texts, example.schema, missing=missing)
+    other = build(shuffled, example.schema, missing=missing)
+    assert one.contents.n_nodes == other.contents.n_nodes
+    for event in example.events:
+        assert sorted(one.match(event)) == sorted(other.match(event))
+    counts = [
+        dict(
+            zip(
+                index.contents.ids.to_pylist(),
+                index.count_by_subscription(example.events),
+                strict=True,
+            )
+        )
+        for index in (one, other)
+    ]
+    assert counts[0] == counts[1]
+
+
+def test_the_order_of_events_changes_no_match(seed):
+    example = draw_example(seed, n_subscriptions=100, n_events=600)
+    index = build(example.texts, example.schema)
+    order = list(range(600))
+    random.Random(seed).shuffle(order)
+    one = index.match_lists(example.events).to_pylist()
+    other = index.match_lists([example.events[row] for row in order]).to_pylist()
+    assert other == [one[row] for row in order]
+    assert index.match_lists(example.events).to_pylist() == one, "a second time"

@@ -1,0 +1,44 @@
+"""Cold start: said once, and then all is compiled."""
+
+from __future__ import annotations
+
+import pytest
+
+from tamis.match import warmup
+from tests.cli.shell import run_process
+
+
+def test_warm_after_warming_up():
+    warmup.warm_up()
+    assert not warmup.is_cold()
+    told = []
+    assert not warmup.announce(told.append)
+    assert told == []
+
+
+def test_what_is_said_when_cold(monkeypatch):
+    monkeypatch.setattr(warmup, "_cold_packages", lambda: [[object()] * 20, [object()] * 10])
+    told = []
+    assert warmup.announce(told.append)
+    assert told == ["compiling kernels, about 20 s, once on this machine"]
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_library_speaks_on_a_terminal_only(monkeypatch, capsys, is_terminal):
+    monkeypatch.setattr(warmup, "_cold_packages", lambda: [[object()]])
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
+    assert warmup.announce() is is_terminal
+    said = "tamis: compiling kernels, about 5 s, once on this machine\n"
+    assert capsys.readouterr().err == (said if is_terminal else "")
+
+
+@pytest.mark.slow
+def test_said_once_on_a_machine(tmp_path):
+    source = tmp_path / "s.jsonl"
+    source.write_text('{"id": "s", "expression": "a = 1"}\n')
+    cache = str(tmp_path / "cache")
+    first = run_process("build", source, "-o", tmp_path / "i", timeout=550, NUMBA_CACHE_DIR=cache)
+    assert first.stderr.startswith(b"note: compiling kernels, about ")
+    for _ in range(2):
+        again = run_process("match", tmp_path / "i", stdin=b'{"a": 1}\n', NUMBA_CACHE_DIR=cache)
+        assert (again.stdout, again.stderr) == (b'{"event": 1, "matches": ["s"]}\n', b"")
