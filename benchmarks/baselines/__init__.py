@@ -1,0 +1,14 @@
+"""What users do without an index, each done as well as its tool allows.
+
+`PlainScan` and `NumpyScan` evaluate everything with array operations, `Lambdas` calls one compiled
+Python lambda per expression, `PolarsSelect` is one bulk select over a batch of rows. Each takes
+typed conditions and answers as the reference evaluator does: `match(event)` and
+`match_batch(events)` give the positions of the conditions that are TRUE.
+"""
+
+from benchmarks.baselines.lambdas import Lambdas
+from benchmarks.baselines.numpy_scan import NumpyScan, PlainScan
+from benchmarks.baselines.polars_select import PolarsSelect
+from benchmarks.baselines.trees import Sharing
+
+__all__ = ["Lambdas", "NumpyScan", "PlainScan", "PolarsSelect", "Sharing"]

@@ -1,0 +1,1 @@
+"""The four papers: their algorithms, workloads and experiments."""
