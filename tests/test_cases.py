@@ -20,6 +20,7 @@ import pytest
 
 from tamis.language import Schema, check, infer_schema, parse
 from tamis.logic.evaluate import Missing, evaluate
+from tests.match.engines import CASE_ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +60,7 @@ def reference_evaluator(case: Case, events: Sequence[dict[str, Any]]) -> list[Tr
 
 # Each says for every event whether the case's query is true; only the first tells false from
 # undefined.
-ENGINES = (("reference evaluator", reference_evaluator),)
+ENGINES = (("reference evaluator", reference_evaluator), *CASE_ENGINES)
 
 
 # ── the files ───────────────────────────────────────────────────────────────────────────────

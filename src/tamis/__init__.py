@@ -1,0 +1,168 @@
+"""Tamis: a standing-query engine.
+
+    >>> import tamis
+    >>> tamis.evaluate("age >= 18 AND NOT country = 'DE'", {"age": 30, "country": "FR"})
+    True
+
+`build` makes an index of many expressions, `open` opens one that was saved. `parse`, `evaluate`
+and `check` work on one expression. The parts, such as `tamis.files`, `tamis.validate` and
+`tamis.spark`, are imported when they are first named, and so is all that matching needs.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import (
+    ExpressionError,
+    IndexFormatError,
+    InputError,
+    LimitError,
+    ParseError,
+    SchemaError,
+    TamisError,
+    TypeCheckError,
+    UnknownAttributeError,
+)
+from tamis.language import DEFAULT_LIMITS, Limits, Schema
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tamis.language.ast import Condition
+    from tamis.match.index import Index
+    from tamis.validate import Problem
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "ExpressionError",
+    "Index",
+    "IndexFormatError",
+    "InputError",
+    "LimitError",
+    "Limits",
+    "ParseError",
+    "Schema",
+    "SchemaError",
+    "TamisError",
+    "TypeCheckError",
+    "UnknownAttributeError",
+    "__version__",
+    "build",
+    "check",
+    "evaluate",
+    "open",
+    "parse",
+]
+
+_PARTS = frozenset(("events", "files", "index", "language", "logic", "match", "spark", "validate"))
+
+
+def build(  # noqa: PLR0913 - all that decides what the index is
+    subscriptions: Mapping[str, str] | Iterable[tuple[str, str]],
+    schema: Any = None,
+    *,
+    missing: str = "undefined",
+    limits: Limits = DEFAULT_LIMITS,
+    tags: Mapping[str, Sequence[str]] | None = None,
+    processes: int = 1,
+) -> Index:
+    """An index of {id: expression}, or of (id, expression) pairs.
+
+    An expression that is wrong becomes one of `index.rejects`, an `ExpressionError`, and the others
+    go on. `schema` is anything `Schema.of` takes; without one the types are inferred from all
+    expressions together. `missing` is as in `evaluate`, for all events ever matched. `tags` gives
+    subscriptions words by which `Index.tagged` finds them.
+    """
+    from tamis.match.index import build as build_index
+    from tamis.match.warmup import announce
+
+    _expect_missing(missing)
+    announce()
+    return build_index(
+        subscriptions, schema, missing=missing, limits=limits, tags=tags, processes=processes
+    )
+
+
+def open(path: str | os.PathLike[str], *, verify: bool = True) -> Index:  # noqa: A001
+    """The index that `Index.save` wrote to the directory `path`, memory-mapped.
+
+    With `verify` the checksums of all files are compared; a damaged, incomplete or unknown one
+    raises an `IndexFormatError` that names the file.
+    """
+    from tamis.match.index import open_index
+    from tamis.match.warmup import announce
+
+    announce()
+    return open_index(path, verify=verify)
+
+
+def parse(text: str, schema: Any = None, limits: Limits = DEFAULT_LIMITS) -> Condition:
+    """The typed condition written in `text`; raises an `ExpressionError` that shows the place.
+
+    `schema` is anything `Schema.of` takes: `"level BIGINT, name STRING"`,
+    `{"level": "integer"}`, an Arrow or a Spark schema. Without one, each attribute has the type
+    that the expression itself speaks for.
+    """
+    from tamis.language import check as check_types
+    from tamis.language import infer_schema
+    from tamis.language import parse as parse_text
+
+    condition = parse_text(text, limits)
+    known = infer_schema([condition]) if schema is None else Schema.of(schema)
+    return check_types(condition, known, limits, text)
+
+
+def evaluate(
+    expression: str | Condition,
+    event: Mapping[str, Any],
+    schema: Any = None,
+    missing: str = "undefined",
+) -> bool | None:
+    """Whether the expression holds for the event: True, False, or None for undefined.
+
+    `expression` is text or what `parse` returned (then `schema` is not used). A value of the
+    wrong type counts as missing. `missing="satisfies_negation"` makes a test on a missing
+    attribute false and its negation true.
+    """
+    from tamis.logic.evaluate import Missing
+    from tamis.logic.evaluate import evaluate as evaluate_condition
+
+    _expect_missing(missing)
+    if not hasattr(event, "get"):
+        raise TamisError(f"an event is a mapping of attributes, not {type(event).__name__}")
+    condition = parse(expression, schema) if isinstance(expression, str) else expression
+    return evaluate_condition(condition, event, Missing(missing))
+
+
+def check(text: str, schema: Any = None, limits: Limits = DEFAULT_LIMITS) -> list[Problem]:
+    """All that is wrong or suspicious in one expression; nothing is raised, empty is good."""
+    from tamis.validate import check_expression
+
+    known = None if schema is None else Schema.of(schema)
+    return list(check_expression(text, known, limits)[1])
+
+
+def _expect_missing(missing: str) -> None:
+    from tamis.logic.evaluate import Missing
+
+    if missing not in tuple(Missing):
+        raise TamisError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Index":
+        from tamis.match.index import Index
+
+        return Index
+    if name in _PARTS:
+        return importlib.import_module(f"tamis.{name}")
+    raise AttributeError(f"module 'tamis' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PARTS})

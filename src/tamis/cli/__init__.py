@@ -1,0 +1,75 @@
+"""The shell: arguments in, text out. The library does the work.
+
+Exit codes: 0 all is good, 1 something in the input is wrong, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+from typing import Any
+
+import click
+
+import tamis
+from tamis.cli.build import build_command
+from tamis.cli.check import check_command
+from tamis.cli.demo import demo_command
+from tamis.cli.dot import dot_command
+from tamis.cli.evaluate import eval_command
+from tamis.cli.explain import explain_command
+from tamis.cli.match import match_command
+from tamis.cli.stats import stats_command
+from tamis.errors import TamisError
+
+
+class _Commands(click.Group):
+    """A group that turns our errors into a message and exit code 1."""
+
+    def invoke(self, context: click.Context) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            # A terminal that cannot show a character shows a question mark.
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="replace")
+        try:
+            result = super().invoke(context)
+            # Here, so that a full disk or a closed pipe is noticed while it can still be said.
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except TamisError as error:
+            _fail(str(error))
+        except OSError as error:
+            if error.errno == errno.EPIPE:  # the reader has seen enough: click ends quietly
+                raise
+            _fail(f"cannot go on: {error.strerror or error}")
+        else:
+            return result
+
+
+def _fail(message: str) -> None:
+    from tamis.cli.console import print_error
+
+    print_error(message)
+    raise click.exceptions.Exit(1)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(tamis.__version__, prog_name="tamis", message="%(prog)s %(version)s")
+def main() -> None:
+    """Tamis, a standing-query engine: which Boolean expressions does an event satisfy?
+
+    Exit codes: 0 all is good, 1 something in the input is wrong, 2 wrong usage.
+    """
+
+
+for command in (
+    build_command,
+    check_command,
+    demo_command,
+    dot_command,
+    eval_command,
+    explain_command,
+    match_command,
+    stats_command,
+):
+    main.add_command(command)

@@ -1,0 +1,211 @@
+"""`tamis build`: a file of subscriptions into an index on disk."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+import tamis
+from tamis.cli.console import (
+    StatusLine,
+    describe_problem,
+    make_console,
+    print_columns,
+    print_error,
+    print_note,
+)
+from tamis.cli.options import (
+    column_options,
+    format_option,
+    limit_options,
+    missing_option,
+    output_option,
+    processes_option,
+    read_limits,
+    read_rows,
+    schema_option,
+)
+from tamis.cli.output import prepare_kernels, write_lines
+from tamis.errors import InputError
+from tamis.files import RowError
+from tamis.validate import Problem, Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tamis.errors import ExpressionError
+    from tamis.files import SubscriptionRow
+    from tamis.language.schema import Schema
+
+SHOWN_REJECTS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A row that is not in the index, and why."""
+
+    row: SubscriptionRow
+    reason: ExpressionError | RowError
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row for programs: corrected, it can be built from again."""
+        row = self.row
+        told = {
+            "row": row.number,
+            "file_line": row.file_line,
+            "subscription_id": row.subscription_id,
+            "expression": row.text,
+        }
+        return told | {k: v for k, v in self.reason.to_dict().items() if k not in told}
+
+
+class Feed:
+    """The subscriptions of a file on their way into the index; remembers where each came from."""
+
+    def __init__(self, rows: Iterable[SubscriptionRow]) -> None:
+        self.rejects: list[Rejected] = []
+        self.n_rows = 0
+        self.is_read = False
+        self._rows = rows
+        self._taken: dict[str, SubscriptionRow] = {}
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        for row in self._rows:
+            self.n_rows += 1
+            error = row.error or self._refuse_duplicate(row)
+            if error is not None:
+                self.rejects.append(Rejected(row, error))
+            elif row.subscription_id is not None:
+                self._taken[row.subscription_id] = row
+                yield row.subscription_id, row.text
+        self.is_read = True
+
+    def _refuse_duplicate(self, row: SubscriptionRow) -> RowError | None:
+        first = self._taken.get(row.subscription_id or "")
+        if first is None:
+            return None
+        place = f"row {first.number}" if not first.file_line else f"line {first.file_line}"
+        return RowError("duplicate-id", f"the id was already given in {place}")
+
+    def reject(self, errors: Iterable[ExpressionError]) -> None:
+        """Take in what was wrong with the expressions themselves."""
+        for error in errors:
+            self.rejects.append(Rejected(self._taken[error.subscription_id or ""], error))
+        self.rejects.sort(key=lambda rejected: rejected.row.number)
+
+
+@click.command("build")
+@click.argument("file")
+@click.option(
+    "-o",
+    "--index",
+    "index_path",
+    metavar="INDEX",
+    required=True,
+    help="The directory to write the index to.",
+)
+@click.option("--overwrite", is_flag=True, help="Replace the index that is there.")
+@format_option
+@column_options
+@schema_option
+@missing_option
+@click.option(
+    "--rejects",
+    "rejects_file",
+    metavar="FILE",
+    help="Write the rejected rows there, as JSON lines; '-' is standard output.",
+)
+@click.option("--strict", is_flag=True, help="Write no index if a row is rejected.")
+@output_option
+@processes_option
+@limit_options
+def build_command(  # noqa: PLR0913 - one parameter per option
+    file: str,
+    index_path: str,
+    overwrite: bool,
+    file_format: str | None,
+    id_column: str | None,
+    expression_column: str,
+    schema: Schema | None,
+    missing: str,
+    rejects_file: str | None,
+    strict: bool,
+    output: str,
+    processes: int,
+    **limits: Any,
+) -> None:
+    """Build an index of the subscriptions in FILE: JSON lines, CSV or Parquet, '-' for stdin.
+
+    A row that is wrong is rejected and the others go on; see the rejected ones on stderr, or have
+    them all in a file with --rejects.
+
+    Exit codes: 0 built, with or without rejects; 1 not built, which with --strict one reject is
+    enough for; 2 wrong usage.
+    """
+    started = time.monotonic()
+    if Path(index_path).exists() and not overwrite:
+        raise InputError(f"{index_path} exists", hint="name another one, or say --overwrite")
+    prepare_kernels()
+    status = StatusLine()
+    feed = Feed(status.watch_reading(read_rows(file, file_format, id_column, expression_column)))
+
+    def tell(seconds: float) -> str:
+        return f"building {feed.n_rows:,} subscriptions: {seconds:.0f} s" if feed.is_read else ""
+
+    with status.ticking(tell):
+        index = tamis.build(
+            feed, schema, missing=missing, limits=read_limits(limits), processes=processes
+        )
+    status.clear()
+    feed.reject(index.rejects)
+    _report(feed.rejects, rejects_file, file)
+    if strict and feed.rejects:
+        print_error(f"{index_path} was not written: {len(feed.rejects):,} rows were rejected")
+        raise click.exceptions.Exit(1)
+    index.contents.provenance.update(
+        tamis=tamis.__version__, source=file, rows=feed.n_rows, rejects=len(feed.rejects)
+    )
+    index.save(index_path, overwrite=overwrite)
+    _print_summary(index, index_path, feed, time.monotonic() - started, output)
+
+
+def _report(rejects: list[Rejected], rejects_file: str | None, file: str) -> None:
+    """The rejected rows into their file, or the first of them to stderr."""
+    if rejects_file is not None:
+        write_lines(rejects_file, (rejected.to_dict() for rejected in rejects))
+        return
+    console = make_console(stderr=True)
+    name = "stdin" if file == "-" else file
+    for rejected in rejects[:SHOWN_REJECTS]:
+        place = f"{name}:{rejected.row.file_line or rejected.row.number}"
+        console.print(describe_problem(Problem(Severity.ERROR, rejected.reason), place))
+        console.print()
+    if len(rejects) > SHOWN_REJECTS:
+        n_more = len(rejects) - SHOWN_REJECTS
+        print_note(f"{n_more:,} more rows were rejected; --rejects FILE lists them all")
+
+
+def _print_summary(index: tamis.Index, path: str, feed: Feed, seconds: float, output: str) -> None:
+    from tamis.index.stats import compute_sharing
+
+    numbers = {
+        "subscriptions": len(index),
+        "rejects": len(feed.rejects),
+        "nodes": index.contents.n_nodes,
+        "sharing": compute_sharing(index.contents),
+        "bytes": sum(part.stat().st_size for part in Path(path).iterdir()),
+        "seconds": round(seconds, 3),
+    }
+    if output == "json":
+        click.echo(json.dumps({"kind": "summary", "index": path, **numbers}))
+        return
+    if not len(index):
+        print_note(f"{path} holds no subscriptions")
+    shown = [f"{numbers[key]:,}" for key in ("subscriptions", "rejects", "nodes")]
+    shown += [f"{numbers['sharing']:.2f}", f"{numbers['bytes']:,}", f"{seconds:.2f}"]
+    print_columns(make_console(), [list(numbers), shown])

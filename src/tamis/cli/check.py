@@ -1,0 +1,146 @@
+"""`tamis check`: which subscriptions of a file are good, and what is wrong with the others."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tamis.cli.console import StatusLine, describe_problem, make_console, print_columns
+from tamis.cli.options import (
+    column_options,
+    format_option,
+    limit_options,
+    output_option,
+    processes_option,
+    read_limits,
+    read_rows,
+    schema_option,
+)
+from tamis.validate import Severity, check_subscriptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tamis.language.schema import Schema
+    from tamis.validate import Checked
+
+
+@dataclass
+class Summary:
+    """How many rows were good."""
+
+    rows: int = 0
+    errors: int = 0  # rows rejected
+    warnings: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+    def count(self, checked: Checked) -> None:
+        """Add one row."""
+        self.rows += 1
+        self.errors += not checked.is_ok
+        self.warnings += sum(p.severity is Severity.WARNING for p in checked.problems)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers for programs."""
+        seconds = time.monotonic() - self.started
+        return {
+            "rows": self.rows,
+            "ok": self.rows - self.errors,
+            "errors": self.errors,
+            "warnings": self.warnings,
+            "seconds": round(seconds, 3),
+            "rows_per_second": round(self.rows / max(seconds, 1e-6)),
+        }
+
+
+@click.command("check")
+@click.argument("file")
+@format_option
+@column_options
+@schema_option
+@output_option
+@click.option(
+    "--lint/--no-lint", default=True, help="Look for suspicious expressions; --no-lint is faster."
+)
+@click.option("--strict", is_flag=True, help="Warnings count as errors in the exit code.")
+@processes_option
+@limit_options
+def check_command(  # noqa: PLR0913 - one parameter per option
+    file: str,
+    file_format: str | None,
+    id_column: str | None,
+    expression_column: str,
+    schema: Schema | None,
+    output: str,
+    lint: bool,
+    strict: bool,
+    processes: int,
+    **limits: Any,
+) -> None:
+    """Check the subscriptions in FILE: JSON lines, CSV or Parquet, or '-' for standard input.
+
+    Each row has a subscription_id (or id) and an expression. A row that is wrong is shown with
+    its place and the others are still checked; an expression that is suspicious gets a warning.
+
+    Exit codes: 0 no errors, 1 errors (with --strict also warnings), 2 wrong usage.
+    """
+    rows = read_rows(file, file_format, id_column, expression_column)
+    summary = Summary()
+    status = StatusLine()
+    print_checked = _print_json if output == "json" else _printer_for_people(file, status)
+    read = status.watch_reading(rows)
+    checked_rows = check_subscriptions(
+        read, schema, read_limits(limits), with_lint=lint, processes=processes
+    )
+    try:
+        for checked in status.watch_checking(checked_rows):
+            summary.count(checked)
+            if checked.problems:
+                print_checked(checked)
+    finally:
+        status.clear()
+    _print_summary(summary, output, file)
+    if summary.errors or (strict and summary.warnings):
+        raise click.exceptions.Exit(1)
+
+
+def _print_json(checked: Checked) -> None:
+    row = checked.row
+    place = {
+        "kind": "problem",
+        "row": row.number,
+        "file_line": row.file_line,
+        "subscription_id": row.subscription_id,
+    }
+    for problem in checked.problems:
+        click.echo(json.dumps(place | problem.to_dict() | place, ensure_ascii=False))
+
+
+def _printer_for_people(file: str, status: StatusLine) -> Callable[[Checked], None]:
+    console = make_console()
+    name = "stdin" if file == "-" else file
+
+    def print_checked(checked: Checked) -> None:
+        status.clear()
+        place = f"{name}:{checked.row.file_line or checked.row.number}"
+        for problem in checked.problems:
+            console.print(describe_problem(problem, place))
+            console.print()
+
+    return print_checked
+
+
+def _print_summary(summary: Summary, output: str, file: str) -> None:
+    numbers = summary.to_dict()
+    if output == "json":
+        click.echo(json.dumps({"kind": "summary", **numbers}))
+        return
+    if not summary.rows:
+        make_console(stderr=True).print(f"{file} holds no rows")
+    headings = ("rows", "ok", "errors", "warnings", "rows/s")
+    keys = ("rows", "ok", "errors", "warnings", "rows_per_second")
+    print_columns(make_console(), [headings, [f"{numbers[key]:,}" for key in keys]])

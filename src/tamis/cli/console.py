@@ -1,0 +1,149 @@
+"""What people see: colours where there is a terminal, carets, a status line for long work."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from rich.console import Console
+from rich.text import Text
+
+from tamis.errors import ExpressionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from tamis.validate import Problem
+
+_Item = TypeVar("_Item")
+
+STYLES: Final = {"error": "bold red", "warning": "yellow"}
+STATUS_AFTER_SECONDS = 1.0
+STATUS_EVERY_SECONDS = 0.1
+BAR_WIDTH = 24
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    """A console that prints text as it is; rich itself heeds NO_COLOR and pipes."""
+    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+
+
+def printable(text: str) -> str:
+    """The text on one line, and without what could steer a terminal."""
+    return "".join(c if c.isprintable() else " " if c in "\t\n" else "�" for c in text)
+
+
+def print_error(message: str) -> None:
+    """A message on stderr, as all commands say that they cannot go on."""
+    lines = [printable(line) for line in message.split("\n")]
+    make_console(stderr=True).print(Text.assemble(("error: ", STYLES["error"]), "\n".join(lines)))
+
+
+def print_columns(console: Console, rows: Iterable[Iterable[str | Text]], gap: int = 2) -> None:
+    """The rows with their cells under each other; the last column is as long as it is."""
+    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
+    for row in cells:
+        line = Text()
+        for cell, width in zip(row[:-1], widths, strict=False):
+            line.append_text(cell).append(" " * (width - len(cell) + gap))
+        console.print(line.append_text(row[-1]))
+
+
+def print_note(message: str) -> None:
+    """A remark on stderr, beside the output."""
+    make_console(stderr=True).print(Text.assemble(("note: ", "yellow"), printable(message)))
+
+
+def describe_problem(problem: Problem, place: str = "") -> Text:
+    """The problem with its caret picture; `place` says where the expression stands."""
+    reason = problem.reason
+    severity = str(problem.severity)
+    subject = []
+    if isinstance(reason, ExpressionError):
+        if reason.subscription_id is not None:
+            subject.append(f'subscription "{printable(reason.subscription_id)}"')
+        subject.append(f"{reason.line}:{reason.column}")
+    told = f"{', '.join(subject)}: {reason.message}" if subject else reason.message
+    text = Text.assemble(
+        f"{place}: " if place else "",
+        (severity, STYLES[severity]),
+        f": {printable(told)} ",
+        (f"[{reason.code}]", "dim"),
+    )
+    if isinstance(reason, ExpressionError) and reason.text is not None:
+        line, _, carets = reason.picture().rpartition("\n")
+        text.append(f"\n{line}\n").append(carets, STYLES[severity])
+    if reason.hint is not None:
+        text.append(f"\n  hint: {printable(reason.hint)}")
+    return text
+
+
+class StatusLine:
+    """One line on stderr that says how far long work is; nothing where stderr is no terminal."""
+
+    def __init__(self) -> None:
+        self.total: int | None = None  # known once all has been read
+        self.is_shown = False
+        self.is_terminal = sys.stderr.isatty()
+        self.latest = time.monotonic() + STATUS_AFTER_SECONDS
+
+    def watch_reading(self, items: Iterable[_Item]) -> Iterator[_Item]:
+        """The items, counted as they are read."""
+        count = 0
+        for count, item in enumerate(items, start=1):
+            self.refresh(f"read {count:,}")
+            yield item
+        self.total = count
+
+    def watch_checking(self, items: Iterable[_Item]) -> Iterator[_Item]:
+        """The items, counted as their work is done."""
+        for count, item in enumerate(items, start=1):
+            if self.total:
+                filled = "#" * (BAR_WIDTH * count // self.total)
+                self.refresh(f"checked [{filled:<{BAR_WIDTH}}] {count:,} of {self.total:,}")
+            else:
+                self.refresh(f"checked {count:,}")
+            yield item
+
+    @contextmanager
+    def ticking(self, tell: Callable[[float], str]) -> Iterator[None]:
+        """Redraw the line by itself while one long call runs; `tell` is given the seconds so far.
+
+        An empty text leaves the line to others.
+        """
+        if not self.is_terminal:
+            yield
+            return
+        begun, is_done = time.monotonic(), Event()
+
+        def tick() -> None:
+            while not is_done.wait(STATUS_EVERY_SECONDS):
+                if told := tell(time.monotonic() - begun):
+                    self.refresh(told)
+
+        ticker = Thread(target=tick, daemon=True)
+        ticker.start()
+        try:
+            yield
+        finally:
+            is_done.set()
+            ticker.join()
+            self.clear()
+
+    def refresh(self, told: str) -> None:
+        """Draw the line anew, unless it is too early for that."""
+        now = time.monotonic()
+        if self.is_terminal and now >= self.latest:
+            self.latest = now + STATUS_EVERY_SECONDS
+            self.is_shown = True
+            print(f"\r\x1b[K{told}", end="", file=sys.stderr, flush=True)  # noqa: T201
+
+    def clear(self) -> None:
+        """Make room for other output."""
+        if self.is_shown:
+            self.is_shown = False
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # noqa: T201

@@ -1,0 +1,126 @@
+"""Events in CSV: texts, typed as the index asks for them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from contextlib import suppress
+from itertools import combinations
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from tamis.errors import InputError
+from tamis.files import EventRow, RowError
+from tamis.language.names import parse_path
+from tamis.language.types import WrongTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tamis.language.schema import Path as AttributePath
+    from tamis.language.types import Type
+
+
+def read_csv_events(
+    source: str | IO[bytes], types: Mapping[AttributePath, Type]
+) -> Iterator[EventRow]:
+    """The events of a CSV file: an attribute for each column, missing where the field is empty."""
+    name = source if isinstance(source, str) else "stdin"
+    try:
+        stream = Path(source).open("rb") if isinstance(source, str) else source  # noqa: SIM115
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"cannot read {source}: {reason}") from None
+    # Undecodable bytes become lone surrogates here, and errors of their rows below.
+    text = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
+    try:
+        yield from _read_rows(text, name, types)
+    except OSError as error:
+        raise InputError(f"cannot read {name}: {error.strerror}") from None
+    finally:
+        if isinstance(source, str):
+            text.close()
+        else:
+            text.detach()  # the stream belongs to the caller
+
+
+def _read_rows(
+    text: io.TextIOWrapper, name: str, types: Mapping[AttributePath, Type]
+) -> Iterator[EventRow]:
+    csv.field_size_limit(2**31 - 1)
+    lines = csv.reader(text, strict=True)
+    paths = _read_header(lines, name)
+    number = 0
+    while True:
+        file_line = lines.line_num + 1
+        try:
+            fields = next(lines, None)
+            if fields is None:
+                return
+            if not fields:  # a blank line
+                continue
+            event = _to_event(fields, paths, types)
+        except csv.Error as problem:
+            error = RowError("bad-csv", f"not CSV: {problem}")
+        except RowError as problem:
+            error = problem
+        else:
+            number += 1
+            yield EventRow(number, file_line, event)
+            continue
+        number += 1
+        yield EventRow(number, file_line, {}, error)
+
+
+def _read_header(lines: Any, name: str) -> list[AttributePath]:
+    try:
+        header: list[str] = next((row for row in lines if row), [])
+    except csv.Error as error:
+        raise InputError(f"{name}: the header line cannot be read: {error}") from None
+    if not header:
+        raise InputError(f"{name} is empty; a CSV file begins with a header line")
+    if any("\0" in column for column in header):
+        raise InputError(f"{name} is not text: it holds zero bytes; csv is UTF-8 text")
+    for first, second in combinations(sorted(header), 2):
+        if first == second:
+            raise InputError(f'{name} has two columns "{first}"; each needs a name of its own')
+    return [parse_path(column) if column else ("",) for column in header]
+
+
+def _to_event(
+    fields: list[str], paths: list[AttributePath], types: Mapping[AttributePath, Type]
+) -> dict[str, Any]:
+    from tamis.events.spelled import read_text
+
+    if len(fields) != len(paths):
+        raise RowError("bad-csv", f"{len(fields)} fields; the header has {len(paths)}")
+    event: dict[str, Any] = {}
+    for path, text in zip(paths, fields, strict=True):
+        if not text:
+            continue
+        _refuse_undecoded(text)
+        value: Any = text
+        if path in types:
+            # A string is no value of a type that refuses it: it is rejected as it stands.
+            with suppress(WrongTypeError):
+                value = read_text(text, types[path])
+        _set(event, path, value)
+    return event
+
+
+def _set(event: dict[str, Any], path: AttributePath, value: Any) -> None:
+    for step in path[:-1]:
+        inside = event.setdefault(step, {})
+        if not isinstance(inside, dict):  # a column "a" beside a column "a.b": the first stays
+            return
+        event = inside
+    event.setdefault(path[-1], value)
+
+
+def _refuse_undecoded(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        byte = ord(error.object[error.start]) & 0xFF
+        message = f"not UTF-8: byte 0x{byte:02X}"
+        raise RowError("bad-encoding", message, hint="save the file as UTF-8") from None

@@ -1,0 +1,148 @@
+"""`tamis demo`: a small set of subscriptions, checked and matched, with a word on each step."""
+
+from __future__ import annotations
+
+import json
+import time
+from importlib.resources import as_file, files
+from typing import TYPE_CHECKING, Final
+
+import click
+from rich.text import Text
+
+import tamis
+from tamis.cli.console import describe_problem, make_console, print_columns
+from tamis.cli.explain import print_explanation
+from tamis.cli.output import prepare_kernels
+from tamis.files import read_events, read_schema, read_subscriptions
+from tamis.validate import check_subscriptions
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tamis.files import EventRow
+    from tamis.language.schema import Schema
+    from tamis.validate import Checked
+
+MARKS: Final = {True: ("true", "bold green"), False: ("-", "dim"), None: ("?", "yellow")}
+
+NEAR_MISS: Final = ("alert-slow", "pay-2")
+
+NEXT_STEPS: Final = (
+    """tamis eval "age >= 18 AND NOT country = 'DE'" --event '{"age": 30}'""",
+    "tamis build --help    # an index of your own subscriptions: JSON lines, CSV or Parquet",
+    "tamis match --help    # your events against it",
+)
+
+
+@click.command("demo")
+def demo_command() -> None:
+    """Show what Tamis does: a small set of subscriptions, checked, indexed and matched."""
+    console = make_console()
+    prepare_kernels(load=True)
+    with as_file(files("tamis.cli") / "samples") as samples:
+        schema = read_schema(str(samples / "schema.json"))
+        rows = list(read_subscriptions(samples / "subscriptions.jsonl"))
+        events = list(read_events(samples / "events.jsonl"))
+    checked = list(check_subscriptions(rows, schema))
+    _show_subscriptions(console, checked)
+    _show_problems(console, checked)
+    _show_events(console, events)
+    _show_truths(console, checked, events, schema)
+    index = _show_index(console, checked, events, schema)
+    _show_near_miss(console, index, events)
+    _show_next(console)
+
+
+def _show_subscriptions(console: Console, checked: list[Checked]) -> None:
+    _title(console, f"1. {len(checked)} subscriptions, for ads, security and alerts")
+    print_columns(
+        console, ((_verdict(row), row.row.subscription_id or "", row.row.text) for row in checked)
+    )
+    n_good = sum(row.is_ok for row in checked)
+    console.print(f"\nEach is parsed and typed against a schema. {n_good} can be used.")
+
+
+def _verdict(row: Checked) -> Text:
+    if not row.is_ok:
+        return Text("error", "bold red")
+    return Text("warning", "yellow") if row.problems else Text("ok", "green")
+
+
+def _show_problems(console: Console, checked: list[Checked]) -> None:
+    _title(console, "2. What is wrong with the others")
+    for row in checked:
+        for problem in row.problems:
+            console.print(describe_problem(problem))
+            console.print()
+    console.print("An error rejects one subscription, never the rest. A warning rejects none.")
+
+
+def _show_events(console: Console, events: list[EventRow]) -> None:
+    _title(console, f"3. {len(events)} events")
+    for row in events:
+        event_id, *attributes = row.event.items()
+        console.print(f"{event_id[1]:<7}  {json.dumps(dict(attributes), default=float)}")
+
+
+def _show_truths(
+    console: Console, checked: list[Checked], events: list[EventRow], schema: Schema
+) -> None:
+    _title(console, "4. Which subscriptions does each event match?")
+    lines = [[Text(""), *(Text(row.event["event_id"], "bold") for row in events)]]
+    for row in checked:
+        if row.is_ok:
+            condition = tamis.parse(row.row.text, schema)
+            truths = (tamis.evaluate(condition, event.event) for event in events)
+            marks = (Text(*MARKS[truth]) for truth in truths)
+            lines.append([Text(row.row.subscription_id or ""), *marks])
+    print_columns(console, lines)
+    console.print("\ntrue  the event matches the subscription")
+    console.print("?     undefined: an attribute that would decide is missing; no match")
+    console.print("-     false; no match")
+    console.print(
+        "\nvisit-2 has no category, so nobody knows whether it is Finance: ad-not-finance is ?."
+    )
+
+
+def _show_index(
+    console: Console, checked: list[Checked], events: list[EventRow], schema: Schema
+) -> tamis.Index:
+    _title(console, "5. The same by an index")
+    good = [(row.row.subscription_id or "", row.row.text) for row in checked if row.is_ok]
+    started = time.perf_counter()
+    index = tamis.build(good, schema)
+    built = time.perf_counter()
+    found = index.match_lists([row.event for row in events]).to_pylist()
+    matched = time.perf_counter()
+    lines = [
+        (Text(row.event["event_id"], "bold"), ", ".join(matches) or "-")
+        for row, matches in zip(events, found, strict=True)
+    ]
+    print_columns(console, lines)
+    console.print(
+        f"\n{len(index)} subscriptions were built into {index.contents.n_nodes} shared nodes in "
+        f"{1000 * (built - started):.1f} ms,\n{len(events)} events matched in "
+        f"{1000 * (matched - built):.1f} ms. An index of a million works the same way."
+    )
+    return index
+
+
+def _show_near_miss(console: Console, index: tamis.Index, events: list[EventRow]) -> None:
+    subscription_id, event_id = NEAR_MISS
+    _title(console, f"6. Why does {event_id} not match {subscription_id}?")
+    event = next(row.event for row in events if row.event["event_id"] == event_id)
+    print_explanation(console, index.explain(subscription_id, event))
+
+
+def _show_next(console: Console) -> None:
+    _title(console, "7. Try next")
+    for step in NEXT_STEPS:
+        console.print(step)
+    console.print("\nMatching is described in docs/matching.md, the language in docs/language.md.")
+
+
+def _title(console: Console, title: str) -> None:
+    console.print()
+    console.print(title, style="bold")
+    console.print()

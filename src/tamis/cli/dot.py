@@ -1,0 +1,26 @@
+"""`tamis dot`: a picture of a subscription in the shared DAG, for Graphviz."""
+
+from __future__ import annotations
+
+import click
+
+import tamis
+
+
+@click.command("dot")
+@click.argument("index_path", metavar="INDEX")
+@click.argument("subscription_id")
+@click.option(
+    "--depth", type=click.IntRange(min=0), help="How many levels below the root; all if not given."
+)
+def dot_command(index_path: str, subscription_id: str, depth: int | None) -> None:
+    """Write the nodes of SUBSCRIPTION_ID, and who shares them, as Graphviz text.
+
+    tamis dot ads.tamis s17 | dot -Tsvg > s17.svg
+
+    Exit codes: 0 written, 1 no such index or subscription, 2 wrong usage.
+    """
+    from tamis.index.dot import to_dot
+
+    index = tamis.open(index_path)
+    click.echo(to_dot(index.contents, index.ordinal(subscription_id), depth), nl=False)

@@ -1,0 +1,106 @@
+"""`tamis eval`: one expression against events, by the reference evaluator."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import tamis
+from tamis.cli.console import make_console, print_error, print_note, printable
+from tamis.cli.options import missing_option, open_source, output_option, schema_option
+from tamis.files import EventRow, Format, RowError, detect_format, parse_event, read_events
+from tamis.validate import find_wrong_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tamis.language.schema import Schema
+    from tamis.logic.truth import Truth
+
+RESULTS = {True: "true", False: "false", None: "undefined"}
+RESULT_STYLES = {True: "green", False: "", None: "yellow"}
+EVENT_WIDTH = 100
+
+
+@click.command("eval")
+@click.argument("expression")
+@click.option("--event", "events", multiple=True, metavar="JSON", help="An event; repeatable.")
+@click.option(
+    "--events-file", metavar="FILE", help="Events as JSON lines or Parquet, or '-' for jsonl."
+)
+@schema_option
+@missing_option
+@output_option
+def eval_command(  # noqa: PLR0913 - one parameter per option
+    expression: str,
+    events: tuple[str, ...],
+    events_file: str | None,
+    schema: Schema | None,
+    missing: str,
+    output: str,
+) -> None:
+    """Evaluate EXPRESSION for each event: true, false or undefined.
+
+    A value of the wrong type is told on stderr and counts as missing.
+
+    Exit codes: 0 evaluated, whatever the results; 1 the expression or an event cannot be read;
+    2 wrong usage.
+    """
+    if not events and events_file is None:
+        raise click.UsageError("no events; give --event or --events-file")
+    condition = tamis.parse(expression, schema)
+    rows = chain(_given_events(events), _events_of_file(events_file, len(events)))
+    print_row = _print_json if output == "json" else _print_for_people
+    has_errors = False
+    for row in rows:
+        truth = None if row.error else tamis.evaluate(condition, row.event, missing=missing)
+        print_row(row, truth, find_wrong_values(condition, row.event))
+        has_errors |= row.error is not None
+    if has_errors:
+        raise click.exceptions.Exit(1)
+
+
+def _given_events(texts: Iterable[str]) -> Iterator[EventRow]:
+    for number, text in enumerate(texts, start=1):
+        try:
+            yield EventRow(number, None, parse_event(text))
+        except RowError as error:
+            yield EventRow(number, None, {}, error)
+
+
+def _events_of_file(name: str | None, n_before: int) -> Iterator[EventRow]:
+    if name is None:
+        return
+    file_format = Format.JSONL if name == "-" else detect_format(name)
+    for row in read_events(open_source(name), file_format):
+        yield EventRow(n_before + row.number, row.file_line, row.event, row.error)
+
+
+def _print_for_people(row: EventRow, truth: Truth, wrong: dict[str, str]) -> None:
+    place = f"event {row.number}" + (f" (line {row.file_line})" if row.file_line else "")
+    if row.error is not None:
+        print_error(f"{place}: {row.error}")
+        return
+    shown = printable(json.dumps(row.event, ensure_ascii=False, default=_to_plain))
+    shown = shown if len(shown) <= EVENT_WIDTH else shown[: EVENT_WIDTH - 1] + "…"
+    line = f"{RESULTS[truth]:<9}  {shown}"
+    make_console().print(line, style=RESULT_STYLES[truth])
+    for name, reason in wrong.items():
+        print_note(f"{place}: {name}: {reason}, treated as missing")
+
+
+def _print_json(row: EventRow, truth: Truth, wrong: dict[str, str]) -> None:
+    told: dict[str, Any] = {"event": row.number, "file_line": row.file_line}
+    if row.error is not None:
+        told["error"] = {key: row.error.to_dict()[key] for key in ("code", "message", "hint")}
+    else:
+        told |= {"result": truth, "wrong_values": wrong}
+    click.echo(json.dumps(told, ensure_ascii=False))
+
+
+def _to_plain(value: Any) -> Any:
+    return float(value) if isinstance(value, Decimal) else str(value)

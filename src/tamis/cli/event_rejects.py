@@ -1,0 +1,113 @@
+"""What of the events could not be read: counted, told in short, listed on request."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from tamis.cli.console import print_note
+from tamis.language.names import print_path
+from tamis.language.types import WrongTypeError, read_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import tamis
+    from tamis.events.encoder import EncodedEvents
+    from tamis.files import EventRow
+    from tamis.language.schema import Path
+    from tamis.language.types import Type
+
+SHOWN_LINES: Final = 3
+SHOWN_ATTRIBUTES: Final = 5
+
+
+class EventRejects:
+    """Lines that hold no event, and values that their attribute cannot have."""
+
+    def __init__(self, index: tamis.Index, sink: IO[str] | None) -> None:
+        self.types: dict[Path, Type] = {
+            attribute.path: attribute.type
+            for column in index.contents.columns
+            for attribute in column.attributes
+            if attribute.type is not None
+        }
+        self.sink = sink
+        self.n_events = 0
+        self.n_bad_rows = 0
+        self._bad_rows: list[EventRow] = []  # the first of them
+        self._n_values: Counter[str] = Counter()
+        self._examples: dict[str, str] = {}
+
+    @property
+    def n_rejects(self) -> int:
+        """Lines and values together."""
+        return self.n_bad_rows + self._n_values.total()
+
+    def count(self, rows: list[EventRow], good: list[EventRow], batch: EncodedEvents) -> None:
+        """Take in one chunk: all its rows, those that hold events, and what became of these."""
+        self.n_events += len(good)
+        bad = [row for row in rows if row.error is not None]
+        self.n_bad_rows += len(bad)
+        self._bad_rows.extend(bad[: SHOWN_LINES - len(self._bad_rows)])
+        for row in bad if self.sink else ():
+            assert row.error is not None
+            self._list(row, None, row.error.code, row.error.message, row.error.hint)
+        if len(batch.rejects):
+            self._count_values(good)
+
+    def _count_values(self, rows: list[EventRow]) -> None:
+        # The batch knows how many there are and shows a few; here each is named.
+        for row in rows:
+            for attribute, reason in self._wrong_values(row.event):
+                self._n_values[attribute] += 1
+                self._examples.setdefault(attribute, f"event {row.number}: {reason}")
+                if self.sink:
+                    self._list(row, attribute, "wrong-type", reason, None)
+
+    def _wrong_values(self, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        for path, type_ in self.types.items():
+            value: Any = event
+            for step in path:
+                value = value.get(step) if isinstance(value, dict) else None
+            if value is not None:
+                try:
+                    read_value(value, type_)
+                except WrongTypeError as error:
+                    yield print_path(path), str(error)
+
+    def _list(
+        self, row: EventRow, attribute: str | None, code: str, message: str, hint: str | None
+    ) -> None:
+        assert self.sink is not None
+        told = {
+            "event": row.number,
+            "file_line": row.file_line,
+            "attribute": attribute,
+            "code": code,
+            "message": message,
+            "hint": hint,
+        }
+        self.sink.write(json.dumps(told, ensure_ascii=False) + "\n")
+
+    def report(self, *, is_listed: bool) -> None:
+        """The counts and an example of each kind, on stderr; nothing where all is well."""
+        if self.n_bad_rows:
+            first = self._bad_rows[0]
+            place = f"line {first.file_line}" if first.file_line else f"row {first.number}"
+            told = f"{self.n_bad_rows:,} {_lines(self.n_bad_rows)} left out, first {place}"
+            print_note(f"{told}: {first.error.message if first.error else ''}")
+        for attribute, count in self._n_values.most_common(SHOWN_ATTRIBUTES):
+            values = "value was" if count == 1 else "values were"
+            told = f"{count:,} {values} treated as missing: {attribute}"
+            print_note(f"{told}, {self._examples[attribute]}")
+        n_more = len(self._n_values) - SHOWN_ATTRIBUTES
+        if n_more > 0:
+            print_note(f"the same for {n_more:,} more attributes")
+        if self.n_rejects and not is_listed:
+            print_note("--rejects FILE lists them all")
+
+
+def _lines(count: int) -> str:
+    return "line that holds no event was" if count == 1 else "lines that hold no event were"

@@ -1,0 +1,67 @@
+"""`tamis explain`: why a subscription of an index matches an event, or why not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import click
+from rich.text import Text
+
+import tamis
+from tamis.cli.console import make_console, printable
+from tamis.cli.options import open_source, output_option
+from tamis.files import parse_event
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from tamis.match.explain import Explanation
+
+MARK_STYLES: Final = {"✓": "green", "✗": "red", "?": "yellow"}
+
+
+@click.command("explain")
+@click.argument("index_path", metavar="INDEX")
+@click.argument("subscription_id")
+@click.option(
+    "--event", metavar="JSON", required=True, help="The event; '-' reads it from standard input."
+)
+@output_option
+def explain_command(index_path: str, subscription_id: str, event: str, output: str) -> None:
+    """Explain why SUBSCRIPTION_ID of INDEX matches an event, or why not.
+
+    Shows the expression as a tree with what each part is for the event: ✓ true, ✗ false,
+    ? undefined. Where it does not match, also the fewest tests that would have to be true.
+
+    Exit codes: 0 explained, whatever the answer; 1 no such index or subscription, or the event
+    cannot be read; 2 wrong usage.
+    """
+    source = open_source(event) if event == "-" else event
+    text = source if isinstance(source, str) else source.read()
+    parsed = parse_event(text)
+    explanation = tamis.open(index_path).explain(subscription_id, parsed)
+    if output == "json":
+        click.echo(json.dumps(explanation.to_dict(), ensure_ascii=False))
+    else:
+        print_explanation(make_console(), explanation)
+
+
+def print_explanation(console: Console, explanation: Explanation) -> None:
+    """The sentence, the tree, and what would have to change."""
+    sentence, *tree = str(explanation).split("\n")
+    console.print(Text(printable(sentence), "bold"))
+    for line in tree:
+        console.print(_colour(printable(line)))
+    if explanation.changes:
+        console.print("\nIt would match if:")
+        for change in explanation.changes:
+            console.print(f"  {printable(change)}")
+
+
+def _colour(line: str) -> Text:
+    """A line of the tree, its mark coloured; the mark is the first thing after the branches."""
+    place = len(line) - len(line.lstrip(" │├└"))
+    text = Text(line)
+    text.stylize(MARK_STYLES.get(line[place : place + 1], ""), place, place + 1)
+    return text

@@ -1,0 +1,136 @@
+"""`tamis match`: which subscriptions of an index does each event satisfy?"""
+
+from __future__ import annotations
+
+import time
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+import tamis
+from tamis.cli.console import StatusLine, make_console
+from tamis.cli.event_chunks import read_event_chunks
+from tamis.cli.event_rejects import EventRejects
+from tamis.cli.options import choose_format, format_option, open_source
+from tamis.cli.output import open_sink, prepare_kernels
+from tamis.errors import InputError
+from tamis.language.names import parse_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tamis.events.encoder import EncodedEvents
+
+OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS`
+
+
+@click.command("match")
+@click.argument("index_path", metavar="INDEX")
+@click.argument("events", default="-")
+@format_option
+@click.option(
+    "--output",
+    type=click.Choice(OUTPUTS),
+    default=OUTPUTS[0],
+    show_default=True,
+    help="json: a line for each event; pairs: a line of JSON for each match; tsv: the same with "
+    "tabs; table: for people.",
+)
+@click.option(
+    "--counts",
+    type=click.Choice(["subscription", "event"]),
+    help="Only count the matches of each subscription, or of each event.",
+)
+@click.option("--event-id", metavar="NAME", help="The attribute that names an event.")
+@click.option(
+    "--subset", metavar="ID,…|@FILE", help="These subscriptions only; @FILE has one on each line."
+)
+@click.option("--only-matches", is_flag=True, help="Leave out what matches nothing.")
+@click.option(
+    "--threads",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many threads share the work.",
+)
+@click.option(
+    "--rejects",
+    "rejects_file",
+    metavar="FILE",
+    help="Write what could not be read there, as JSON lines.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 1 if something could not be read.")
+def match_command(  # noqa: PLR0913 - one parameter per option
+    index_path: str,
+    events: str,
+    file_format: str | None,
+    output: str,
+    counts: str | None,
+    event_id: str | None,
+    subset: str | None,
+    only_matches: bool,
+    threads: int,
+    rejects_file: str | None,
+    strict: bool,
+) -> None:
+    """Match EVENTS against INDEX: JSON lines, CSV or Parquet; standard input if not given.
+
+    Prints the matches of each event as they are found. A value of the wrong type counts as
+    missing, a line that is no event is left out; both are counted on stderr.
+
+    Exit codes: 0 matched; 1 the index or the events cannot be read, or with --strict a part of
+    them; 2 wrong usage.
+    """
+    from tamis.cli.match_run import Run  # NumPy and all that: other commands start without it
+
+    started = time.monotonic()
+    prepare_kernels()
+    index = tamis.open(index_path)
+    run = Run(index, output, only_matches=only_matches, threads=threads)
+    if subset is not None:
+        run.subset = read_subset(subset, index)
+    if event_id is not None:
+        run.event_id = parse_path(event_id)
+    status = StatusLine()
+    source = open_source(events)
+    chosen = choose_format(events, file_format)
+    with open_sink(rejects_file) if rejects_file else nullcontext() as sink:
+        rejects = EventRejects(index, sink)
+
+        def batches() -> Iterator[tuple[list[Any], EncodedEvents]]:
+            for rows in read_event_chunks(source, chosen, rejects.types):
+                good = [row for row in rows if row.error is None]
+                batch = index.encode([row.event for row in good])
+                rejects.count(rows, good, batch)
+                yield [run.name(row) for row in good], batch
+                status.refresh(f"{rejects.n_events:,} events, {run.n_matches:,} matches")
+
+        try:
+            run.ways[counts](batches())
+        finally:
+            status.clear()
+    rejects.report(is_listed=rejects_file is not None)
+    if status.is_terminal:
+        seconds = time.monotonic() - started
+        told = f"{rejects.n_events:,} events, {run.n_matches:,} matches, {seconds:.2f} s"
+        make_console(stderr=True).print(told, style="dim")
+    if strict and rejects.n_rejects:
+        raise click.exceptions.Exit(1)
+
+
+def read_subset(subset: str, index: tamis.Index) -> list[str]:
+    """The ids that were listed, or that stand in the file after @; each must be in the index."""
+    if subset.startswith("@"):
+        try:
+            lines = Path(subset[1:]).read_text(encoding="utf-8").splitlines()
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise InputError(f"cannot read {subset[1:]}: {reason}") from None
+        wanted = [line for line in lines if line]
+    else:
+        wanted = [part.strip() for part in subset.split(",") if part.strip()]
+    for subscription_id in wanted:
+        index.ordinal(subscription_id)  # raises, before the first event is read
+    return wanted

@@ -1,0 +1,157 @@
+"""How `tamis match` prints: events with their matches, pairs, or counts."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import numpy as np
+
+from tamis.cli.console import make_console, print_columns, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import pyarrow as pa
+
+SHOWN_MATCHES: Final = 5  # of one event, in a table
+_TSV_ESCAPES: Final = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
+
+
+class Printer(ABC):
+    """Prints what was found, chunk by chunk."""
+
+    def __init__(self, ids: pa.StringArray) -> None:
+        self._ids = ids
+        # Ids are spelled when first printed: most of a million never are.
+        self._is_spelled = np.zeros(len(ids), dtype=np.bool_)
+        self._spelled = np.empty(len(ids), dtype=object)
+
+    def print_matches(
+        self, events: Sequence[Any], lists: pa.ChunkedArray, *, only_matches: bool
+    ) -> None:
+        """The matches of some events, each given by its name."""
+        lines: list[str] = []
+        named = iter(events)
+        for chunk in lists.chunks:
+            offsets = chunk.offsets.to_numpy()
+            ordinals = chunk.values.indices.to_numpy()[offsets[0] : offsets[-1]]
+            ids = self._spell_ids(ordinals)
+            for begin, end in pairwise((offsets - offsets[0]).tolist()):
+                event = next(named)
+                if begin < end or not only_matches:
+                    lines.extend(self.tell_matches(self.spell(event), ids[begin:end]))
+        self.write(lines)
+
+    def print_event_counts(self, events: Sequence[Any], counts: Sequence[int]) -> None:
+        """How many subscriptions each event matches."""
+        rows = zip(events, counts, strict=True)
+        self.write([self.tell_count("event", self.spell(event), count) for event, count in rows])
+
+    def print_subscription_counts(self, ordinals: np.ndarray, counts: Sequence[int]) -> None:
+        """How many events each subscription matches."""
+        rows = zip(self._spell_ids(ordinals), counts, strict=True)
+        self.write([self.tell_count("subscription_id", name, count) for name, count in rows])
+
+    def _spell_ids(self, ordinals: np.ndarray) -> list[str]:
+        new = np.unique(ordinals[~self._is_spelled[ordinals]])
+        if len(new):
+            self._spelled[new] = [self.spell(name) for name in self._ids.take(new).to_pylist()]
+            self._is_spelled[new] = True
+        return list(self._spelled[ordinals])
+
+    def write(self, lines: list[str]) -> None:
+        """Print the lines, and do not wait for more."""
+        if lines:
+            click.echo("\n".join(lines))
+
+    @abstractmethod
+    def spell(self, name: Any) -> str:
+        """The name of an event or a subscription."""
+
+    @abstractmethod
+    def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
+        """The lines of one event."""
+
+    @abstractmethod
+    def tell_count(self, key: str, name: str, count: int) -> str:
+        """The line of one count."""
+
+
+class JsonPrinter(Printer):
+    """One JSON object for each event."""
+
+    def spell(self, name: Any) -> str:
+        return json.dumps(name, ensure_ascii=False)
+
+    def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
+        return (f'{{"event": {event}, "matches": [{", ".join(ids)}]}}',)
+
+    def tell_count(self, key: str, name: str, count: int) -> str:
+        return f'{{"{key}": {name}, "matches": {count}}}'
+
+
+class PairPrinter(JsonPrinter):
+    """One JSON object for each match."""
+
+    def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
+        return [f'{{"event": {event}, "subscription_id": {name}}}' for name in ids]
+
+
+class TsvPrinter(Printer):
+    """One line for each match: event, tab, subscription; tabs and line breaks escaped."""
+
+    def spell(self, name: Any) -> str:
+        return name.translate(_TSV_ESCAPES) if isinstance(name, str) else json.dumps(name)
+
+    def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
+        return [f"{event}\t{name}" for name in ids]
+
+    def tell_count(self, key: str, name: str, count: int) -> str:
+        return f"{name}\t{count}"
+
+
+class TablePrinter(Printer):
+    """A table for people, with the first few matches of each event."""
+
+    def __init__(self, ids: pa.StringArray) -> None:
+        super().__init__(ids)
+        self._rows: list[list[str]] = []
+        self._is_begun = False
+
+    def spell(self, name: Any) -> str:
+        return printable(name if isinstance(name, str) else json.dumps(name, ensure_ascii=False))
+
+    def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
+        self._begin("event", "matches", "subscriptions")
+        shown = ids[:SHOWN_MATCHES]
+        if len(ids) > SHOWN_MATCHES:
+            shown.append(f"and {len(ids) - SHOWN_MATCHES:,} more")
+        self._rows.append([event, f"{len(ids):,}", ", ".join(shown)])
+        return ()
+
+    def tell_count(self, key: str, name: str, count: int) -> str:
+        self._begin(key.removesuffix("_id"), "matches")
+        self._rows.append([name, f"{count:,}"])
+        return ""
+
+    def _begin(self, *headings: str) -> None:
+        if not self._is_begun:
+            self._is_begun = True
+            self._rows.append(list(headings))
+
+    def write(self, lines: list[str]) -> None:
+        if self._rows:
+            print_columns(make_console(), self._rows)
+            self._rows = []
+
+
+PRINTERS: Final[dict[str, type[Printer]]] = {
+    "json": JsonPrinter,
+    "pairs": PairPrinter,
+    "tsv": TsvPrinter,
+    "table": TablePrinter,
+}

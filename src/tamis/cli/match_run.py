@@ -1,0 +1,89 @@
+"""One run of `tamis match`: batch after batch, matched or counted, and printed."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tamis.cli.match_output import PRINTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import tamis
+    from tamis.events.encoder import EncodedEvents
+    from tamis.files import EventRow
+
+    Batches: TypeAlias = Iterator[
+        tuple[list[Any], EncodedEvents]
+    ]  # names of events, and the events
+
+
+class Run:
+    """How to match, and what is printed of it."""
+
+    def __init__(
+        self, index: tamis.Index, output: str, *, only_matches: bool, threads: int
+    ) -> None:
+        self.index = index
+        self.printer = PRINTERS[output](index.contents.ids)
+        self.only_matches = only_matches
+        self.threads = threads
+        self.subset: list[str] | None = None
+        self.event_id: tuple[str, ...] | None = None
+        self.n_matches = 0
+        self.ways: dict[str | None, Callable[[Batches], None]] = {
+            None: self.print_matches,
+            "event": self.count_by_event,
+            "subscription": self.count_by_subscription,
+        }
+
+    def name(self, row: EventRow) -> Any:
+        """What an event is called: its number, or the attribute that was asked for."""
+        if self.event_id is None:
+            return row.number
+        value: Any = row.event
+        for step in self.event_id:
+            value = value.get(step) if isinstance(value, dict) else None
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        return float(value) if isinstance(value, Decimal) else str(value)
+
+    def print_matches(self, batches: Batches) -> None:
+        """Each event with its matches."""
+        for names, batch in batches:
+            lists = self.index.match_lists(batch, subset=self.subset, threads=self.threads)
+            self.printer.print_matches(names, lists, only_matches=self.only_matches)
+            self.n_matches += sum(len(chunk.flatten()) for chunk in lists.chunks)
+
+    def count_by_event(self, batches: Batches) -> None:
+        """Each event with the number of its matches."""
+        for names, batch in batches:
+            counts = self._event_counts(batch)
+            kept = np.flatnonzero(counts) if self.only_matches else np.arange(len(counts))
+            named = [names[at] for at in kept.tolist()]
+            self.printer.print_event_counts(named, counts[kept].tolist())
+            self.n_matches += int(counts.sum())
+
+    def _event_counts(self, batch: EncodedEvents) -> np.ndarray:
+        if self.subset is None:
+            return self.index.count_by_event(batch, threads=self.threads)
+        lists = self.index.match_lists(batch, subset=self.subset, threads=self.threads)
+        sizes = [np.diff(chunk.offsets.to_numpy()) for chunk in lists.chunks]
+        return np.concatenate([np.empty(0, dtype=np.int64), *sizes])
+
+    def count_by_subscription(self, batches: Batches) -> None:
+        """Each subscription with the number of events it matches, at the end."""
+        counts = np.zeros(len(self.index), dtype=np.int64)
+        for _, batch in batches:
+            counts += self.index.count_by_subscription(batch, threads=self.threads)
+            self.n_matches = int(counts.sum())
+        ordinals = np.arange(len(counts))
+        if self.subset is not None:
+            ordinals = np.unique([self.index.ordinal(known) for known in self.subset])
+        if self.only_matches:
+            ordinals = ordinals[counts[ordinals] > 0]
+        self.n_matches = int(counts[ordinals].sum())
+        self.printer.print_subscription_counts(ordinals, counts[ordinals].tolist())

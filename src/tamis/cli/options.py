@@ -1,0 +1,133 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import fields
+from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from tamis.errors import InputError
+from tamis.files import Columns, Format, read_schema, read_subscriptions
+from tamis.language.limits import DEFAULT_LIMITS, MAX_DEPTH, Limits
+from tamis.logic.evaluate import Missing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tamis.files import SubscriptionRow
+    from tamis.language.schema import Schema
+
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+_PREFIX: Final = "limit_"
+
+
+def _to_schema(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> Schema | None:
+    return None if value is None else read_schema(value)
+
+
+schema_option = click.option(
+    "--schema",
+    callback=_to_schema,
+    metavar="DDL|FILE.json",
+    help="The types of the attributes: 'level BIGINT, tags ARRAY<STRING>', JSON, or a .json "
+    "file. Without it they are inferred from the expressions.",
+)
+
+output_option = click.option(
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="For people, or JSON lines for programs.",
+)
+
+missing_option = click.option(
+    "--missing",
+    type=click.Choice([str(known) for known in Missing]),
+    default=str(Missing.UNDEFINED),
+    show_default=True,
+    help="What a test on a missing attribute is.",
+)
+
+processes_option = click.option(
+    "--processes",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="How many processes share the work.",
+)
+
+format_option = click.option(
+    "--format",
+    "file_format",
+    type=click.Choice([str(known) for known in Format]),
+    help="How the file is written; its name tells it if not given, and '-' is jsonl.",
+)
+
+
+def column_options(command: _Command) -> _Command:
+    """Under which names a row has its id and its expression."""
+    command = click.option(
+        "--expression-column", metavar="NAME", default="expression", show_default=True
+    )(command)
+    return click.option("--id-column", metavar="NAME", help="Instead of subscription_id or id.")(
+        command
+    )
+
+
+def limit_options(command: _Command) -> _Command:
+    """One option for each field of `Limits`; they arrive as keywords for `read_limits`."""
+    for limit in reversed(fields(Limits)):
+        highest = MAX_DEPTH if limit.name == "depth" else None
+        command = click.option(
+            f"--limit-{limit.name.replace('_', '-')}",
+            f"{_PREFIX}{limit.name}",
+            type=click.IntRange(min=1, max=highest),
+            default=getattr(DEFAULT_LIMITS, limit.name),
+            show_default=True,
+            help=_LIMIT_HELP[limit.name],
+        )(command)
+    return command
+
+
+_LIMIT_HELP: Final = {
+    "text_length": "Characters of one expression.",
+    "depth": "Nested parentheses, NOTs and calls.",
+    "predicates": "Predicates of one expression.",
+    "in_list": "Members of one IN list.",
+    "regex_length": "Characters of one regular expression.",
+    "xor_operands": "Operands of one XOR.",
+}
+
+
+def read_limits(options: dict[str, Any]) -> Limits:
+    """The limits that the options say."""
+    return Limits(**{name.removeprefix(_PREFIX): value for name, value in options.items()})
+
+
+def read_rows(
+    file: str, file_format: str | None, id_column: str | None, expression_column: str
+) -> Iterator[SubscriptionRow]:
+    """The subscriptions of a file, or of standard input for `-`."""
+    columns = Columns(id_column, expression_column)
+    return read_subscriptions(open_source(file), choose_format(file, file_format), columns)
+
+
+def choose_format(name: str, file_format: str | None) -> Format | None:
+    """The format that was asked for; None where the name tells it."""
+    if file_format:
+        return Format(file_format)
+    return Format.JSONL if name == "-" else None
+
+
+def open_source(name: str) -> str | IO[bytes]:
+    """The file of that name, or standard input for `-`."""
+    if name != "-":
+        return name
+    if sys.stdin is None:
+        raise InputError("standard input is closed; '-' reads from it")
+    return sys.stdin.buffer

@@ -1,0 +1,47 @@
+"""Output that is not for people: JSON lines into files, ids of any kind, large amounts."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from tamis.cli.console import print_note
+from tamis.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+def write_lines(name: str, rows: Iterable[dict[str, Any]]) -> None:
+    """The rows as JSON lines, into a file or to standard output."""
+    with open_sink(name) as sink:
+        for row in rows:
+            sink.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def open_sink(name: str) -> Iterator[IO[str]]:
+    """A text file to write to; standard output for `-`."""
+    if name == "-":
+        yield sys.stdout
+        return
+    try:
+        sink = Path(name).open("w", encoding="utf-8", errors="replace")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise InputError(f"cannot write {name}: {error.strerror}") from None
+    with sink:
+        yield sink
+
+
+def prepare_kernels(*, load: bool = False) -> None:
+    """Compile the kernels if this machine has not done so yet, and say so.
+
+    With `load` they are loaded in any case, so that what follows can be timed.
+    """
+    from tamis.match.warmup import announce, warm_up
+
+    if announce(print_note) or load:
+        warm_up()

@@ -1,0 +1,164 @@
+"""`tamis stats`: what is in an index, and what it costs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import click
+
+import tamis
+from tamis.cli.console import make_console, print_columns, printable
+from tamis.cli.options import output_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console
+
+    from tamis.index.stats import Always, Constant, NodeUse, Selectivity, Stats
+
+NAMED: Final = 5  # ids and patterns that are named to people
+
+
+@click.command("stats")
+@click.argument("index_path", metavar="INDEX")
+@click.option(
+    "--top",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    help="How many of the largest nodes and columns.",
+)
+@output_option
+def stats_command(index_path: str, top: int, output: str) -> None:
+    """Show what is in INDEX: counts, sharing, bytes, widest nodes, what is always evaluated.
+
+    Exit codes: 0 shown, 1 no such index or a damaged one, 2 wrong usage.
+    """
+    from tamis.index.stats import compute_stats
+
+    stats = compute_stats(tamis.open(index_path).contents, index_path, top=top)
+    if output == "json":
+        click.echo(json.dumps(stats.to_dict(), ensure_ascii=False))
+    else:
+        _Report(make_console()).show(stats)
+
+
+class _Report:
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def show(self, stats: Stats) -> None:
+        counts = stats.counts
+        self._table(
+            "subscriptions  distinct  always true  never true  missing is".split("  "),
+            [
+                [
+                    f"{counts.subscriptions:,}",
+                    f"{counts.distinct_expressions:,}",
+                    f"{stats.always_true.count:,}",
+                    f"{stats.never_true.count:,}",
+                    stats.missing,
+                ]
+            ],
+        )
+        self._show_constant("always true", stats.always_true)
+        self._show_constant("never true", stats.never_true)
+        self._show_sharing(stats)
+        self._show_columns(stats)
+        self._show_nodes("most children", stats.most_children)
+        self._show_nodes("most used", stats.most_used)
+        self._show_always(stats.always_evaluated)
+        if stats.selectivity is not None:
+            self._show_selectivity(stats.selectivity)
+        self._show_bytes(stats)
+
+    def _show_constant(self, what: str, constant: Constant) -> None:
+        if constant.count:
+            self.console.print(f"{what}: {_listed(constant.ids, constant.count)}")
+
+    def _show_sharing(self, stats: Stats) -> None:
+        self._title(f"sharing: {stats.sharing:.2f} uses of each node")
+        rows = [
+            [
+                "leaves" if level.level == 0 else str(level.level),
+                f"{level.nodes:,}",
+                f"{level.uses:,}",
+                f"{level.uses_per_node:.2f}",
+                f"{level.links:,}",
+                f"{level.link_uses:,}",
+            ]
+            for level in stats.levels
+        ]
+        self._table(["level", "nodes", "unshared", "uses/node", "links", "unshared"], rows)
+
+    def _show_columns(self, stats: Stats) -> None:
+        self._title("columns")
+        rows = [
+            [kind.kind, f"{kind.columns:,}", f"{kind.constants:,}", f"{kind.patterns:,}", ""]
+            for kind in stats.column_kinds
+        ]
+        rows += [
+            [f"  {column.kind}", "", f"{column.constants:,}", f"{column.patterns:,}", shown]
+            for column in stats.columns
+            if (shown := f"{printable(column.attributes)} {column.type}")
+        ]
+        self._table(["kind", "columns", "constants", "patterns", "largest"], rows)
+
+    def _show_nodes(self, title: str, nodes: list[NodeUse]) -> None:
+        if not nodes:
+            return
+        self._title(title)
+        rows = [
+            [
+                f"{use.children:,}",
+                f"{use.parents:,}",
+                f"{use.subscriptions:,}",
+                f"{use.uses:,}",
+                printable(use.text),
+            ]
+            for use in nodes
+        ]
+        self._table(["children", "parents", "subscriptions", "uses", "node"], rows)
+
+    def _show_always(self, found: list[Always]) -> None:
+        self._title("always evaluated")
+        if not found:
+            self.console.print("nothing")
+        for always in found:
+            self.console.print(f"{always.count:,} {always.what}: {printable(always.reason)}")
+            self.console.print(f"  {_listed(always.examples, always.count)}")
+
+    def _show_selectivity(self, selectivity: Selectivity) -> None:
+        self._title("access children: how often true where the attribute is there, by estimate")
+        rates = (selectivity.lowest, selectivity.median, selectivity.mean, selectivity.highest)
+        looks = f"{selectivity.looks_per_event:,.1f}"
+        self._table(
+            ["conjunctions", "lowest", "median", "mean", "highest", "looks per full event"],
+            [[f"{selectivity.ands:,}", *(f"{rate:.3g}" for rate in rates), looks]],
+        )
+        self.console.print()
+        rows = [
+            [f"{trigger.rate:.3g}", f"{trigger.looks:,}", printable(trigger.text)]
+            for trigger in selectivity.busiest
+        ]
+        self._table(["rate", "looks", "busiest"], rows)
+
+    def _show_bytes(self, stats: Stats) -> None:
+        each = f"{stats.bytes_per_subscription:,.0f} for each subscription"
+        self._title(f"bytes: {stats.bytes:,}, {each}")
+        self._table(["bytes", "file"], [[f"{part.bytes:,}", part.name] for part in stats.parts])
+
+    def _title(self, title: str) -> None:
+        self.console.print()
+        self.console.print(title, style="bold")
+
+    def _table(self, headings: list[str], rows: Iterable[list[str]]) -> None:
+        print_columns(self.console, [headings, *rows])
+
+
+def _listed(names: list[str], count: int) -> str:
+    shown = [printable(name) for name in names[:NAMED]]
+    more = f" and {count - len(shown):,} more" if count > len(shown) else ""
+    return ", ".join(shown) + more

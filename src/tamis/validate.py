@@ -1,0 +1,234 @@
+"""Are these subscriptions good, and these events? Problems collected, never thrown over the rest.
+
+An error rejects its row. A warning (a lint) is about an expression that means something, though
+perhaps not what its author meant.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from tamis.errors import ExpressionError, TamisError
+from tamis.files import RowError
+from tamis.language.ast import attributes
+from tamis.language.check import check
+from tamis.language.infer import infer_schema
+from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.names import print_path
+from tamis.language.parser import parse
+from tamis.language.types import WrongTypeError, read_value
+from tamis.logic.lint import lint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from concurrent.futures import Future
+
+    from tamis.files import SubscriptionRow
+    from tamis.language.ast import Attribute, Condition
+    from tamis.language.schema import Schema
+
+CHUNK: Final = 1_000  # expressions handed to a process at a time
+CHUNKS_AHEAD: Final = 4  # per process: enough to keep it busy, few enough to stream
+
+
+class Severity(StrEnum):
+    """Whether a problem rejects its expression."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing to say about one expression or its row."""
+
+    severity: Severity
+    reason: ExpressionError | RowError  # never raised; it knows code, place, message and hint
+
+    def to_dict(self) -> dict[str, Any]:
+        """The problem for programs, ready for JSON."""
+        return {"severity": str(self.severity), **self.reason.to_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A row and what there is to say about it."""
+
+    row: SubscriptionRow
+    problems: tuple[Problem, ...]
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether the row can be subscribed; warnings do not reject it."""
+        return all(problem.severity is not Severity.ERROR for problem in self.problems)
+
+
+def check_expression(
+    text: str,
+    schema: Schema | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    subscription_id: str | None = None,
+    *,
+    with_lint: bool = True,
+) -> tuple[Condition | None, tuple[Problem, ...]]:
+    """The typed condition, None if there is an error, and all problems of one expression."""
+    try:
+        condition = parse(text, limits)
+        condition = check(condition, schema or infer_schema([condition]), limits, text)
+    except ExpressionError as error:
+        error.subscription_id = subscription_id
+        return None, (Problem(Severity.ERROR, error),)
+    return condition, _lint(condition, text, subscription_id) if with_lint else ()
+
+
+def _lint(condition: Condition, text: str, subscription_id: str | None) -> tuple[Problem, ...]:
+    warnings = (
+        ExpressionError(found.code, found.message, span=found.span, hint=found.hint)
+        for found in lint(condition)
+    )
+    located = (warning.located(text, subscription_id) for warning in warnings)
+    return tuple(Problem(Severity.WARNING, warning) for warning in located)
+
+
+def check_subscriptions(
+    rows: Iterable[SubscriptionRow],
+    schema: Schema | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    with_lint: bool = True,
+    processes: int = 1,
+) -> Iterator[Checked]:
+    """Each row with its problems, in order; one bad row never hides another.
+
+    Without a schema all rows are read first and it is inferred from those that parse. With one,
+    rows are checked as they come. Lint takes several times as long as all the rest.
+    """
+    judged = _refuse_duplicates(rows)
+    if schema is None:
+        kept: list[Checked] = []
+        schema = infer_schema(_parse_good(judged, limits, kept))
+        judged = iter(kept)
+    judge = _Judge(schema, limits, with_lint)
+    if processes > 1:
+        yield from _check_in_processes(judged, judge, processes)
+        return
+    for checked in judged:
+        yield Checked(checked.row, judge(checked.row)) if checked.is_ok else checked
+
+
+def find_wrong_values(condition: Condition, event: Mapping[str, Any]) -> dict[str, str]:
+    """For each attribute of the condition whose value in the event has another type, why."""
+    wrong: dict[str, str] = {}
+    for attribute in attributes(condition):
+        name = print_path(attribute.path)
+        if name not in wrong and (reason := _why_wrong(attribute, event)):
+            wrong[name] = reason
+    return wrong
+
+
+def _why_wrong(attribute: Attribute, event: Mapping[str, Any]) -> str | None:
+    value: Any = event
+    for name in attribute.path:
+        value = value.get(name) if hasattr(value, "get") else None
+    if value is None or attribute.type is None:
+        return None
+    try:
+        read_value(value, attribute.type)
+    except WrongTypeError as error:
+        return str(error)
+    return None
+
+
+# ── rows ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _refuse_duplicates(rows: Iterable[SubscriptionRow]) -> Iterator[Checked]:
+    """Every row, with the errors that can be told without reading its expression."""
+    first_rows: dict[str, SubscriptionRow] = {}
+    for row in rows:
+        error = row.error
+        if error is None and row.subscription_id is not None:
+            first = first_rows.setdefault(row.subscription_id, row)
+            if first is not row:
+                place = f"row {first.number}" if not first.file_line else f"line {first.file_line}"
+                error = RowError("duplicate-id", f"the id was already given in {place}")
+        yield Checked(row, () if error is None else (Problem(Severity.ERROR, error),))
+
+
+def _parse_good(
+    rows: Iterable[Checked], limits: Limits, kept: list[Checked]
+) -> Iterator[Condition]:
+    """The conditions of the rows that parse, one alive at a time; all rows end up in `kept`."""
+    for checked in rows:
+        kept.append(checked)
+        if checked.is_ok:
+            try:
+                yield parse(checked.row.text, limits)
+            except ExpressionError:
+                continue
+
+
+@dataclass(frozen=True, slots=True)
+class _Judge:
+    """What every row is held against; travels to the processes."""
+
+    schema: Schema
+    limits: Limits
+    with_lint: bool
+
+    def __call__(self, row: SubscriptionRow) -> tuple[Problem, ...]:
+        return check_expression(
+            row.text, self.schema, self.limits, row.subscription_id, with_lint=self.with_lint
+        )[1]
+
+    def judge_all(self, rows: list[SubscriptionRow]) -> list[tuple[Problem, ...]]:
+        """The problems of each row."""
+        return [self(row) for row in rows]
+
+
+# ── processes ───────────────────────────────────────────────────────────────────────────────
+
+_Answer: TypeAlias = "Future[list[tuple[Problem, ...]]]"
+
+
+def _check_in_processes(
+    rows: Iterator[Checked], judge: _Judge, processes: int
+) -> Iterator[Checked]:
+    # Spawned, not forked: the caller may hold threads (Arrow, Spark) that a fork would break.
+    spawn = get_context("spawn")
+    pool = ProcessPoolExecutor(processes, mp_context=spawn, initializer=_leave_interrupts)
+    pending: deque[tuple[list[Checked], _Answer]] = deque()
+    try:
+        while chunk := list(islice(rows, CHUNK)):
+            good = [checked.row for checked in chunk if checked.is_ok]
+            pending.append((chunk, pool.submit(judge.judge_all, good)))
+            if len(pending) >= CHUNKS_AHEAD * processes:
+                yield from _collect(*pending.popleft())
+        while pending:
+            yield from _collect(*pending.popleft())
+    except BrokenProcessPool:
+        raise TamisError(
+            "a process that checks expressions ended unexpectedly",
+            hint="it may have run out of memory; try fewer processes",
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _leave_interrupts() -> None:
+    # Ctrl-C reaches every process of a terminal; only the first one has something to say.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _collect(chunk: list[Checked], answer: _Answer) -> Iterator[Checked]:
+    problems = iter(answer.result())
+    for checked in chunk:
+        yield Checked(checked.row, next(problems)) if checked.is_ok else checked

@@ -1,0 +1,321 @@
+"""`tamis match`: formats, outputs, counts, subsets, pipes, events that cannot be read."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import tamis
+from tests.cli.indexes import EVENTS, MATCHES, build_index, in_order, write_rows
+from tests.cli.shell import environment, json_lines, run, run_process
+
+LINES = "".join(json.dumps(event) + "\n" for event in EVENTS)
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    return build_index(tmp_path_factory.mktemp("match"))
+
+
+def match(index, *arguments, stdin=LINES, code=0):
+    result = run("match", index, *arguments, stdin=stdin)
+    assert result.exit_code == code, result.output
+    return result
+
+
+# ── formats ─────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", ["e.jsonl", "e.csv", "e.parquet"])
+def test_every_format(tmp_path, index, name):
+    path = write_rows(tmp_path / name, EVENTS)
+    result = match(index, path, stdin=None)
+    rows = json_lines(result.stdout)
+    assert [row["event"] for row in rows] == [1, 2, 3]
+    assert in_order(rows) == MATCHES
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("name", ["e.jsonl", "e.csv", "e.parquet"])
+def test_standard_input(tmp_path, index, name):
+    content = write_rows(tmp_path / name, EVENTS).read_bytes()
+    result = match(index, "-", "--format", name.partition(".")[2], stdin=content)
+    assert in_order(json_lines(result.stdout)) == MATCHES
+
+
+def test_standard_input_is_the_default(index):
+    assert in_order(json_lines(match(index).stdout)) == MATCHES
+
+
+def test_types_and_paths_in_csv(tmp_path):
+    rows = [
+        ("whole", "n = 5"),
+        ("real", "x > 1.5"),
+        ("exact", "price = 0.10"),
+        ("day", "born < DATE '2000-01-01'"),
+        ("yes", "ok"),
+        ("tag", "array_contains(tags, 'a,b')"),
+        ("deep", "host.os = 'linux'"),
+        ("text", "code = '007'"),
+    ]
+    schema = (
+        "n INT, x DOUBLE, price DECIMAL(9,2), born DATE, ok BOOLEAN, tags ARRAY<STRING>, "
+        "host.os STRING, code STRING"
+    )
+    path = build_index(tmp_path, rows, "--schema", schema)
+    event = {"n": 5, "x": 2, "price": "0.1", "born": "1999-12-31", "ok": True}
+    event |= {"tags": ["a,b"], "host.os": "linux", "code": "007", "other": "x"}
+    result = match(path, write_rows(tmp_path / "e.csv", [event]), stdin=None)
+    assert in_order(json_lines(result.stdout)) == [sorted(name for name, _ in rows)]
+
+
+def test_empty_input(tmp_path, index):
+    assert match(index, stdin="").stdout == ""
+    (tmp_path / "e.csv").write_text("a,b\n")
+    assert match(index, tmp_path / "e.csv", stdin=None).stdout == ""
+    write_rows(tmp_path / "e.parquet", [])
+    assert match(index, tmp_path / "e.parquet", stdin=None).stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty; a CSV file begins with a header line"),
+        (b"a,b,a\n", 'two columns "a"'),
+        (b'"a\n', "the header line cannot be read"),
+        (b"a\0b\n", "is not text"),
+    ],
+)
+def test_csv_that_cannot_be_read(tmp_path, index, content, says):
+    path = tmp_path / "e.csv"
+    path.write_bytes(content)
+    assert says in match(index, path, stdin=None, code=1).stderr
+    assert says in match(index, "--format", "csv", stdin=content, code=1).stderr
+
+
+def test_files_that_cannot_be_read(tmp_path, index):
+    assert "No such file" in match(index, tmp_path / "e.csv", code=1).stderr
+    assert "No such file" in match(index, tmp_path / "e.jsonl", code=1).stderr
+    assert "known endings" in match(index, tmp_path / "e.xls", code=1).stderr
+
+
+# ── outputs ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_events_are_named_by_an_attribute(index):
+    result = match(index, "--event-id", "id")
+    assert [row["event"] for row in json_lines(result.stdout)] == ["e1", "e2", "e3"]
+    stdin = '{"k": {"n": 1.5}, "age": 20}\n{"k": 7, "age": 20}\n{"age": 20}\n'
+    result = match(index, "--event-id", "k.n", stdin=stdin)
+    assert [row["event"] for row in json_lines(result.stdout)] == [1.5, None, None]
+
+
+def test_pairs(index):
+    pairs = [(n, found) for n, all_found in enumerate(MATCHES, start=1) for found in all_found]
+    rows = json_lines(match(index, "--output", "pairs").stdout)
+    assert sorted((row["event"], row["subscription_id"]) for row in rows) == pairs
+    assert [row["event"] for row in rows] == [1, 1, 2, 2]
+    lines = match(index, "--output", "tsv").stdout.splitlines()
+    assert sorted(lines) == [f"{n}\t{name}" for n, name in pairs]
+
+
+def test_table(index):
+    lines = match(index, "--output", "table", "--event-id", "id").stdout.splitlines()
+    assert [line.split()[:2] for line in lines] == [
+        ["event", "matches"],
+        ["e1", "2"],
+        ["e2", "2"],
+        ["e3", "0"],
+    ]
+    assert all(name in lines[2] for name in MATCHES[1])
+
+
+def test_only_matches(index):
+    result = match(index, "--only-matches")
+    assert [row["event"] for row in json_lines(result.stdout)] == [1, 2]
+
+
+def test_names_cannot_break_a_line(tmp_path):
+    name = 'a\tb\n"c\\\x1b'
+    path = build_index(tmp_path, [(name, "age > 1")])
+    event = json.dumps({"age": 2, "id": name}) + "\n"
+    (row,) = json_lines(match(path, "--event-id", "id", stdin=event).stdout)
+    assert row == {"event": name, "matches": [name]}
+    (line,) = match(path, "--output", "tsv", "--event-id", "id", stdin=event).stdout.split("\n")[
+        :-1
+    ]
+    assert line.split("\t") == ['a\\tb\\n"c\\\\\x1b'] * 2
+    assert "\x1b" not in match(path, "--output", "table", "--event-id", "id", stdin=event).stdout
+
+
+def test_many_matches_are_cut_in_a_table(tmp_path):
+    path = build_index(tmp_path, [(f"s{n}", "a = 1") for n in range(9)])
+    shown = match(path, "--output", "table", stdin='{"a": 1}\n').stdout
+    assert "s0, s1, s2, s3, s4, and 4 more" in shown
+
+
+# ── counts and subsets ──────────────────────────────────────────────────────────────────────
+
+
+def test_counts_by_event(index):
+    result = match(index, "--counts", "event")
+    assert json_lines(result.stdout) == [
+        {"event": 1, "matches": 2},
+        {"event": 2, "matches": 2},
+        {"event": 3, "matches": 0},
+    ]
+    result = match(index, "--counts", "event", "--only-matches", "--output", "tsv")
+    assert result.stdout == "1\t2\n2\t2\n"
+
+
+def test_counts_by_subscription(index):
+    result = match(index, "--counts", "subscription", stdin=LINES * 3)
+    counts = {row["subscription_id"]: row["matches"] for row in json_lines(result.stdout)}
+    assert counts == {"adult": 3, "french": 3, "named": 3, "absent": 3}
+    shown = match(index, "--counts", "subscription", "--output", "table").stdout
+    assert shown.splitlines()[0].split() == ["subscription", "matches"]
+    only = match(index, "--counts", "subscription", "--only-matches", stdin='{"age": 50}\n')
+    assert [row["subscription_id"] for row in json_lines(only.stdout)] == ["adult", "absent"]
+
+
+def test_subset(tmp_path, index):
+    listed = tmp_path / "ids.txt"
+    listed.write_text("absent\n\nadult\n")
+    for subset in ("adult, absent", f"@{listed}"):
+        rows = json_lines(match(index, "--subset", subset).stdout)
+        assert [row["matches"] for row in rows] == [["adult"], ["absent"], []]
+        counts = json_lines(match(index, "--subset", subset, "--counts", "event").stdout)
+        assert [row["matches"] for row in counts] == [1, 1, 0]
+        counts = json_lines(match(index, "--subset", subset, "--counts", "subscription").stdout)
+        assert [row["subscription_id"] for row in counts] == ["adult", "absent"]
+
+
+def test_subset_that_is_not_there(tmp_path, index):
+    result = match(index, "--subset", "adlt", code=1)
+    assert 'no subscription "adlt"' in result.stderr
+    assert 'did you mean "adult"?' in result.stderr
+    assert "cannot read" in match(index, "--subset", f"@{tmp_path / 'none'}", code=1).stderr
+
+
+def test_threads_and_many_chunks_give_the_same(tmp_path, index):
+    path = write_rows(tmp_path / "e.jsonl", EVENTS * 4000)
+    alone = match(index, path, stdin=None)
+    rows = json_lines(alone.stdout)
+    assert [row["event"] for row in rows] == list(range(1, 12_001))
+    assert in_order(rows) == MATCHES * 4000
+    assert match(index, path, "--threads", "3", stdin=None).stdout == alone.stdout
+    counted = json_lines(match(index, path, "--counts", "subscription", stdin=None).stdout)
+    assert {row["matches"] for row in counted} == {4000}
+
+
+# ── what cannot be read ─────────────────────────────────────────────────────────────────────
+
+BAD_LINES = '{"age": "old"}\nnonsense\n{"age": 20}\n[1]\n{"age": true, "vip": 1}\n'
+
+
+def test_what_cannot_be_read_is_counted(index):
+    result = match(index, stdin=BAD_LINES)
+    rows = json_lines(result.stdout)
+    assert [row["event"] for row in rows] == [1, 3, 5]
+    assert in_order(rows) == [["absent"], ["absent", "adult"], ["absent"]]
+    assert "note: 2 lines that hold no event were left out, first line 2: not JSON" in result.stderr
+    assert "note: 2 values were treated as missing: age, event 1: 'old'" in result.stderr
+    assert "note: 1 value was treated as missing: vip, event 5" in result.stderr
+
+
+def test_rejects_file(tmp_path, index):
+    listed = tmp_path / "r.jsonl"
+    result = match(index, "--rejects", listed, stdin=BAD_LINES * 1000)
+    assert "--rejects" not in result.stderr
+    rejects = json_lines(listed.read_text())
+    assert len(rejects) == 5000
+    by_event = {(row["event"], row["attribute"]): row["code"] for row in rejects[:2000]}
+    assert by_event[2, None] == "bad-json"
+    assert by_event[4, None] == "bad-row"
+    assert by_event[1, "age"] == by_event[5, "vip"] == "wrong-type"
+    assert {"file_line", "message", "hint"} <= rejects[0].keys()
+
+
+def test_strict(index):
+    assert match(index, "--strict").stderr == ""
+    result = match(index, "--strict", stdin=BAD_LINES, code=1)
+    assert len(json_lines(result.stdout)) == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [(b"1", "bad-csv"), (b"1,2,3", "bad-csv"), (b'"1"x,2', "bad-csv"), (b"1,\xff", "bad-encoding")],
+)
+def test_bad_line_of_csv(tmp_path, index, line, code):
+    listed = tmp_path / "r.jsonl"
+    stdin = b"age,name\n20,a\n\n" + line + b"\n30,b\n"
+    result = match(index, "--format", "csv", "--rejects", listed, stdin=stdin)
+    assert [row["event"] for row in json_lines(result.stdout)] == [1, 3]
+    (reject,) = json_lines(listed.read_text())
+    assert (reject["event"], reject["file_line"], reject["code"]) == (2, 4, code)
+
+
+def test_index_that_cannot_be_read(tmp_path, index):
+    result = match(tmp_path / "none", code=1)
+    assert "does not exist" in result.stderr
+    assert "tamis build" in result.stderr
+    damaged = build_index(tmp_path)
+    part = damaged / "subscriptions.arrow"
+    part.write_bytes(part.read_bytes()[:-1])
+    assert "subscriptions.arrow" in match(damaged, code=1).stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["i", "e", "more"], ["i", "--output", "xml"], ["i", "--threads", "0"]]
+)
+def test_usage(arguments):
+    assert run("match", *arguments).exit_code == 2
+
+
+# ── pipes ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_real_pipe(index):
+    done = run_process("match", index, "--only-matches", stdin=(LINES * 3000).encode())
+    assert done.stderr == b""
+    rows = json_lines(done.stdout.decode())
+    assert len(rows) == 6000
+    assert (rows[-1]["event"], in_order(rows[-1:])) == (8999, MATCHES[1:2])
+
+
+def test_a_slow_pipe_is_answered_at_once(index):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tamis", "match", str(index)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=environment(),
+    )
+    try:
+        for number in (1, 2):
+            process.stdin.write(b'{"age": 20, "country": "DE"}\n')
+            process.stdin.flush()
+            answer = process.stdout.readline()
+            assert json.loads(answer) == {"event": number, "matches": ["adult"]}
+        process.stdin.close()
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.stdout.close()
+
+
+def test_a_reader_that_has_seen_enough(tmp_path, index):
+    path = write_rows(tmp_path / "e.jsonl", EVENTS * 20_000)
+    command = f"{sys.executable} -m tamis match {index} {path} --threads 2 | head -n 1"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, env=environment(), timeout=120, check=True
+    )
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr == b""
+
+
+def test_the_library_says_the_same(index):
+    opened = tamis.open(index)
+    assert [sorted(opened.match(event)) for event in EVENTS] == MATCHES

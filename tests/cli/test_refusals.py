@@ -1,0 +1,68 @@
+"""What docs/matching.md says of damaged indexes is what is said."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.indexes import build_index
+from tests.cli.shell import run
+
+GUIDE = Path(__file__).parents[2] / "docs" / "matching.md"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return build_index(tmp_path_factory.mktemp("whole"))
+
+
+def set_version(path):
+    manifest = path / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format_version": 99}))
+
+
+def cut(path):
+    part = path / "nodes.children.bin"
+    part.write_bytes(part.read_bytes()[:-4])
+
+
+def flip(path):
+    part = path / "nodes.children.bin"
+    content = bytearray(part.read_bytes())
+    content[0] ^= 1
+    part.write_bytes(content)
+
+
+DAMAGES = {
+    "nothing there": shutil.rmtree,
+    "another directory": lambda path: (path / "manifest.json").unlink(),
+    "another format": set_version,
+    "a file is gone": lambda path: (path / "never.bin").unlink(),
+    "cut short": cut,
+    "altered": flip,
+}
+
+
+def documented() -> dict[str, str]:
+    rows = re.findall(r"^\| ([a-z ]+) \| `(ads\.tamis.*)` \|$", GUIDE.read_text(), re.MULTILINE)
+    return dict(rows)
+
+
+def test_every_damage_is_documented():
+    assert documented().keys() == DAMAGES.keys()
+
+
+@pytest.mark.parametrize("what", DAMAGES)
+def test_refused_as_documented(what, whole, tmp_path):
+    path = tmp_path / "ads.tamis"
+    shutil.copytree(whole, path)
+    DAMAGES[what](path)
+    result = run("stats", path)
+    assert (result.exit_code, result.stdout) == (1, "")
+    said = result.stderr.splitlines()[0].removeprefix("error: ").replace(f"{tmp_path}/", "")
+    assert re.sub(r"\d+", "0", said) == re.sub(r"\d+", "0", documented()[what])
+    assert "hint: " in result.stderr

@@ -1,0 +1,134 @@
+"""Imports go one way, and `import tamis` stays light."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "tamis"
+
+ROOT = "tamis"  # the package's own __init__.py, the public face
+
+ENGINE = {"errors", "language", "text", "operators", "logic", "events", "index", "match"}
+SHARED = ENGINE | {"files", "validate"}
+
+# What each part may import, type-only and lazy imports included.
+ALLOWED = {
+    "errors": set(),
+    "language": {"errors"},
+    "text": {"errors", "language"},
+    "operators": {"errors", "language", "text"},
+    "logic": {"errors", "language", "text", "operators"},
+    "index": {"errors", "language", "text", "operators", "logic"},
+    "events": {"errors", "language", "text", "operators", "logic", "index"},
+    "match": ENGINE - {"match"},
+    "files": {"errors", "language"},
+    "validate": {"errors", "language", "text", "operators", "logic", "files"},
+    "spark": SHARED,
+    "broker": SHARED,
+    ROOT: SHARED | {"spark", "broker"},
+    "server": SHARED | {"broker", ROOT},
+    "lab": SHARED | {"spark", "broker", ROOT},
+    "cli": SHARED | {"spark", "broker", "server", "lab", ROOT},
+    "__main__": {"cli"},
+}
+
+HEAVY = ["pyspark", "pandas", "starlette", "uvicorn", "matplotlib", "polars", "numba"]
+
+
+def part_of(module: str) -> str:
+    """The part of the house a module belongs to: "tamis.index.build" is in "index"."""
+    _, _, below = module.partition(".")
+    return below.partition(".")[0] or ROOT
+
+
+def module_of(path: Path) -> str:
+    """The dotted name of a source file."""
+    names = path.relative_to(SOURCE.parent).with_suffix("").parts
+    return ".".join(names[:-1] if names[-1] == "__init__" else names)
+
+
+def imported_modules(source: str, package: str) -> set[str]:
+    """Every module of ours that the source of a module in `package` imports, anywhere in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.update(named_modules(node, package))
+        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+            found.update(
+                argument.value
+                for argument in node.args
+                if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+            )
+    return {name for name in found if name == ROOT or name.startswith(f"{ROOT}.")}
+
+
+def named_modules(node: ast.ImportFrom, package: str) -> set[str]:
+    """The modules a `from` import names, its relative dots resolved."""
+    base = node.module or ""
+    if node.level:
+        above = package.split(".")[: len(package.split(".")) - node.level + 1]
+        base = ".".join([*above, base] if base else above)
+    if base != ROOT:
+        return {base}
+    # `from tamis import index` imports a part; `from tamis import build` the face itself.
+    parts = {alias.name for alias in node.names} & ALLOWED.keys()
+    is_face = len(parts) < len(node.names)
+    return {f"{ROOT}.{part}" for part in parts} | ({ROOT} if is_face else set())
+
+
+def source_files() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("path", source_files(), ids=module_of)
+def test_imports_go_one_way(path):
+    module = module_of(path)
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    part = part_of(module)
+    assert part in ALLOWED, f'say in ALLOWED what the new part "{part}" may import'
+    imported = imported_modules(path.read_text(encoding="utf-8"), package)
+    wrong = {name for name in imported if part_of(name) not in ALLOWED[part] | {part}}
+    assert not wrong, f"{part} may import {sorted(ALLOWED[part])}"
+
+
+def test_table_has_no_cycle():
+    order: list[str] = []
+    while len(order) < len(ALLOWED):
+        ready = [part for part in ALLOWED if part not in order and ALLOWED[part] <= set(order)]
+        assert ready, f"a cycle among {sorted(set(ALLOWED) - set(order))}"
+        order += ready
+
+
+@pytest.mark.parametrize(
+    ("source", "modules"),
+    [
+        ("import os, tamis.index.build", {"tamis.index.build"}),
+        ("from tamis.match import explain", {"tamis.match"}),
+        ("from tamis import match, errors", {"tamis.match", "tamis.errors"}),
+        ("from tamis import build", {"tamis"}),
+        ("from . import nodes", {"tamis.logic"}),
+        ("from ..index import build", {"tamis.index"}),
+        ("from .. import index", {"tamis.index"}),
+        ("def f():\n    import tamis.lab", {"tamis.lab"}),
+        ("if TYPE_CHECKING:\n    from tamis.cli import main", {"tamis.cli"}),
+        ("importlib.import_module('tamis.server')", {"tamis.server"}),
+        ("from tamisier import sieve", set()),
+    ],
+)
+def test_every_way_to_import_is_seen(source, modules):
+    assert imported_modules(source, "tamis.logic") == modules
+
+
+def test_import_tamis_is_light():
+    loaded = f"import sys, tamis; print([name for name in {HEAVY} if name in sys.modules])"
+    finished = subprocess.run(
+        [sys.executable, "-c", loaded], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (finished.stdout, finished.stderr) == ("[]\n", "")
