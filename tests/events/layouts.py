@@ -106,6 +106,8 @@ def _fit(value: Any, arrow_type: pa.DataType) -> Any:
         return None
     if _is_text(arrow_type) and isinstance(value, date):
         return value.isoformat()
+    if getattr(arrow_type, "tz", None) not in (None, "UTC") and value.year in (1, 9999):
+        return None  # Arrow has it, but Python has not in that zone
     if pa.types.is_decimal(arrow_type) and isinstance(value, float):
         value = Decimal(value) if math.isfinite(value) else None
     if pa.types.is_integer(arrow_type) and isinstance(value, float | Decimal):

@@ -346,16 +346,46 @@ def test_unknown_event_column(engine):
     assert raised.value.hint == 'did you mean "event"?'
 
 
-def test_exact_digits_of_json():
+@pytest.mark.parametrize(
+    ("text", "ordinals"),
+    [
+        ('{"d": 0.100000000000000001}', {0}),
+        ('{"d": 0.1}', set()),
+        ('{"w": 123456789012345678901}', {1}),
+        ('{"w": 1.23456789012345678901e20}', {1}),
+        ('{"w": 1e20}', set()),
+        ('{"w": 9007199254740993e1}', {2}),
+        ('{"w": 90071992547409940}', set()),
+    ],
+)
+def test_exact_digits_of_json(text, ordinals):
     schema = Schema.of("d DECIMAL(38,18), w DECIMAL(38,0)")
-    engine = make_engine("d = 0.100000000000000001", "w = 123456789012345678901.0", schema=schema)
-    texts = [
-        '{"d": 0.100000000000000001}',
-        '{"w": 123456789012345678901}',
-        '{"d": 0.1}',
-        '{"w": 1e20}',
-    ]
-    assert engine.match(texts) == {(0, 0), (1, 1)}
+    constants = ("d = 0.100000000000000001", "w = 123456789012345678901.0", "w = 90071992547409930")
+    engine = make_engine(*constants, schema=schema)
+    assert engine.match([text, text.encode()]) == {(row, at) for row in (0, 1) for at in ordinals}
+
+
+def test_attributes_of_which_only_presence_is_asked():
+    schema = Schema.of("a ANY, b.c ANY")
+    engine = make_engine("a IS NULL", "a IS NOT NULL", "b.c IS NOT NULL", schema=schema)
+    rows = [{"a": own, "b": {"c": own}} for own in (None, 0, "", [], {}, object(), math.nan)]
+    check_rows(engine, rows, rows)
+    for row in rows:
+        assert engine.match_arrays(engine.encoder.encode_event(row)) == engine.expected([row])
+    for array in (
+        pa.array([b"", None]),
+        pa.array([{"x": None}, None]),
+        pa.array([[], None]),
+        pa.array([[("x", 1)], None], pa.map_(pa.string(), pa.int64())),
+        pa.array([1, None]).dictionary_encode(),
+        pa.UnionArray.from_sparse(pa.array([0, 0], pa.int8()), [pa.array([5, None])]),
+        pa.nulls(2),
+    ):
+        rows = [{"a": own, "b": {"c": own}} for own in array.to_pylist()]
+        structs = pa.StructArray.from_arrays([array], ["c"])
+        check_rows(engine, pa.table({"a": array, "b": structs}), rows)
+    maps = pa.array([[("a", "")], [("b.c", "x")]], pa.map_(pa.string(), pa.string()))
+    check_rows(engine, maps, [{"a": ""}, {"b": {"c": "x"}}])
 
 
 def test_threads_share_an_encoder(engine):

@@ -160,6 +160,30 @@ def test_reasons_of_what_python_cannot_hold():
     assert reasons["name"][1] == "b'\\xff' is not of type string"
 
 
+def test_reasons_of_lists_and_texts_that_python_cannot_hold():
+    schema = Schema.of("n INT, s ARRAY<STRING>, d ARRAY<DATE>")
+    texts = ("n = 1", "array_contains(s, 'a')", "array_contains(d, DATE '2024-01-01')")
+    engine = Engine(schema, [check(parse(text), schema) for text in texts])
+    not_utf8 = pa.array([b"\xff", b"a"]).view(pa.string())
+    far = pa.array([4_000_000, 0], pa.date32())
+    offsets = pa.array([0, 1, 2], pa.int32())
+    lists = [pa.ListArray.from_arrays(offsets, own) for own in (not_utf8, far)]
+    rejects = engine.encoder.encode(pa.table({"s": lists[0], "d": lists[1]})).rejects
+    assert {(r.row, r.attribute, r.kind) for r in rejects} == {
+        (0, "s", RejectKind.BAD_VALUE),
+        (0, "d", RejectKind.BAD_VALUE),
+    }
+    keys = pa.array(["n", "s", "n"])
+    items = pa.concat_arrays([not_utf8, pa.array(["x"])])
+    maps = pa.MapArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), keys, items)
+    rejects = engine.encoder.encode(maps).rejects
+    assert [(r.row, r.attribute, r.reason) for r in rejects] == [
+        (0, "n", "b'\\xff' is not of type integer"),
+        (2, "n", "'x' is not of type integer"),
+        (1, "s", "'a' is not of type array<string>"),
+    ]
+
+
 def test_bad_rows_are_rows_without_attributes(engine):
     encoded = engine.encoder.encode(['{"age": 5}', "{", "[1]", "null", '{"age": 4}', None])
     assert engine.match_arrays(encoded.arrays) == {(0, 0), (4, 0)}

@@ -399,9 +399,11 @@ def test_what_is_no_index_is_never_overwritten(tmp_path, overwrite):
     assert (tmp_path / "file").read_text() == "words"
 
 
-def test_directories_above_are_made(tmp_path):
-    build(NEW).save(tmp_path / "a" / "b" / "index")
-    assert open_index(tmp_path / "a" / "b" / "index").match({"a": 1}) == ["new"]
+def test_directories_above_are_not_made(tmp_path):
+    """A path with a typing mistake is no wish for another directory."""
+    with pytest.raises(InputError, match="does not exist"):
+        build(NEW).save(tmp_path / "a" / "index")
+    assert list(tmp_path.iterdir()) == []
 
 
 def fail_at(n_calls: int, monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> list[int]:
@@ -473,5 +475,5 @@ def test_an_interrupted_write_leaves_what_was(old, interruption, monkeypatch):
 
 def test_a_place_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(InputError, match="cannot write"):
+    with pytest.raises(InputError, match="file"):
         build(NEW).save(tmp_path / "file" / "index")

@@ -20,7 +20,7 @@ def test_what_is_said_when_cold(monkeypatch):
     monkeypatch.setattr(warmup, "_cold_packages", lambda: [[object()] * 20, [object()] * 10])
     told = []
     assert warmup.announce(told.append)
-    assert told == ["compiling kernels, about 20 s, once on this machine"]
+    assert told == ["compiling kernels, about 25 s, once on this machine"]
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

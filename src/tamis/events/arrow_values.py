@@ -110,17 +110,28 @@ def give(array: pa.Array, places: Int64 | None, type_: Type, *, is_spelled: bool
         place = at if places is None else int(places[at])
         try:
             return array[place].as_py()
-        except UnicodeDecodeError:
-            return array.slice(place, 1).cast(pa.large_binary())[0].as_py()
-        except (ValueError, OverflowError):  # outside Python's dates
-            return array.slice(place, 1).cast(pa.string())[0].as_py()
+        except (ValueError, OverflowError):  # not UTF-8, outside Python's dates
+            return _show_raw(array.slice(place, 1))
 
-    is_wrong_type = not _can_hold(array.type.id, type_.name) and not (
-        is_spelled and is_text(array.type)
+    can_hold = _can_hold(array.type.id, type_.name) or (is_spelled and is_text(array.type))
+    explain = explain_by(
+        _read_spelled if is_spelled else read_value, type_, FINER_THAN_MICROSECONDS
     )
-    read = read_text if is_spelled and is_text(array.type) else read_value
-    explain = explain_by(read, type_, FINER_THAN_MICROSECONDS)
-    return Given(value_at, lambda asked: np.full(len(asked), is_wrong_type), explain)
+    return Given(value_at, lambda asked: np.full(len(asked), not can_hold), explain)
+
+
+def _read_spelled(value: Any, type_: Type) -> Any:
+    return read_text(value, type_) if isinstance(value, str) else read_value(value, type_)
+
+
+def _show_raw(one: pa.Array) -> Any:
+    """What can be told of a value that Python cannot hold."""
+    for shown_type in (pa.large_binary(), pa.string()):
+        try:
+            return one.cast(shown_type)[0].as_py()
+        except (pa.ArrowException, ValueError):
+            continue
+    return one.type
 
 
 @cache

@@ -81,10 +81,10 @@ def read_json(
 
 # ── JSON ────────────────────────────────────────────────────────────────────────────────────
 
-# A number of at most 15 digits is the shortest that reads back as its double, so that no digit
-# is lost; 64-bit integers of any length are exact, and longer ones match.
-_LONG_NUMBER: Final = re.compile(rb"[0-9.]{17}")
-_LONG_NUMBER_TEXT: Final = re.compile(r"[0-9.]{17}")
+# A decimal of at most 15 digits is the shortest that reads back as its double: no digit is lost
+# on the way through one. Of longer ones, and of integers beyond 64 bits, some are.
+_LONG_NUMBER: Final = re.compile(rb"[0-9.]{16}")
+_LONG_NUMBER_TEXT: Final = re.compile(r"[0-9.]{16}")
 
 
 def _parse_quickly(text: str | bytes) -> Any:

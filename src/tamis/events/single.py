@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -13,14 +14,14 @@ from tamis.language.types import INT64_MAX, INT64_MIN, WrongTypeError
 from tamis.logic.order import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tamis.events.attributes import NameTree
     from tamis.events.plan import EncodingPlan
     from tamis.events.ranks import Ranking
     from tamis.events.rejects import Rejects
 
-# Types of which the values of one class are ranked as they are; `_look_again` sees the rest.
+# Types of which the values of one class are mostly ranked as they are.
 _PLAIN_CLASSES: Final[dict[str, type]] = {
     "boolean": bool,
     "integer": int,
@@ -32,7 +33,7 @@ _PLAIN_CLASSES: Final[dict[str, type]] = {
 class Slot(NamedTuple):
     """What is asked of the value at one name."""
 
-    plain_class: type | None  # values of this very class are ranked at once; None: of no class
+    plain_class: Any  # values of this very class are ranked at once; None: of no class
     column: int  # the attribute's own column, or -1
     first_code: int
     constants: Sequence[Any]
@@ -101,9 +102,10 @@ class EventSlots:
         add_column, add_code, find = found.columns.append, found.codes.append, slots.get
         # An event often has few of very many attributes, or many that no expression names.
         is_short = type(event) is dict and len(event) <= len(slots)
-        for name, value in (
+        items: Iterable[tuple[str, Any]] = (
             event.items() if is_short else ((name, event.get(name)) for name in slots)
-        ):
+        )
+        for name, value in items:
             slot = find(name)
             if slot is None or value is None:
                 continue
@@ -113,13 +115,13 @@ class EventSlots:
                 continue
             rank = bisect_left(constants, value)
             if rank < len(constants) and constants[rank] == value:
+                add_column(column)
                 add_code(first_code + 2 * rank + 1)
-            elif (code := _look_again(value, rank, first_code, constants)) >= 0:
-                add_code(code)
-            else:
+            elif value.isascii() if plain_class is str else INT64_MIN <= value <= INT64_MAX:
+                add_column(column)
+                add_code(first_code + 2 * rank)
+            else:  # perhaps a lone surrogate, too large, or NaN
                 self._read(value, slot, found, rejects)
-                continue
-            add_column(column)
 
     def _read(self, value: Any, slot: Slot, found: _Found, rejects: Rejects | None) -> None:
         """A value that is not plain: read it, and add all that it says."""
@@ -171,18 +173,6 @@ class EventSlots:
         return _make_arrays(found, np.concatenate(starts), np.concatenate(leaves))
 
 
-def _look_again(value: Any, rank: int, first_code: int, constants: Sequence[Any]) -> int:
-    """The code of a plain value that equals no constant; -1 where it is no value after all."""
-    if type(value) is int:
-        return first_code + 2 * rank if INT64_MIN <= value <= INT64_MAX else -1
-    if type(value) is str:
-        # A lone surrogate is not text; the reader says so.
-        return first_code + 2 * rank if value.isascii() else -1
-    if value != value:  # noqa: PLR0124 - NaN is above everything
-        rank = len(constants)
-    return first_code + 2 * rank
-
-
 def _rank(value: Any, slot: Slot) -> int:
     rank = bisect_left(slot.constants, value)
     if value != value:  # noqa: PLR0124 - NaN is above everything
@@ -193,8 +183,9 @@ def _rank(value: Any, slot: Slot) -> int:
 
 _NO_TEXTS: Final = np.zeros(1, dtype=np.int64)
 _NO_LEAVES: Final = np.empty(0, dtype=np.int32)
+_NO_ROWS: Final = np.zeros(2, dtype=np.int64)
 _NO_MARKS: Final = (
-    np.zeros(2, dtype=np.int64),
+    _NO_ROWS,
     np.empty(0, dtype=np.int32),
     np.empty(0, dtype=np.int32),
     np.empty(0, dtype=np.uint8),
@@ -212,9 +203,12 @@ def _make_arrays(found: _Found, text_starts: np.ndarray, text_leaves: np.ndarray
             np.array(has_null, dtype=np.uint8),
         )
     n_codes = len(found.codes)
-    both = np.array(found.columns + found.codes, dtype=np.int32)
+    if not n_codes:
+        return EventArrays(_NO_ROWS, _NO_LEAVES, _NO_LEAVES, text_starts, text_leaves, *marks)
+    # NumPy reads a list of numbers more slowly than `array` does.
+    both = np.frombuffer(array("i", found.columns + found.codes), dtype=np.int32)
     return EventArrays(
-        np.array((0, n_codes), dtype=np.int64),
+        np.frombuffer(array("q", (0, n_codes)), dtype=np.int64),
         both[:n_codes],
         both[n_codes:],
         text_starts,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SECONDS_PER_KERNEL: Final = 0.7  # on one core of an ordinary machine
+SECONDS_PER_KERNEL: Final = 0.8  # on one core of an ordinary machine
 _PACKAGES: Final = ("tamis.index", "tamis.events", "tamis.match")
 
 # Every operator and every kind of column, so that as few kernels as can be are left out.
