@@ -60,7 +60,7 @@ def parse_call(parser: Parser, name: str, name_span: Span) -> Condition:
 
 def _close(parser: Parser, start: int) -> Span:
     parser.expect(")")
-    return start, parser.ends[parser.at - 1]
+    return start, parser.spans[parser.at - 1][1]
 
 
 def _attribute(parser: Parser, function: str) -> Attribute:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from decimal import Context, Decimal, InvalidOperation
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from tamis.errors import ParseError
@@ -122,7 +123,18 @@ def _integer(digits: str, span: Span) -> Literal:
     )
 
 
+@lru_cache
+def _decimal_type(precision: int, scale: int) -> Type:
+    return decimal_type(precision, scale)
+
+
 def _decimal(digits: str, span: Span) -> Literal:
+    if len(digits) <= 16 and "e" not in digits and "E" not in digits:
+        whole, _, fraction = digits.partition(".")
+        fraction = fraction.rstrip("0")  # trailing zeros count as digits in Spark
+        before, after = len(whole.lstrip("-0")), len(fraction)
+        value = Decimal(f"{whole or 0}.{fraction}") or Decimal(0)
+        return Literal(value, _decimal_type(max(1, before + after), after), span)
     try:
         value = Decimal(digits)
         before, after = decimal_digits(value)

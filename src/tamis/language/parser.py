@@ -86,14 +86,12 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Condition:
 class Parser:
     """One pass over the tokens of one text; `at` is the token looked at."""
 
-    __slots__ = (
-        *("at", "depth", "ends", "kinds", "limits", "n_levels", "n_predicates", "starts", "text"),
-    )
+    __slots__ = (*("at", "depth", "kinds", "limits", "n_levels", "n_predicates", "spans", "text"),)
 
     def __init__(self, text: str, limits: Limits) -> None:
         self.text = text
         self.limits = limits
-        self.kinds, self.starts, self.ends = tokenize(text, limits)
+        self.kinds, self.spans = tokenize(text, limits)
         self.at = 0
         self.depth = 0
         self.n_levels = 0  # all that were ever entered: the tree has no more, and one of leaves
@@ -169,7 +167,7 @@ class Parser:
         """A literal, attribute, call, NOT or parenthesised expression."""
         at = self.at
         kind = self.kinds[at]
-        span = (self.starts[at], self.ends[at])
+        span = self.spans[at]
         if kind in (WORD, QUOTED):
             return self.name_or_call(span)
         self.at = at + 1
@@ -179,7 +177,10 @@ class Parser:
             self.expect(")")
             self.depth -= 1
             # With its parentheses, so that the span of whatever it is part of is balanced.
-            return replace(inside, span=(span[0], self.ends[self.at - 1]))
+            span = (span[0], self.spans[self.at - 1][1])
+            if isinstance(inside, And | Or):  # most are, and `replace` is slow
+                return type(inside)(inside.operands, span)
+            return replace(inside, span=span)
         if kind == "NOT":
             self.enter()
             operand = self.condition(self.expression(_NOT))
@@ -199,8 +200,8 @@ class Parser:
             return Variable(self.text[span[0] + 1 : span[1]], span)
         if kind == "-" and self.kinds[self.at] == NUMBER:
             self.at += 1
-            span = (span[0], self.ends[at + 1])
-            token = self.text[self.starts[at + 1] : span[1]]
+            span = (span[0], self.spans[at + 1][1])
+            token = self.text[self.spans[at + 1][0] : span[1]]
             return read_number(token, span, is_negative=True)
         self.at = at
         if kind == "NULL":
@@ -217,14 +218,14 @@ class Parser:
         if right is None:
             return None
         self.at = at + 3
-        start, end = self.starts[at], self.ends[at]
-        left = Attribute((self.text[start:end],), None, (start, end))
-        return Comparison(operator, left, right, (start, right.span[1]))
+        span = self.spans[at]
+        left = Attribute((self.text[span[0] : span[1]],), None, span)
+        return Comparison(operator, left, right, (span[0], right.span[1]))
 
     def plain_literal(self, at: int) -> Literal | None:
         """The string or number token at `at` as a literal; None for others."""
         kind = self.kinds[at]
-        span = (self.starts[at], self.ends[at])
+        span = self.spans[at]
         if kind == STRING:
             token = self.text[span[0] : span[1]]
             return Literal(read_string(token, span[0]), STRING_TYPE, span)
@@ -333,7 +334,7 @@ class Parser:
                 raise ParseError(
                     "bad-pattern",
                     f"'{escape}' cannot be the escape character",
-                    span=(self.starts[at], self.ends[at]),
+                    span=self.spans[at],
                     hint="one ASCII punctuation character other than % and _",
                 )
         span = self.span_from(operand)
@@ -353,7 +354,7 @@ class Parser:
                 if keyword in ("DATE", "TIMESTAMP"):
                     self.at += 2
                     text = self.string_at(self.at - 1)
-                    return read_moment(keyword, text, (span[0], self.ends[self.at - 1]))
+                    return read_moment(keyword, text, (span[0], self.spans[self.at - 1][1]))
         path = [self.name()]
         while kinds[self.at] == ".":
             self.at += 1
@@ -362,13 +363,13 @@ class Parser:
             if len(path) == self.limits.depth:
                 self.fail_depth(self.here())
             path.append(self.name())
-        return Attribute(tuple(path), None, (span[0], self.ends[self.at - 1]))
+        return Attribute(tuple(path), None, (span[0], self.spans[self.at - 1][1]))
 
     def name(self) -> str:
         """One name, plain or in backticks."""
         at = self.at
         self.at = at + 1
-        text = self.text[self.starts[at] : self.ends[at]]
+        text = self.text[slice(*self.spans[at])]
         return text if self.kinds[at] == WORD else text[1:-1].replace("``", "`")
 
     # ── what the next token must be ────────────────────────────────────────────────────────
@@ -378,7 +379,7 @@ class Parser:
         at = self.at
         if self.kinds[at] != WORD:
             return False
-        return self.text[self.starts[at] : self.ends[at]].upper() == word
+        return self.text[slice(*self.spans[at])].upper() == word
 
     def string(self, expected: str) -> str:
         """The text of the next token, which must be a string."""
@@ -392,8 +393,10 @@ class Parser:
 
     def string_at(self, at: int) -> str:
         """The text of the string token at `at`."""
-        token = self.text[self.starts[at] : self.ends[at]]
-        return token[2:-1] if self.kinds[at] == RAW_STRING else read_string(token, self.starts[at])
+        token = self.text[slice(*self.spans[at])]
+        return (
+            token[2:-1] if self.kinds[at] == RAW_STRING else read_string(token, self.spans[at][0])
+        )
 
     def literal(self, expected: str) -> Literal:
         """The next expression, which must be a constant."""
@@ -417,7 +420,7 @@ class Parser:
 
     def span_from(self, node: Node) -> Span:
         """From the start of `node` to the end of the token last read."""
-        return node.span[0], self.ends[self.at - 1]
+        return node.span[0], self.spans[self.at - 1][1]
 
     def condition(self, node: Node) -> Condition:
         """`node`, which stands where a condition must."""
@@ -509,7 +512,7 @@ class Parser:
         """Refuse the token looked at, saying what was expected instead."""
         at = self.at
         kind = self.kinds[at]
-        word = self.text[self.starts[at] : self.ends[at]]
+        word = self.text[slice(*self.spans[at])]
         found = "the end" if kind == END else f"'{word}'" if len(word) < 40 else kind
         message = f"{expected}, found {found}"
         likely = suggest(word, candidates) if kind == WORD else None
@@ -545,7 +548,8 @@ class Parser:
 
     def here(self) -> Span:
         """The span of the token looked at."""
-        return self.starts[self.at], max(self.ends[self.at], self.starts[self.at] + 1)
+        start, end = self.spans[self.at]
+        return start, max(end, start + 1)
 
 
 def _below(node: Node) -> tuple[Node, ...]:

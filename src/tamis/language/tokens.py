@@ -48,11 +48,13 @@ _TOKEN = re.compile(
     | (?P<string>'(?:[^'\\]++|\\.|'')*+')
     | (?P<quoted>`(?:[^`]++|``)++`)
     | (?P<variable>\?[A-Za-z_][A-Za-z0-9_]*+)
+    | (?P<refused>[^ \t\r\n])
     )""",
     re.VERBOSE | re.DOTALL,
 )
 _WORD_GROUP: Final = _TOKEN.groupindex["word"]
 _OPERATOR_GROUP: Final = _TOKEN.groupindex["operator"]
+_REFUSED_GROUP: Final = _TOKEN.groupindex["refused"]
 _GROUP_KINDS: Final = ["", RAW_STRING, WORD, NUMBER, "", STRING, QUOTED, VARIABLE]
 _OPERATOR_SPELLINGS: Final = {"==": "=", "!=": "<>"}
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
@@ -63,8 +65,7 @@ class Tokens(NamedTuple):
     """Tokens side by side, closed by three of kind END so that looking ahead needs no check."""
 
     kinds: list[str]
-    starts: list[int]
-    ends: list[int]
+    spans: list[tuple[int, int]]
 
 
 def tokenize(text: str, limits: Limits) -> Tokens:
@@ -78,34 +79,28 @@ def tokenize(text: str, limits: Limits) -> Tokens:
     if found := _UNPRINTABLE.search(text):
         raise _refuse_unprintable(found)
     kinds: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    position = 0
+    spans: list[tuple[int, int]] = []
+    add_kind, add_span = kinds.append, spans.append
+    span = (0, 0)
     for found in _TOKEN.finditer(text):
         group = found.lastindex
-        start, end = found.span(group)  # type: ignore[arg-type]
-        if found.start() != position:
-            break
-        position = end
+        span = found.span(group)  # type: ignore[arg-type]
         if group == _WORD_GROUP:
-            word = text[start:end]
-            kind = _WORD_KINDS.get(word) or _kind_of_word(word, start, end)
+            word = found[group]
+            kind = _WORD_KINDS.get(word) or _kind_of_word(word, *span)
         elif group == _OPERATOR_GROUP:
-            spelling = text[start:end]
+            spelling = found[group]
             kind = _OPERATOR_SPELLINGS.get(spelling, spelling)
+        elif group == _REFUSED_GROUP:
+            raise _refuse_character(text, span[0])
         else:
             kind = _GROUP_KINDS[group]  # type: ignore[index]
-        kinds.append(kind)
-        starts.append(start)
-        ends.append(end)
-    rest = len(text) - len(text[position:].lstrip(" \t\r\n"))
-    if rest != len(text):
-        raise _refuse_character(text, rest)
+        add_kind(kind)
+        add_span(span)
     for _ in range(3):
-        kinds.append(END)
-        starts.append(position)
-        ends.append(position)
-    return Tokens(kinds, starts, ends)
+        add_kind(END)
+        add_span((span[1], span[1]))
+    return Tokens(kinds, spans)
 
 
 def _kind_of_word(word: str, start: int, end: int) -> str:
