@@ -36,7 +36,7 @@ def n_inner(index: Index) -> int:
 
 @pytest.mark.parametrize("missing", Missing)
 @given(seed=SEEDS)
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(25))
 def test_invariants(missing, seed):
     example = draw_example(seed, n_subscriptions=60, n_events=0)
     index = build(example.texts, example.schema, missing=missing)

@@ -74,7 +74,7 @@ def check_links(nodes: NodeArrays, triggers: TriggerArrays, n_leaves: int) -> No
 
 @pytest.mark.parametrize("missing", Missing)
 @given(seed=SEEDS)
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(20))
 def test_every_true_node_is_reached(missing, seed):
     example = draw_example(seed, n_subscriptions=40, n_events=0)
     contents = build(example.texts, example.schema, missing=missing).contents
@@ -87,7 +87,7 @@ def test_every_true_node_is_reached(missing, seed):
 
 
 @given(seed=SEEDS)
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(20))
 def test_whatever_the_rates_are(seed):
     """The choice depends on estimates, being right does not."""
     rng = np.random.default_rng(seed)

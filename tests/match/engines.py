@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -82,13 +82,19 @@ def _encoded(index: Index, events: Sequence[Event]) -> np.ndarray:
 def _subsets(index: Index, events: Sequence[Event], **options: Any) -> np.ndarray:
     """Every third subscription, then the others, then none: together all, and nothing twice."""
     ids = index.contents.ids.to_pylist()
-    wanted = [subscription_id for at, subscription_id in enumerate(ids) if at % 3 == 0]
+    wanted = ids[::3]
     others = [subscription_id for at, subscription_id in enumerate(ids) if at % 3]
-    found = _batch(index, events, subset=wanted, **options)
+    batch = index.encode(events)
+
+    def ask(subset: Iterable[str]) -> np.ndarray:
+        return _table(index, len(events), index.match_batch(batch, subset=subset, **options))
+
+    found = ask(wanted)
     assert not found[:, [index.ordinal(other) for other in others]].any()
-    assert np.array_equal(found, _lists(index, events, subset=iter(wanted), **options))
-    assert not _chunks(index, events, subset=[], **options).any()
-    return found + _batch(index, events, subset=set(others), **options)
+    lists = index.match_lists(batch, subset=iter(wanted), **options)
+    assert np.array_equal(pc.list_value_length(lists), found.sum(axis=1))
+    assert not ask([]).any()
+    return found + ask(set(others))
 
 
 def _is_true(truth: np.ndarray) -> np.ndarray:

@@ -133,7 +133,7 @@ def respell(rng: random.Random, text: str) -> str:
     tokens = tokenize(text, DEFAULT_LIMITS)
     pieces: list[str] = []
     end_before = 0
-    for kind, start, end in zip(*tokens, strict=True):
+    for kind, (start, end) in zip(tokens.kinds, tokens.spans, strict=True):
         piece = text[start:end]
         if start > end_before or (kind in (")", ",") and rng.random() < 0.1):
             pieces.append(rng.choice(GAPS) if rng.random() < 0.2 else " ")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from tamis.events.carriers import text_buffers, to_carrier, widen
+from tamis.events.carriers import text_buffers, to_carrier
 from tamis.events.entries import Converted
 from tamis.events.kernels.texts import (
     ASK,
@@ -77,7 +77,6 @@ _KERNELS: Final[dict[str, tuple[Callable[..., None], Any]]] = {
     "integer": (read_integers, np.int64),
     "float": (read_floats, np.float64),
     "double": (read_floats, np.float64),
-    "decimal": (read_decimals, np.int64),
     "date": (read_dates, np.int64),
     "timestamp": (read_timestamps, np.int64),
 }
@@ -89,13 +88,15 @@ def convert_texts(texts: pa.Array, type_: Type) -> Converted:
         return Converted(texts)
     if type_.name == "boolean":
         return _convert_booleans(texts)
-    read, dtype = _KERNELS[type_.name]
-    values, statuses = np.empty(len(texts), dtype), np.empty(len(texts), np.uint8)
-    digits = (type_.precision, type_.scale) if type_.name == "decimal" else ()
-    read(*text_buffers(texts), *digits, values, statuses)
+    statuses = np.empty(len(texts), dtype=np.uint8)
     if type_.name == "decimal":
-        values = widen(values)
-    elif type_.name == "float":
+        values = np.empty((len(texts), 2), dtype=np.int64)
+        read_decimals(*text_buffers(texts), type_.precision, type_.scale, values, statuses)
+    else:
+        read, dtype = _KERNELS[type_.name]
+        values = np.empty(len(texts), dtype)
+        read(*text_buffers(texts), values, statuses)
+    if type_.name == "float":
         values = round_to_floats(values)
     return _ask_about(np.flatnonzero(statuses == ASK), texts, type_, values)
 

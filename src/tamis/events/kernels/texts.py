@@ -123,8 +123,39 @@ def read_floats(offsets, data, values, statuses):
 
 
 @njit(cache=True, nogil=True)
+def power_of_ten(exponent):
+    """10 ** exponent for 0 to 18."""
+    power = np.int64(1)
+    for _ in range(exponent):
+        power *= 10
+    return power
+
+
+@njit(cache=True, nogil=True)
+def write_product(left, right, words):
+    """Write the product of two integers, the right one not negative, as low and high word."""
+    one, other = np.uint64(abs(left)), np.uint64(right)
+    half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
+    low = (one & mask) * (other & mask)
+    middle = (one >> half) * (other & mask) + (low >> half)
+    cross = (one & mask) * (other >> half) + (middle & mask)
+    high = (one >> half) * (other >> half) + (middle >> half) + (cross >> half)
+    low = (cross << half) | (low & mask)
+    if left < 0:  # two's complement
+        high = ~high
+        if low == 0:
+            high += np.uint64(1)
+        else:
+            low = ~low + np.uint64(1)
+    words[0], words[1] = np.int64(low), np.int64(high)
+
+
+@njit(cache=True, nogil=True)
 def read_decimals(offsets, data, precision, scale, values, statuses):
-    """Plain decimal numbers in units of 10 ** -scale, of at most 18 digits in all."""
+    """Plain decimal numbers in units of 10 ** -scale, of at most 18 digits before that.
+
+    Values are int64[n, 2], the words of 128-bit integers.
+    """
     for at in range(len(values)):
         end = offsets[at + 1]
         status, number, n_after, here = read_decimal_parts(data, offsets[at], end)
@@ -132,18 +163,16 @@ def read_decimals(offsets, data, precision, scale, values, statuses):
             number //= 10
             n_after -= 1
         n_more = scale - n_after
-        limit = 1
-        for _ in range(min(precision, _SAFE_DIGITS) - n_more):
-            limit *= 10
-        is_inside = 0 <= n_more <= min(precision, _SAFE_DIGITS) and -limit < number < limit
+        n_digits = min(precision - n_more, _SAFE_DIGITS)
+        is_inside = (
+            0 <= n_more <= _SAFE_DIGITS and n_digits >= 0 and abs(number) < power_of_ten(n_digits)
+        )
         if status == GOOD and here == end and is_inside:
-            for _ in range(n_more):
-                number *= 10
-            values[at] = number
             statuses[at] = GOOD
+            write_product(number, power_of_ten(n_more), values[at])
         else:
-            values[at] = 0
             statuses[at] = ASK
+            values[at, 0] = values[at, 1] = 0
 
 
 @njit(cache=True, nogil=True)
