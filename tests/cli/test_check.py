@@ -429,3 +429,20 @@ def test_ids_cannot_steer_the_terminal(tmp_path):
     assert "\x1b" not in shown
     assert "[bold]" in shown
     assert check_json(path)[0][0]["subscription_id"] == "\x1b[31mred\nline"
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", b'{"id": "a", "expression": "x"}\n\0\n{"id": "b", "expression": "y"}\n'),
+        ("a.csv", b"id,expression\na,x\nz,\0\nb,y\n"),
+    ],
+)
+def test_a_zero_byte_below_the_first_line_is_an_error_of_its_row(tmp_path, name, content):
+    from tamis.files import read_subscriptions
+    from tamis.validate import check_subscriptions
+
+    path = tmp_path / name
+    path.write_bytes(content)
+    checked = list(check_subscriptions(read_subscriptions(path)))
+    assert [one.is_ok for one in checked] == [True, False, True]
