@@ -13,6 +13,7 @@ from tamis.errors import ExpressionError, InputError
 from tamis.index.contents import Contents
 from tamis.index.finish import finish
 from tamis.index.layout import LeafArrays, freeze
+from tamis.index.order import order_nodes
 from tamis.index.programs import write_programs
 from tamis.index.reader import Reader
 from tamis.index.store import Store
@@ -74,7 +75,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
         roots[left[is_right]] = store.add(write_programs(conditions, store, missing))
         is_kept[left[~is_right]] = False
         rejects.extend(row.error for row in parsed if row.error is not None)
-    finished = finish(store, roots[is_kept])
+    finished = order_nodes(finish(store, roots[is_kept]))
     rates = estimate_leaf_rates(finished.leaves, finished.n_leaves)
     triggers = build_triggers(finished.nodes, rates)
     finished.never.flags.writeable = False

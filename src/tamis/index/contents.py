@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from tamis.logic.evaluate import Missing
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Contents:
     """All that matching and explaining need, and nothing that can be derived quickly."""
 
@@ -37,6 +38,11 @@ class Contents:
     def n_nodes(self) -> int:
         """Leaves and inner nodes."""
         return self.n_leaves + len(self.nodes.operators)
+
+    @cached_property
+    def n_stored(self) -> int:
+        """Nodes of which others are made, leaves included; the rest, tops, come after them."""
+        return max(self.n_leaves, int(self.nodes.children.max(initial=-1)) + 1)
 
     @property
     def n_codes(self) -> int:

@@ -137,6 +137,7 @@ class _LeafWriter:
         complements = self._complements()
         return tuple(self.columns), LeafArrays(
             column_codes,
+            np.zeros(0, dtype=np.int32),  # by `order_nodes`
             starts,
             posting_leaves,
             slots,

@@ -1,7 +1,8 @@
 """The arrays of an index: what a kernel reads, what a file holds.
 
-Nodes are numbered leaves first, then inner nodes, children before parents. A leaf is true for an
-event because of the codes of its columns (see `columns`); an inner node because of its children.
+Nodes are numbered leaves first, then inner nodes, children before parents (see `order`). A leaf is
+true for an event because of the codes of its column (see `columns`); an inner node because of its
+children.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ class LeafArrays(NamedTuple):
 
     # A column's codes are a run of the global codes.
     column_codes: Int64  # [n_columns + 1], first global code of each column
+    column_leaves: Int32  # [n_columns + 1], first leaf of each column; those of none are last
     posting_starts: Int64  # [n_codes + 1]
     posting_leaves: Int32  # leaves true for events with that code
     # Leaves of the form `code <= threshold`, by column and rising threshold.

@@ -2,49 +2,85 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from tamis.match.kernels.block import (
-    BLOCK,
-    MAX_PLANES,
-    WORDS,
-    count_by_event,
-    count_by_subscription,
-    match_block,
-    write_pairs,
-)
+from tamis.match.kernels.block import MAX_GROUPS, N_TOPS, match_block
+from tamis.match.kernels.readout import count_by_event, count_by_subscription, write_pairs
+from tamis.match.kernels.rows import ROW, WORDS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tamis.events.event_arrays import EventArrays
     from tamis.index.contents import Contents
     from tamis.index.layout import Int32, Int64, RootArrays
+
+N_PLANES: Final = 40  # bits of the counters: children of a node, matches of an event
+_ALIGNMENT: Final = 64  # bytes; a row is one cache line
+# Masks up to this size are looked up from the cache, and 512 events at once are enough. Beyond it
+# every look-up waits for memory, which gives several lines in a row almost for the price of one.
+CACHED_BYTES: Final = 24 << 20
+WIDE_GROUPS: Final = 4
 
 
 class Scratch(NamedTuple):
     """What the kernel writes; made once and used for block after block."""
 
-    masks: np.ndarray  # uint64[n_nodes, WORDS], valid where alive
-    is_live: np.ndarray  # uint8[n_nodes]
-    present: np.ndarray  # uint64[n_columns, WORDS]
-    definite: np.ndarray  # uint64[n_columns, WORDS], present without a NULL element
-    all_rows: np.ndarray  # uint64[WORDS], the rows of the block
-    no_rows: np.ndarray  # uint64[WORDS], zero
-    planes: np.ndarray  # uint64[MAX_PLANES]
+    masks: np.ndarray  # uint64[n_stored * n_groups, WORDS]
+    is_live: np.ndarray  # uint8[n_stored], bit g: some event of group g satisfies the node
+    top_masks: np.ndarray  # uint64[N_TOPS * n_groups, WORDS]
+    top_is_live: np.ndarray  # uint8[N_TOPS]
+    entry_starts: np.ndarray  # int64[n_columns + 2], the block's entries by column
+    present: np.ndarray  # uint64[n_groups, WORDS], events that have the column at hand
+    definite: np.ndarray  # uint64[n_groups, WORDS], … without a NULL element
+    all_rows: np.ndarray  # uint64[n_groups, WORDS], the rows of the block
+    planes: np.ndarray  # uint64[N_PLANES, WORDS]
+    n_leaves: np.ndarray  # int64[1]
+    found: np.ndarray  # int32[n_groups, n_roots], roots that some event satisfies
+    found_masks: np.ndarray  # uint64[n_groups * (n_roots), WORDS], by which
+    n_found: np.ndarray  # int64[n_groups]
+
+    @property
+    def n_rows(self) -> int:
+        """How many events a block holds."""
+        return ROW * len(self.all_rows)
 
 
-def make_scratch(n_nodes: int, n_columns: int) -> Scratch:
-    """Scratch for an index of this size."""
+def choose_groups(n_stored: int) -> int:
+    """How many groups of 512 events a block of an index of this size holds."""
+    return 1 if n_stored * 8 * WORDS <= CACHED_BYTES else WIDE_GROUPS
+
+
+def make_scratch(contents: Contents, n_groups: int | None = None) -> Scratch:
+    """Scratch for blocks of this index."""
+    n_stored, n_columns = contents.n_stored, len(contents.columns)
+    n_groups = min(n_groups or choose_groups(n_stored), MAX_GROUPS)
+    n_found = len(contents.roots.nodes)
     return Scratch(
-        np.empty((n_nodes, WORDS), dtype=np.uint64),
-        np.empty(n_nodes, dtype=np.uint8),
-        np.empty((n_columns, WORDS), dtype=np.uint64),
-        np.empty((n_columns, WORDS), dtype=np.uint64),
-        np.empty(WORDS, dtype=np.uint64),
-        np.zeros(WORDS, dtype=np.uint64),
-        np.empty(MAX_PLANES, dtype=np.uint64),
+        _aligned(n_stored * n_groups, WORDS),
+        np.zeros(n_stored, dtype=np.uint8),
+        _aligned(N_TOPS * n_groups, WORDS),
+        np.zeros(N_TOPS, dtype=np.uint8),
+        np.zeros(n_columns + 2, dtype=np.int64),
+        _aligned(n_groups, WORDS),
+        _aligned(n_groups, WORDS),
+        _aligned(n_groups, WORDS),
+        _aligned(N_PLANES, WORDS),
+        np.array([contents.n_leaves], dtype=np.int64),
+        np.empty((n_groups, n_found), dtype=np.int32),
+        _aligned(n_groups * n_found, WORDS),
+        np.zeros(n_groups, dtype=np.int64),
     )
+
+
+def _aligned(*shape: int) -> np.ndarray:
+    size = 8 * int(np.prod(shape))
+    raw = np.empty(size + _ALIGNMENT, dtype=np.uint8)
+    start = -raw.ctypes.data % _ALIGNMENT
+    return raw[start : start + size].view(np.uint64).reshape(shape)
 
 
 class Pairs(NamedTuple):
@@ -57,41 +93,75 @@ class Pairs(NamedTuple):
 
 def match_block_pairs(
     first_row: int, events: EventArrays, contents: Contents, roots: RootArrays, scratch: Scratch
-) -> Pairs:
-    """The matches of one block of events, by row, then in the order of the roots."""
-    n_rows = _match(first_row, events, contents, scratch)
-    n_always = len(roots.always)
-    counts = np.zeros(BLOCK, dtype=np.int64)
-    count_by_event(roots, scratch.masks, scratch.is_live, counts)
-    counts[:n_rows] += n_always
-    starts = np.zeros(BLOCK + 1, dtype=np.int64)
-    np.cumsum(counts, out=starts[1:])
-    found = np.empty(starts[-1], dtype=np.int32)
-    if n_always:
-        found[(starts[:n_rows, None] + np.arange(n_always)).ravel()] = np.tile(roots.always, n_rows)
-    write_pairs(roots, scratch.masks, scratch.is_live, starts[:-1] + n_always, found)
-    return Pairs(first_row, starts[: n_rows + 1], found)
+) -> Iterator[Pairs]:
+    """The matches of one block of events, a group at a time, each event's in order of the roots."""
+    for group in _match(first_row, events, contents, roots, scratch):
+        counts = np.empty(ROW, dtype=np.int64)
+        count_by_event(group.found, group.masks, roots, scratch.planes, counts)
+        n_always = len(roots.always)
+        starts = np.zeros(group.n_rows + 1, dtype=np.int64)
+        np.cumsum(counts[: group.n_rows] + n_always, out=starts[1:])
+        found = allocate(int(starts[-1]), np.int32)
+        if n_always:
+            places = starts[:-1, None] + np.arange(n_always)
+            found[places.ravel()] = np.tile(roots.always, group.n_rows)
+        write_pairs(
+            group.found,
+            group.masks,
+            roots.subscription_starts,
+            roots.subscriptions,
+            starts[:-1] + n_always,
+            found,
+        )
+        yield Pairs(group.first_row, starts, found)
 
 
 def count_block_by_subscription(
     first_row: int, events: EventArrays, contents: Contents, scratch: Scratch, counts: Int64
 ) -> None:
     """Add the matches of one block to each subscription's count, constants left out."""
-    _match(first_row, events, contents, scratch)
-    count_by_subscription(contents.roots, scratch.masks, scratch.is_live, counts)
+    for group in _match(first_row, events, contents, contents.roots, scratch):
+        count_by_subscription(group.found, group.masks, contents.roots, counts)
 
 
 def count_block_by_event(
-    first_row: int, events: EventArrays, contents: Contents, scratch: Scratch
+    first_row: int, events: EventArrays, contents: Contents, roots: RootArrays, scratch: Scratch
 ) -> Int64:
     """The matches of each event of one block, constants left out."""
-    n_rows = _match(first_row, events, contents, scratch)
-    counts = np.zeros(BLOCK, dtype=np.int64)
-    count_by_event(contents.roots, scratch.masks, scratch.is_live, counts)
+    counts = np.empty(scratch.n_rows, dtype=np.int64)
+    n_rows = 0
+    for group in _match(first_row, events, contents, roots, scratch):
+        own = counts[n_rows : n_rows + ROW]
+        count_by_event(group.found, group.masks, roots, scratch.planes, own)
+        n_rows += group.n_rows
     return counts[:n_rows]
 
 
-def _match(first_row: int, events: EventArrays, contents: Contents, scratch: Scratch) -> int:
-    n_rows = min(BLOCK, len(events.row_starts) - 1 - first_row)
-    match_block(first_row, n_rows, events, contents.leaves, contents.nodes, scratch)
-    return n_rows
+class _Group(NamedTuple):
+    first_row: int
+    n_rows: int
+    found: Int32
+    masks: np.ndarray
+
+
+def _match(
+    first_row: int, events: EventArrays, contents: Contents, roots: RootArrays, scratch: Scratch
+) -> Iterator[_Group]:
+    """The groups of a block, with the roots found for each."""
+    n_rows = min(scratch.n_rows, len(events.row_starts) - 1 - first_row)
+    match_block(first_row, n_rows, events, contents.leaves, contents.nodes, roots, scratch)
+    for group, start in enumerate(range(0, n_rows, ROW)):
+        n_found = scratch.n_found[group]
+        first_found = group * scratch.found.shape[1]
+        yield _Group(
+            first_row + start,
+            min(ROW, n_rows - start),
+            scratch.found[group, :n_found],
+            scratch.found_masks[first_found : first_found + n_found],
+        )
+
+
+def allocate(n: int, dtype: Any) -> np.ndarray:
+    """An array in Arrow's memory: results are large, and its allocator reuses what was freed."""
+    size = n * np.dtype(dtype).itemsize
+    return np.frombuffer(pa.allocate_buffer(size), dtype=dtype) if n else np.empty(0, dtype)

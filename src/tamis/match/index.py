@@ -22,14 +22,17 @@ from tamis.logic.evaluate import Missing
 from tamis.match.batch import (
     Pairs,
     Scratch,
+    allocate,
+    choose_groups,
     count_block_by_event,
     count_block_by_subscription,
     make_scratch,
     match_block_pairs,
 )
 from tamis.match.explain import Explanation, explain
-from tamis.match.kernels.block import BLOCK
 from tamis.match.kernels.event import match_event
+from tamis.match.kernels.readout import write_rows
+from tamis.match.kernels.rows import ROW
 from tamis.match.single import SingleScratch, make_single_scratch
 
 if TYPE_CHECKING:
@@ -97,10 +100,10 @@ class Index:
     ) -> Iterator[pa.RecordBatch]:
         """The rows of `match_batch`, a block of events at a time: no more is held in memory."""
         for pairs in self._match_blocks(events, subset, threads):
-            counts = np.diff(pairs.starts)
-            rows = np.arange(pairs.first_row, pairs.first_row + len(counts), dtype=np.int64)
+            rows = allocate(len(pairs.subscriptions), np.int32)
+            write_rows(pairs.first_row, pairs.starts, rows)
             ids = pa.DictionaryArray.from_arrays(pa.array(pairs.subscriptions), self.contents.ids)
-            yield pa.record_batch([pa.array(np.repeat(rows, counts)), ids], schema=PAIR_SCHEMA)
+            yield pa.record_batch([pa.array(rows), ids], schema=PAIR_SCHEMA)
 
     def match_lists(
         self, events: Any, *, subset: Subset = None, threads: int = 1
@@ -126,26 +129,27 @@ class Index:
 
         if threads <= 1:
             with self._borrow(self._scratches, self._make_scratch) as scratch:
-                for first_row in range(0, batch.n_rows, BLOCK):
+                for first_row in self._blocks(batch):
                     count_block_by_subscription(first_row, batch.arrays, contents, scratch, counts)
         else:
-            for own in _in_order(count, range(0, batch.n_rows, BLOCK), threads):
+            for own in _in_order(count, self._blocks(batch), threads):
                 counts += own
         counts[contents.roots.always] += batch.n_rows
         return counts
 
-    def count_by_event(self, events: Any, *, threads: int = 1) -> np.ndarray:
+    def count_by_event(self, events: Any, *, subset: Subset = None, threads: int = 1) -> np.ndarray:
         """How many subscriptions each event satisfies; no pair is made."""
         contents = self.contents
         batch = self.encode(events)
+        roots = self._roots(subset)
 
         def count(first_row: int) -> np.ndarray:
             with self._borrow(self._scratches, self._make_scratch) as scratch:
-                return count_block_by_event(first_row, batch.arrays, contents, scratch)
+                return count_block_by_event(first_row, batch.arrays, contents, roots, scratch)
 
-        blocks = _in_order(count, range(0, batch.n_rows, BLOCK), threads)
+        blocks = _in_order(count, self._blocks(batch), threads)
         counts = np.concatenate([np.empty(0, np.int64), *blocks])
-        return counts + len(contents.roots.always)
+        return counts + len(roots.always)
 
     def explain(self, subscription_id: str, event: Mapping[str, Any]) -> Explanation:
         """Why the subscription matches the event, or why not."""
@@ -215,11 +219,17 @@ class Index:
         batch = self.encode(events)
         roots = self._roots(subset)
 
-        def match(first_row: int) -> Pairs:
+        def match(first_row: int) -> list[Pairs]:
             with self._borrow(self._scratches, self._make_scratch) as scratch:
-                return match_block_pairs(first_row, batch.arrays, self.contents, roots, scratch)
+                return list(
+                    match_block_pairs(first_row, batch.arrays, self.contents, roots, scratch)
+                )
 
-        yield from _in_order(match, range(0, batch.n_rows, BLOCK), threads)
+        for groups in _in_order(match, self._blocks(batch), threads):
+            yield from groups
+
+    def _blocks(self, batch: EncodedEvents) -> range:
+        return range(0, batch.n_rows, ROW * choose_groups(self.contents.n_stored))
 
     @contextmanager
     def _borrow(self, pool: SimpleQueue[Any], make: Callable[[], Any]) -> Iterator[Any]:
@@ -234,7 +244,7 @@ class Index:
             pool.put(scratch)
 
     def _make_scratch(self) -> Scratch:
-        return make_scratch(self.contents.n_nodes, len(self.contents.columns))
+        return make_scratch(self.contents)
 
     def _make_single_scratch(self) -> SingleScratch:
         contents = self.contents
@@ -244,7 +254,7 @@ class Index:
 
 
 PAIR_SCHEMA = pa.schema(
-    [("event_row", pa.int64()), ("subscription_id", pa.dictionary(pa.int32(), pa.string()))]
+    [("event_row", pa.int32()), ("subscription_id", pa.dictionary(pa.int32(), pa.string()))]
 )
 
 

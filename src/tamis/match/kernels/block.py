@@ -1,8 +1,10 @@
 """The batch kernel: a block of events at once, one bit per event and node.
 
-A block is 64 * WORDS events; each node has a mask of WORDS words. AND is &, OR is |. A node shared
-by many expressions is computed once per block. Nodes whose mask is zero are dead: their mask is not
-even written, and whoever needs them looks at one byte (zero suppression, A-Tree §5.2.1).
+A block is one or more groups of 512 events; each node has a mask of 512 bits per group. AND is &,
+OR is |. A node shared by many expressions is computed once per block. Nodes come in runs of one
+operator, each evaluated by a loop that knows nothing else. Only nodes that others are made of keep
+their masks: tops, at which subscriptions stand and nothing else, are evaluated a few at a time and
+go into the list of what was found. So what is looked up at random is as small as it can be.
 """
 
 from __future__ import annotations
@@ -11,319 +13,191 @@ import numpy as np
 from numba import njit
 
 from tamis.index.layout import AND, OR, XOR
+from tamis.match.kernels.leaves import count_groups, set_leaves
+from tamis.match.kernels.prefetch import prefetch_row
+from tamis.match.kernels.rows import (
+    add_to_counters,
+    at_least_count,
+    both,
+    either,
+    fill,
+    has_bit,
+    load,
+    one_of,
+    store,
+)
 
-WORDS = 8
-BLOCK = 64 * WORDS
-MAX_PLANES = 32  # of the bit-sliced counter: up to 2**32 children
+MAX_GROUPS = 8  # their bits fill the byte that says where a node is alive
+N_TOPS = 512  # evaluated at a time: their masks stay in the cache
+PREFETCHED = np.uint64(32)  # children ahead of the one at hand
 
 
 @njit(cache=True, nogil=True)
 def match_block(
     first_row,  # of the block
-    n_rows,  # in the block, 1 to BLOCK
+    n_rows,  # in the block, 1 to 512 for each group
     events,  # EventArrays
     leaves,  # LeafArrays
     nodes,  # NodeArrays
+    roots,  # RootArrays
     scratch,  # Scratch
 ):
-    """Compute the masks of all nodes for one block of events."""
+    """Find, for each group of the block, the roots that some event satisfies, and by which."""
+    set_leaves(first_row, n_rows, events, leaves, scratch)
+    n_groups = count_groups(n_rows)
+    n_leaves, n_stored = scratch.n_leaves[0], len(scratch.is_live)
     masks, is_live = scratch.masks, scratch.is_live
-    is_live[:] = 0
-    n_columns = len(leaves.column_codes) - 1
-    scratch.present[:n_columns] = 0
-    scratch.definite[:n_columns] = 0
-    all_rows = scratch.all_rows
-    all_rows[:] = 0
-    for row in range(n_rows):
-        all_rows[row >> 6] |= np.uint64(1) << np.uint64(row & 63)
-    set_entries(first_row, n_rows, events, leaves, scratch)
-    accumulate_thresholds(leaves, masks, is_live)
-    set_presence(leaves, scratch, n_columns)
-    set_complements(leaves, scratch)
-    evaluate_nodes(nodes, masks, is_live, scratch.planes)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def set_bit(masks, is_live, node, word, bit):
-    """Set one event's bit in the mask of a node, which comes alive by it."""
-    if is_live[node] == 0:
-        is_live[node] = 1
-        for w in range(WORDS):
-            masks[node, w] = np.uint64(0)
-    masks[node, word] |= bit
+    evaluate(0, n_stored - n_leaves, nodes, scratch, masks, is_live, n_leaves, n_groups)
+    scratch.n_found[:] = 0
+    root = collect(0, n_stored, 0, masks, is_live, roots, scratch, n_groups)
+    masks, is_live = scratch.top_masks, scratch.top_is_live
+    for begin in range(n_stored - n_leaves, len(nodes.operators), N_TOPS):
+        end = min(begin + N_TOPS, len(nodes.operators))
+        evaluate(begin, end, nodes, scratch, masks, is_live, 0, n_groups)
+        first, last = n_leaves + begin, n_leaves + end
+        root = collect(root, last, first, masks, is_live, roots, scratch, n_groups)
 
 
 @njit(cache=True, nogil=True)
-def set_entries(first_row, n_rows, events, leaves, scratch):
-    """Set what the codes of each event make true: postings, threshold slots, presence."""
+def evaluate(begin, end, nodes, scratch, out, is_live_out, first_out, n_groups):
+    """Write the masks of the inner nodes begin to end, of which children come before parents."""
+    operators, children, starts = nodes.operators, nodes.children, nodes.child_starts
     masks, is_live = scratch.masks, scratch.is_live
-    n_codes = len(leaves.code_slots)
-    n_thresholds = len(leaves.threshold_leaves)
-    for row in range(n_rows):
-        word = row >> 6
-        bit = np.uint64(1) << np.uint64(row & 63)
-        at_row = first_row + row
-        for entry in range(events.row_starts[at_row], events.row_starts[at_row + 1]):
-            column = events.columns[entry]
-            code = events.codes[entry]
-            scratch.present[column, word] |= bit
-            scratch.definite[column, word] |= bit
-            if code < n_codes:
-                for at in range(leaves.posting_starts[code], leaves.posting_starts[code + 1]):
-                    set_bit(masks, is_live, leaves.posting_leaves[at], word, bit)
-                slot = leaves.code_slots[code]
-                if slot < n_thresholds:
-                    set_bit(masks, is_live, leaves.threshold_leaves[slot], word, bit)
-            else:
-                text = code - n_codes
-                for at in range(events.text_starts[text], events.text_starts[text + 1]):
-                    set_bit(masks, is_live, events.text_leaves[at], word, bit)
-    # An array with a NULL element is present, but its negated tests are undefined. An empty one has
-    # no entry at all, and is present.
-    for at in range(events.mark_starts[first_row], events.mark_starts[first_row + n_rows]):
-        row = events.mark_rows[at] - first_row
-        word = row >> 6
-        bit = np.uint64(1) << np.uint64(row & 63)
-        column = events.mark_columns[at]
-        scratch.present[column, word] |= bit
-        if events.mark_has_null[at]:
-            scratch.definite[column, word] &= ~bit
-        else:
-            scratch.definite[column, word] |= bit
-
-
-@njit(cache=True, nogil=True)
-def accumulate_thresholds(leaves, masks, is_live):
-    """Each event set one bit at its place; a running OR gives every threshold its mask."""
-    for column in range(len(leaves.column_thresholds) - 1):
-        before = -1
-        for at in range(leaves.column_thresholds[column], leaves.column_thresholds[column + 1]):
-            leaf = leaves.threshold_leaves[at]
-            if before >= 0:
-                if is_live[leaf] == 0:
-                    is_live[leaf] = 1
-                    for w in range(WORDS):
-                        masks[leaf, w] = masks[before, w]
-                else:
-                    for w in range(WORDS):
-                        masks[leaf, w] |= masks[before, w]
-            if is_live[leaf]:
-                before = leaf
-
-
-@njit(cache=True, nogil=True)
-def set_presence(leaves, scratch, n_columns):
-    """The masks of IS NOT NULL and IS NULL."""
-    for column in range(n_columns):
-        leaf = leaves.present_leaves[column]
-        if leaf >= 0:
-            write_difference(scratch, leaf, scratch.present[column], scratch.no_rows)
-        leaf = leaves.absent_leaves[column]
-        if leaf >= 0:
-            write_difference(scratch, leaf, scratch.all_rows, scratch.present[column])
-
-
-@njit(cache=True, nogil=True)
-def set_complements(leaves, scratch):
-    """The masks of leaves that are true where their base is not."""
-    n_columns = len(leaves.column_complements) - 1
-    for column in range(n_columns):
-        for at in range(leaves.column_complements[column], leaves.column_complements[column + 1]):
-            write_complement(scratch, leaves, at, scratch.definite[column])
-    for at in range(leaves.column_complements[n_columns], len(leaves.complement_leaves)):
-        write_complement(scratch, leaves, at, scratch.all_rows)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def write_complement(scratch, leaves, at, domain):
-    """The mask of one complement."""
-    base = leaves.complement_bases[at]
-    taken = scratch.masks[base] if scratch.is_live[base] else scratch.no_rows
-    write_difference(scratch, leaves.complement_leaves[at], domain, taken)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def write_difference(scratch, leaf, domain, taken):
-    """The mask of `leaf` becomes `domain` without `taken`."""
-    any_bit = np.uint64(0)
-    for w in range(WORDS):
-        word = domain[w] & ~taken[w]
-        scratch.masks[leaf, w] = word
-        any_bit |= word
-    scratch.is_live[leaf] = any_bit != 0
-
-
-@njit(cache=True, nogil=True)
-def evaluate_nodes(nodes, masks, is_live, planes):
-    """Inner nodes from their children, in order: children come before parents."""
-    n_inner = len(nodes.operators)
-    n_leaves = len(is_live) - n_inner
-    for inner in range(n_inner):
-        begin, end = nodes.child_starts[inner], nodes.child_starts[inner + 1]
-        node = n_leaves + inner
-        operator = nodes.operators[inner]
+    while begin < end:
+        operator = operators[begin]
+        until = begin + 1
+        while until < end and operators[until] == operator:
+            until += 1
+        own = starts[begin : until + 1]
+        out_rows = out[np.uint64(first_out) * n_groups :]
+        out_live = is_live_out[first_out:]
         if operator == AND:
-            evaluate_and(node, nodes.children, begin, end, masks, is_live)
+            evaluate_ands(own, children, masks, is_live, out_rows, out_live, n_groups)
         elif operator == OR:
-            evaluate_or(node, nodes.children, begin, end, masks, is_live)
+            evaluate_ors(own, children, masks, out_rows, out_live, n_groups)
         elif operator == XOR:
-            parity = np.uint64(nodes.required[inner])
-            evaluate_xor(node, nodes.children, begin, end, parity, masks, is_live)
+            parities = nodes.required[begin:until]
+            evaluate_xors(own, children, parities, masks, out_rows, out_live, n_groups)
         else:
-            k = nodes.required[inner]
-            evaluate_at_least(node, nodes.children, begin, end, k, masks, is_live, planes)
+            least = nodes.required[begin:until]
+            evaluate_at_leasts(
+                own, children, least, masks, scratch.planes, out_rows, out_live, n_groups
+            )
+        first_out += until - begin
+        begin = until
 
 
-@njit(cache=True, nogil=True, inline="always")
-def evaluate_and(node, children, begin, end, masks, is_live):
-    """All children; nothing is read of a node with a dead child."""
-    for at in range(begin, end):
-        if is_live[children[at]] == 0:
-            return
-    first, second = children[begin], children[begin + 1]
-    any_bit = np.uint64(0)
-    for w in range(WORDS):
-        word = masks[first, w] & masks[second, w]
-        masks[node, w] = word
-        any_bit |= word
-    at = begin + 2
-    while any_bit != 0 and at < end:
-        child = children[at]
-        any_bit = np.uint64(0)
-        for w in range(WORDS):
-            word = masks[node, w] & masks[child, w]
-            masks[node, w] = word
-            any_bit |= word
-        at += 1
-    is_live[node] = any_bit != 0
-
-
-@njit(cache=True, nogil=True, inline="always")
-def evaluate_or(node, children, begin, end, masks, is_live):
+@njit(cache=True, nogil=True)
+def evaluate_ors(starts, children, masks, out, out_live, n_groups):
     """Any child."""
-    for at in range(begin, end):
-        child = children[at]
-        if is_live[child]:
-            if is_live[node]:
-                for w in range(WORDS):
-                    masks[node, w] |= masks[child, w]
-            else:
-                is_live[node] = 1
-                for w in range(WORDS):
-                    masks[node, w] = masks[child, w]
+    ahead, last = np.uint64(starts[0]), np.uint64(starts[-1])
+    for node in range(np.uint64(len(starts) - 1)):
+        begin, end = np.uint64(starts[node]), np.uint64(starts[node + np.uint64(1)])
+        while ahead < min(end + PREFETCHED, last):
+            first_row = np.uint64(np.uint32(children[ahead])) * n_groups
+            for group in range(n_groups):
+                prefetch_row(masks, first_row + group)
+            ahead += np.uint64(1)
+        live = np.uint8(0)
+        for group in range(n_groups):
+            row = load(masks, np.uint64(np.uint32(children[begin])) * n_groups + group)
+            for at in range(begin + np.uint64(1), end):
+                child = np.uint64(np.uint32(children[at]))
+                row = either(row, load(masks, child * n_groups + group))
+            store(out, node * n_groups + group, row)
+            live |= np.uint8(has_bit(row)) << np.uint8(group)
+        out_live[node] = live
 
 
 @njit(cache=True, nogil=True)
-def evaluate_xor(node, children, begin, end, parity, masks, is_live):
-    """An odd (even) number of true ones among pairs of which one side holds each."""
-    any_bit = np.uint64(0)
-    for w in range(WORDS):
-        is_defined = ~np.uint64(0)
-        is_odd = np.uint64(0)
-        for at in range(begin, end, 2):
-            true_side, false_side = children[at], children[at + 1]
-            true_word = masks[true_side, w] if is_live[true_side] else np.uint64(0)
-            false_word = masks[false_side, w] if is_live[false_side] else np.uint64(0)
-            is_defined &= true_word | false_word
-            is_odd ^= true_word
-        word = is_defined & (is_odd if parity else ~is_odd)
-        masks[node, w] = word
-        any_bit |= word
-    is_live[node] = any_bit != 0
-
-
-@njit(cache=True, nogil=True)
-def evaluate_at_least(node, children, begin, end, k, masks, is_live, planes):
-    """At least k children, counted for 64 events at a time in bit planes."""
-    n_planes = 0
-    while (np.int64(1) << n_planes) <= end - begin:
-        n_planes += 1
-    any_bit = np.uint64(0)
-    for w in range(WORDS):
-        for plane in range(n_planes):
-            planes[plane] = np.uint64(0)
+def evaluate_ands(starts, children, masks, is_live, out, out_live, n_groups):
+    """All children. Most ANDs are dead, and the bytes of their children show it without a mask."""
+    all_groups = np.uint8((np.uint64(1) << n_groups) - np.uint64(1))
+    for node in range(np.uint64(len(starts) - 1)):
+        begin, end = np.uint64(starts[node]), np.uint64(starts[node + np.uint64(1)])
+        hopeful = all_groups
         for at in range(begin, end):
-            if is_live[children[at]]:
-                carry = masks[children[at], w]
-                plane = 0
-                while carry != 0:
-                    overflow = planes[plane] & carry
-                    planes[plane] ^= carry
-                    carry = overflow
-                    plane += 1
-        # count >= k, from the highest plane down.
-        is_above, is_equal = np.uint64(0), ~np.uint64(0)
-        for plane in range(n_planes - 1, -1, -1):
-            if (k >> plane) & 1:
-                is_equal &= planes[plane]
+            hopeful &= is_live[np.uint32(children[at])]
+            if hopeful == 0:
+                break
+        live = np.uint8(0)
+        for group in range(n_groups):
+            if hopeful >> np.uint8(group) & np.uint8(1):
+                row = load(masks, np.uint64(np.uint32(children[begin])) * n_groups + group)
+                for at in range(begin + np.uint64(1), end):
+                    child = np.uint64(np.uint32(children[at]))
+                    row = both(row, load(masks, child * n_groups + group))
+                    if not has_bit(row):
+                        break
+                store(out, node * n_groups + group, row)
+                live |= np.uint8(has_bit(row)) << np.uint8(group)
             else:
-                is_above |= is_equal & planes[plane]
-                is_equal &= ~planes[plane]
-        word = is_above | is_equal
-        masks[node, w] = word
-        any_bit |= word
-    is_live[node] = any_bit != 0
-
-
-# ── read-out ────────────────────────────────────────────────────────────────────────────────
-
-
-@njit(cache=True, nogil=True, inline="always")
-def count_bits(word):
-    """How many bits of a 64-bit word are set."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + (
-        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@njit(cache=True, nogil=True, inline="always")
-def lowest_bit(word):
-    """The number of the lowest set bit of a word that is not zero."""
-    return count_bits((word & (~word + np.uint64(1))) - np.uint64(1))
+                store(out, node * n_groups + group, fill(np.uint64(0)))
+        out_live[node] = live
 
 
 @njit(cache=True, nogil=True)
-def count_by_subscription(roots, masks, is_live, counts):
-    """Add the matches of the block to each subscription's count."""
-    for root in range(len(roots.nodes)):
-        node = roots.nodes[root]
-        if is_live[node]:
-            n_matches = 0
-            for w in range(WORDS):
-                n_matches += count_bits(masks[node, w])
-            for at in range(roots.subscription_starts[root], roots.subscription_starts[root + 1]):
-                counts[roots.subscriptions[at]] += n_matches
+def evaluate_xors(starts, children, parities, masks, out, out_live, n_groups):
+    """An odd (even) number of true ones among pairs of which one side holds each."""
+    for node in range(np.uint64(len(starts) - 1)):
+        begin, end = np.uint64(starts[node]), np.uint64(starts[node + np.uint64(1)])
+        even = np.uint64(0) if parities[node] else ~np.uint64(0)
+        live = np.uint8(0)
+        for group in range(n_groups):
+            is_defined = fill(~np.uint64(0))
+            is_odd = fill(even)
+            for at in range(begin, end, np.uint64(2)):
+                true_side = np.uint64(np.uint32(children[at]))
+                false_side = np.uint64(np.uint32(children[at + np.uint64(1)]))
+                row = load(masks, true_side * n_groups + group)
+                other = load(masks, false_side * n_groups + group)
+                is_defined = both(is_defined, either(row, other))
+                is_odd = one_of(is_odd, row)
+                if not has_bit(is_defined):
+                    break
+            row = both(is_defined, is_odd)
+            store(out, node * n_groups + group, row)
+            live |= np.uint8(has_bit(row)) << np.uint8(group)
+        out_live[node] = live
 
 
 @njit(cache=True, nogil=True)
-def count_by_event(roots, masks, is_live, counts):
-    """Add the matches of the block to each event's count; counts[BLOCK] of the block."""
-    for root in range(len(roots.nodes)):
-        node = roots.nodes[root]
-        if is_live[node]:
-            weight = roots.subscription_starts[root + 1] - roots.subscription_starts[root]
-            for w in range(WORDS):
-                word = masks[node, w]
-                while word != 0:
-                    counts[64 * w + lowest_bit(word)] += weight
-                    word &= word - np.uint64(1)
+def evaluate_at_leasts(starts, children, least, masks, planes, out, out_live, n_groups):
+    """At least so many children, counted for all events of a row at once."""
+    for node in range(np.uint64(len(starts) - 1)):
+        begin, end = np.uint64(starts[node]), np.uint64(starts[node + np.uint64(1)])
+        n_planes = 0
+        while (np.uint64(1) << np.uint64(n_planes)) <= end - begin:
+            n_planes += 1
+        live = np.uint8(0)
+        for group in range(n_groups):
+            planes[:n_planes] = 0
+            for at in range(begin, end):
+                child = np.uint64(np.uint32(children[at]))
+                add_to_counters(planes, 0, load(masks, child * n_groups + group))
+            row = at_least_count(planes, n_planes, least[node])
+            store(out, node * n_groups + group, row)
+            live |= np.uint8(has_bit(row)) << np.uint8(group)
+        out_live[node] = live
 
 
 @njit(cache=True, nogil=True)
-def write_pairs(roots, masks, is_live, offsets, subscriptions):
-    """Write each event's subscriptions from its offset on; offsets end where the next begin."""
-    for root in range(len(roots.nodes)):
-        node = roots.nodes[root]
-        if is_live[node]:
-            begin, end = roots.subscription_starts[root], roots.subscription_starts[root + 1]
-            for w in range(WORDS):
-                word = masks[node, w]
-                while word != 0:
-                    event = 64 * w + lowest_bit(word)
-                    for at in range(begin, end):
-                        subscriptions[offsets[event]] = roots.subscriptions[at]
-                        offsets[event] += 1
-                    word &= word - np.uint64(1)
+def collect(root, end_node, first_node, masks, is_live, roots, scratch, n_groups):
+    """List the roots from `root` on, below `end_node`, that have a bit; return the next root.
+
+    masks and is_live begin with `first_node`.
+    """
+    found, found_masks, n_found = scratch.found, scratch.found_masks, scratch.n_found
+    most_found = np.uint64(found.shape[1])
+    root_nodes = roots.nodes
+    while root < len(root_nodes) and root_nodes[root] < end_node:
+        own = np.uint64(root_nodes[root] - first_node)
+        live = is_live[own]
+        for group in range(n_groups):
+            if live >> np.uint8(group) & np.uint8(1):
+                at = np.uint64(n_found[group])
+                found[group, at] = root
+                store(found_masks, group * most_found + at, load(masks, own * n_groups + group))
+                n_found[group] += 1
+        root += 1
+    return root

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from tamis.index.layout import AND, OR, XOR
-from tamis.match.kernels.block import lowest_bit
+from tamis.match.kernels.rows import lowest_bit
 
 
 @njit(cache=True, nogil=True)

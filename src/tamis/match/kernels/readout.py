@@ -1,0 +1,76 @@
+"""What is read out of a block: pairs, or counts by subscription or by event."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from tamis.match.kernels.rows import (
+    ROW,
+    WORDS,
+    add_to_counters,
+    count_bits,
+    load,
+    lowest_bit,
+)
+
+
+@njit(cache=True, nogil=True)
+def count_by_subscription(found, masks, roots, counts):
+    """Add the matches of one group to each subscription's count."""
+    for at in range(len(found)):
+        n_matches = 0
+        for word in range(WORDS):
+            n_matches += count_bits(masks[at, word])
+        root = found[at]
+        for slot in range(roots.subscription_starts[root], roots.subscription_starts[root + 1]):
+            counts[roots.subscriptions[slot]] += n_matches
+
+
+@njit(cache=True, nogil=True)
+def count_by_event(found, masks, roots, planes, counts):
+    """Write the number of matches of each event of one group."""
+    planes[:] = 0
+    for at in range(len(found)):
+        root = found[at]
+        n_subscriptions = roots.subscription_starts[root + 1] - roots.subscription_starts[root]
+        row = load(masks, np.uint64(at))
+        plane = 0
+        while n_subscriptions > 0:
+            if n_subscriptions & 1:
+                add_to_counters(planes, plane, row)
+            n_subscriptions >>= 1
+            plane += 1
+    for event in range(ROW):
+        count = np.int64(0)
+        for plane in range(len(planes)):
+            bit = (planes[plane, event >> 6] >> np.uint64(event & 63)) & np.uint64(1)
+            count |= np.int64(bit) << plane
+        counts[event] = count
+
+
+@njit(cache=True, nogil=True)
+def write_pairs(found, masks, starts, subscriptions, offsets, pairs):
+    """Write each event's subscriptions from its offset on; offsets end where the next begin."""
+    for at in range(np.uint64(len(found))):
+        root = np.uint64(np.uint32(found[at]))
+        begin, end = np.uint64(starts[root]), np.uint64(starts[root + np.uint64(1)])
+        subscription = subscriptions[begin]
+        for word in range(np.uint64(WORDS)):
+            bits = masks[at, word]
+            while bits != 0:
+                event = (word << np.uint64(6)) + np.uint64(lowest_bit(bits))
+                bits &= bits - np.uint64(1)
+                offset = np.uint64(offsets[event])
+                pairs[offset] = subscription
+                for slot in range(begin + np.uint64(1), end):
+                    offset += np.uint64(1)
+                    pairs[offset] = subscriptions[slot]
+                offsets[event] = offset + np.uint64(1)
+
+
+@njit(cache=True, nogil=True)
+def write_rows(first_row, starts, rows):
+    """Write the number of its event's row beside each pair."""
+    for event in range(len(starts) - 1):
+        rows[starts[event] : starts[event + 1]] = first_row + event
