@@ -97,6 +97,19 @@ def _subsets(index: Index, events: Sequence[Event], **options: Any) -> np.ndarra
     return found + ask(set(others))
 
 
+def _wide(index: Index, events: Sequence[Event]) -> np.ndarray:
+    """Blocks of several groups of 512 events, as a large index has them."""
+    found = []
+    for n_groups in (2, 8):
+        wide = Index(index.contents)
+        wide._n_groups = n_groups
+        found.append(_batch(wide, events))
+        assert np.array_equal(wide.count_by_event(events), found[0].sum(axis=1))
+        assert np.array_equal(wide.count_by_subscription(events), found[0].sum(axis=0))
+    assert np.array_equal(*found)
+    return found[0]
+
+
 def _is_true(truth: np.ndarray) -> np.ndarray:
     return truth.astype(np.int64)
 
@@ -115,6 +128,7 @@ ENGINES = (
     Engine("lists", _lists, _is_true),
     Engine("chunks", _chunks, _is_true),
     Engine("encoded", _encoded, _is_true),
+    Engine("wide", _wide, _is_true),
     Engine("threads", lambda index, events: _batch(index, events, threads=2), _is_true),
     Engine("lists-threads", lambda index, events: _lists(index, events, threads=3), _is_true),
     Engine("subset", _subsets, _is_true),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.match.kernels.block import MAX_GROUPS, N_TOPS, match_block
+from tamis.match.kernels.block import N_TOPS, match_block
 from tamis.match.kernels.readout import count_by_event, count_by_subscription, write_pairs
 from tamis.match.kernels.rows import ROW, WORDS
 
@@ -23,7 +23,7 @@ _ALIGNMENT: Final = 64  # bytes; a row is one cache line
 # Masks up to this size are looked up from the cache, and 512 events at once are enough. Beyond it
 # every look-up waits for memory, which gives several lines in a row almost for the price of one.
 CACHED_BYTES: Final = 24 << 20
-WIDE_GROUPS: Final = 4
+WIDE_GROUPS: Final = 2
 
 
 class Scratch(NamedTuple):
@@ -54,10 +54,9 @@ def choose_groups(n_stored: int) -> int:
     return 1 if n_stored * 8 * WORDS <= CACHED_BYTES else WIDE_GROUPS
 
 
-def make_scratch(contents: Contents, n_groups: int | None = None) -> Scratch:
+def make_scratch(contents: Contents, n_groups: int) -> Scratch:
     """Scratch for blocks of this index."""
     n_stored, n_columns = contents.n_stored, len(contents.columns)
-    n_groups = min(n_groups or choose_groups(n_stored), MAX_GROUPS)
     n_found = len(contents.roots.nodes)
     return Scratch(
         _aligned(n_stored * n_groups, WORDS),

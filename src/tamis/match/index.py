@@ -52,6 +52,7 @@ class Index:
         self.contents = contents
         self.rejects = list(rejects)  # subscriptions that could not be taken in
         self.encoder = EventEncoder(contents.columns, contents.leaves.column_codes)
+        self._n_groups: int | None = None  # of 512 events in a block; by size unless set
         self._ordinals: dict[str, int] | None = None
         self._scratches: SimpleQueue[Scratch] = SimpleQueue()
         self._single_scratches: SimpleQueue[SingleScratch] = SimpleQueue()
@@ -74,7 +75,6 @@ class Index:
         if not hasattr(event, "get"):
             raise InputError(f"an event is a mapping of attributes, not {type(event).__name__}")
         arrays = self.encoder.encode_event(event)
-        found = np.empty(len(contents.ids), dtype=np.int32)
         with self._borrow(self._single_scratches, self._make_single_scratch) as scratch:
             n_found = match_event(
                 0,
@@ -84,10 +84,11 @@ class Index:
                 contents.roots,
                 contents.triggers,
                 scratch,
-                found,
             )
-        ordinals = np.concatenate((contents.roots.always, found[:n_found]))
-        return list(contents.ids.take(pa.array(ordinals)).to_pylist())
+            ordinals = np.concatenate((contents.roots.always, scratch.found[:n_found]))
+        # By way of NumPy it is a third faster than by Arrow's own list.
+        found = contents.ids.take(pa.array(ordinals)).to_numpy(zero_copy_only=False)
+        return list(found.tolist())
 
     def match_batch(self, events: Any, *, subset: Subset = None, threads: int = 1) -> pa.Table:
         """One row (event_row, subscription_id) for each match, by event, then in index order."""
@@ -229,7 +230,10 @@ class Index:
             yield from groups
 
     def _blocks(self, batch: EncodedEvents) -> range:
-        return range(0, batch.n_rows, ROW * choose_groups(self.contents.n_stored))
+        return range(0, batch.n_rows, ROW * self._choose_groups())
+
+    def _choose_groups(self) -> int:
+        return self._n_groups or choose_groups(self.contents.n_stored)
 
     @contextmanager
     def _borrow(self, pool: SimpleQueue[Any], make: Callable[[], Any]) -> Iterator[Any]:
@@ -244,13 +248,10 @@ class Index:
             pool.put(scratch)
 
     def _make_scratch(self) -> Scratch:
-        return make_scratch(self.contents)
+        return make_scratch(self.contents, self._choose_groups())
 
     def _make_single_scratch(self) -> SingleScratch:
-        contents = self.contents
-        return make_single_scratch(
-            contents.n_leaves, len(contents.columns), contents.nodes, contents.roots
-        )
+        return make_single_scratch(self.contents)
 
 
 PAIR_SCHEMA = pa.schema(

@@ -1,6 +1,6 @@
 """The batch kernel: a block of events at once, one bit per event and node.
 
-A block is one or more groups of 512 events; each node has a mask of 512 bits per group. AND is &,
+A block is one to eight groups of 512 events; each node has a mask of 512 bits per group. AND is &,
 OR is |. A node shared by many expressions is computed once per block. Nodes come in runs of one
 operator, each evaluated by a loop that knows nothing else. Only nodes that others are made of keep
 their masks: tops, at which subscriptions stand and nothing else, are evaluated a few at a time and
@@ -27,7 +27,6 @@ from tamis.match.kernels.rows import (
     store,
 )
 
-MAX_GROUPS = 8  # their bits fill the byte that says where a node is alive
 N_TOPS = 512  # evaluated at a time: their masks stay in the cache
 PREFETCHED = np.uint64(32)  # children ahead of the one at hand
 
@@ -87,17 +86,24 @@ def evaluate(begin, end, nodes, scratch, out, is_live_out, first_out, n_groups):
         begin = until
 
 
+@njit(cache=True, nogil=True, inline="always")
+def prefetch(ahead, until, children, masks, n_groups):
+    """Ask for the masks of the children up to `until`; return where to go on."""
+    while ahead < until:
+        first_row = np.uint64(np.uint32(children[ahead])) * n_groups
+        for group in range(n_groups):
+            prefetch_row(masks, first_row + group)
+        ahead += np.uint64(1)
+    return ahead
+
+
 @njit(cache=True, nogil=True)
 def evaluate_ors(starts, children, masks, out, out_live, n_groups):
     """Any child."""
     ahead, last = np.uint64(starts[0]), np.uint64(starts[-1])
     for node in range(np.uint64(len(starts) - 1)):
         begin, end = np.uint64(starts[node]), np.uint64(starts[node + np.uint64(1)])
-        while ahead < min(end + PREFETCHED, last):
-            first_row = np.uint64(np.uint32(children[ahead])) * n_groups
-            for group in range(n_groups):
-                prefetch_row(masks, first_row + group)
-            ahead += np.uint64(1)
+        ahead = prefetch(ahead, min(end + PREFETCHED, last), children, masks, n_groups)
         live = np.uint8(0)
         for group in range(n_groups):
             row = load(masks, np.uint64(np.uint32(children[begin])) * n_groups + group)
@@ -139,8 +145,10 @@ def evaluate_ands(starts, children, masks, is_live, out, out_live, n_groups):
 @njit(cache=True, nogil=True)
 def evaluate_xors(starts, children, parities, masks, out, out_live, n_groups):
     """An odd (even) number of true ones among pairs of which one side holds each."""
+    ahead, last = np.uint64(starts[0]), np.uint64(starts[-1])
     for node in range(np.uint64(len(starts) - 1)):
         begin, end = np.uint64(starts[node]), np.uint64(starts[node + np.uint64(1)])
+        ahead = prefetch(ahead, min(end + PREFETCHED, last), children, masks, n_groups)
         even = np.uint64(0) if parities[node] else ~np.uint64(0)
         live = np.uint8(0)
         for group in range(n_groups):

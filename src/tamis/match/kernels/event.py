@@ -1,6 +1,6 @@
 """The single-event kernel: push from triggers, look at the rest.
 
-True leaves are stamped with the event's number; the nodes they trigger are marked pending in a
+True nodes are stamped with the event's number; the nodes they trigger are marked pending in a
 bitmap. Pending nodes are taken in rising order, and children come before parents, so a node's
 children are known when it is looked at. Nothing is cleared between events but what was marked.
 """
@@ -13,6 +13,8 @@ from numba import njit
 from tamis.index.layout import AND, OR, XOR
 from tamis.match.kernels.rows import lowest_bit
 
+LAST_STAMP = 255  # stamps are bytes: a hundred thousand nodes' fit the cache
+
 
 @njit(cache=True, nogil=True)
 def match_event(
@@ -22,85 +24,144 @@ def match_event(
     nodes,  # NodeArrays
     roots,  # RootArrays
     triggers,  # TriggerArrays
-    scratch,  # SingleScratch
-    found,  # int32[n_subscriptions], output
+    scratch,  # SingleScratch; `found` is the output
 ):
     """Write the subscriptions that the event satisfies; return how many."""
-    stamp = scratch.stamp[0] + 1
-    scratch.stamp[0] = stamp
+    stamp = next_stamp(scratch)
     set_leaves(row, stamp, events, leaves, triggers, scratch)
-    n_found = 0
-    n_leaves = len(scratch.is_true) - len(nodes.operators)
     # Stamped in the order of the event's columns; found in the order of nodes, as in a batch.
     scratch.true_leaves[: scratch.n_true_leaves[0]].sort()
+    n_found = 0
     for at in range(scratch.n_true_leaves[0]):
-        n_found = emit(scratch.true_leaves[at], roots, scratch.root_of, found, n_found)
-    for word in range(len(scratch.pending)):
-        while scratch.pending[word] != 0:
-            bits = scratch.pending[word]
-            scratch.pending[word] = bits & (bits - np.uint64(1))
-            inner = 64 * word + lowest_bit(bits)
-            if is_satisfied(inner, stamp, nodes, scratch.is_true):
-                node = n_leaves + inner
-                scratch.is_true[node] = stamp
-                trigger(node, triggers, scratch.pending)
-                n_found = emit(node, roots, scratch.root_of, found, n_found)
+        root = scratch.root_of[scratch.true_leaves[at]]
+        starts, subscriptions = roots.subscription_starts, roots.subscriptions
+        n_found = emit(root, starts, subscriptions, scratch.found, n_found)
+    return push(
+        stamp,
+        nodes.operators,
+        nodes.required,
+        nodes.child_starts,
+        nodes.children,
+        triggers.starts,
+        triggers.parents,
+        roots.subscription_starts,
+        roots.subscriptions,
+        scratch.is_true,
+        scratch.pending,
+        scratch.root_of,
+        scratch.n_leaves[0],
+        scratch.first_top[0],
+        scratch.found,
+        n_found,
+    )
+
+
+@njit(cache=True, nogil=True)
+def next_stamp(scratch):
+    """The number of the next event; after the last one all stamps are wiped."""
+    if scratch.stamp[0] == LAST_STAMP:
+        scratch.is_true[:] = 0
+        scratch.present[:] = 0
+        scratch.definite[:] = 0
+        scratch.stamp[0] = 0
+    scratch.stamp[0] += 1
+    return scratch.stamp[0]
+
+
+@njit(cache=True, nogil=True)
+def push(
+    stamp,
+    operators,
+    required,
+    child_starts,
+    children,
+    trigger_starts,
+    trigger_parents,
+    subscription_starts,
+    subscriptions,
+    is_true,  # uint8[n_stored]
+    pending,  # uint64[:], zero on return
+    root_of,  # int32[n_stored]
+    n_leaves,
+    first_top,  # the root that stands at the first top
+    found,  # int32[n_subscriptions], output
+    n_found,
+):
+    """Look at the pending nodes in rising order; return how many subscriptions were found."""
+    first_inner = np.uint64(n_leaves)
+    n_stored = np.uint64(len(is_true))
+    for word in range(np.uint64(len(pending))):
+        while pending[word] != 0:
+            bits = pending[word]
+            pending[word] = bits & (bits - np.uint64(1))
+            inner = (word << np.uint64(6)) + np.uint64(lowest_bit(bits))
+            operator = operators[inner]
+            # An OR was triggered by a true child.
+            if operator != OR and not is_satisfied(
+                operator, inner, stamp, required, child_starts, children, is_true
+            ):
+                continue
+            node = first_inner + inner
+            if node >= n_stored:
+                root = np.int64(node - n_stored) + first_top
+                n_found = emit(root, subscription_starts, subscriptions, found, n_found)
+                continue
+            is_true[node] = stamp
+            trigger(node, trigger_starts, trigger_parents, pending)
+            if root_of[node] >= 0:
+                n_found = emit(root_of[node], subscription_starts, subscriptions, found, n_found)
     return n_found
 
 
 @njit(cache=True, nogil=True, inline="always")
-def trigger(node, triggers, pending):
+def trigger(node, starts, parents, pending):
     """Mark the parents to be looked at because `node` is true."""
-    for at in range(triggers.starts[node], triggers.starts[node + 1]):
-        parent = triggers.parents[at]
-        pending[parent >> 6] |= np.uint64(1) << np.uint64(parent & 63)
+    for at in range(np.uint64(starts[node]), np.uint64(starts[node + np.uint64(1)])):
+        parent = np.uint64(np.uint32(parents[at]))
+        pending[parent >> np.uint64(6)] |= np.uint64(1) << (parent & np.uint64(63))
 
 
 @njit(cache=True, nogil=True, inline="always")
-def emit(node, roots, root_of, found, n_found):
-    """Append the subscriptions that stand at a node; return the new number of them."""
-    root = root_of[node]
-    if root >= 0:
-        for at in range(roots.subscription_starts[root], roots.subscription_starts[root + 1]):
-            found[n_found] = roots.subscriptions[at]
-            n_found += 1
+def emit(root, starts, subscriptions, found, n_found):
+    """Append the subscriptions that stand at a root; return the new number of them."""
+    for at in range(starts[root], starts[root + 1]):
+        found[n_found] = subscriptions[at]
+        n_found += 1
     return n_found
 
 
 @njit(cache=True, nogil=True, inline="always")
-def is_satisfied(inner, stamp, nodes, is_true):
-    """Whether an inner node holds, its children being known."""
-    operator = nodes.operators[inner]
-    if operator == OR:
-        return True  # it was triggered by a true child
-    begin, end = nodes.child_starts[inner], nodes.child_starts[inner + 1]
+def is_satisfied(operator, inner, stamp, required, starts, children, is_true):
+    """Whether a node other than OR holds, its children being known."""
+    begin, end = np.uint64(starts[inner]), np.uint64(starts[inner + np.uint64(1)])
     if operator == AND:
         for at in range(begin, end):
-            if is_true[nodes.children[at]] != stamp:
+            if is_true[np.uint32(children[at])] != stamp:
                 return False
         return True
     n_true = 0
     if operator == XOR:
-        for at in range(begin, end, 2):
-            if is_true[nodes.children[at]] == stamp:
+        for at in range(begin, end, np.uint64(2)):
+            if is_true[np.uint32(children[at])] == stamp:
                 n_true += 1
-            elif is_true[nodes.children[at + 1]] != stamp:
+            elif is_true[np.uint32(children[at + np.uint64(1)])] != stamp:
                 return False
-        return n_true & 1 == nodes.required[inner]
+        return n_true & 1 == required[inner]
     for at in range(begin, end):
-        n_true += is_true[nodes.children[at]] == stamp
-    return n_true >= nodes.required[inner]
+        n_true += is_true[np.uint32(children[at])] == stamp
+    return n_true >= required[inner]
 
 
 @njit(cache=True, nogil=True, inline="always")
 def set_true(leaf, stamp, triggers, scratch):
     """Stamp a leaf, once, list it and mark what it triggers."""
-    if scratch.is_true[leaf] != stamp:
-        scratch.is_true[leaf] = stamp
-        if scratch.root_of[leaf] >= 0:
+    node = np.uint64(np.uint32(leaf))
+    if scratch.is_true[node] != stamp:
+        scratch.is_true[node] = stamp
+        if scratch.root_of[node] >= 0:
             scratch.true_leaves[scratch.n_true_leaves[0]] = leaf
             scratch.n_true_leaves[0] += 1
-        trigger(leaf, triggers, scratch.pending)
+        trigger(node, triggers.starts, triggers.parents, scratch.pending)
 
 
 @njit(cache=True, nogil=True)
