@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tamis.index.store import Store
 
+_INT32_MAX = np.iinfo(np.int32).max
 _WITH_VALUES = (form.ONE_OF, form.AT_MOST, form.BELOW)
 
 
@@ -55,8 +56,7 @@ def finish(store: Store, roots: Int32) -> Finished:
         found[~is_leaf] = inner_numbers[-1 - references[~is_leaf]]
         return found
 
-    child_starts = np.zeros(len(kept) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=child_starts[1:])
+    child_starts = _starts(sizes)
     nodes = NodeArrays(
         inner.operators[kept], inner.required[kept], child_starts, renumber(children)
     )
@@ -72,6 +72,13 @@ def _runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     total = int(ends[-1]) if len(ends) else 0
     places: np.ndarray = np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
     return places
+
+
+def _starts(sizes: np.ndarray) -> np.ndarray:
+    """Where runs of these sizes begin and the last one ends; in 32 bits where that is enough."""
+    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts.astype(np.int32) if starts[-1] <= _INT32_MAX else starts
 
 
 def _needed_leaves(store: Store, named: np.ndarray) -> np.ndarray:
@@ -92,7 +99,7 @@ def _group_roots(ordinals: Int32, nodes: Int32, always: np.ndarray) -> RootArray
     """Subscriptions by the node they stand at."""
     order = np.argsort(nodes, kind="stable")
     distinct, first = np.unique(nodes[order], return_index=True)
-    starts = np.append(first, len(ordinals)).astype(np.int64)
+    starts = _starts(np.diff(np.append(first, len(ordinals))))
     return RootArrays(distinct.astype(np.int32), starts, ordinals[order], always.astype(np.int32))
 
 
@@ -220,8 +227,7 @@ class _LeafWriter:
         pairs = np.flatnonzero(~self.is_negated & (self.forms == form.PAIR_EQUAL))
         leaves = np.concatenate((leaves, pairs))
         codes = np.concatenate((codes, column_codes[self.leaf_columns[pairs]] + 1))
-        starts = np.zeros(int(column_codes[-1]) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(codes, minlength=len(starts) - 1), out=starts[1:])
+        starts = _starts(np.bincount(codes, minlength=int(column_codes[-1])))
         return starts, leaves[np.lexsort((leaves, codes))].astype(np.int32)
 
     def _thresholds(

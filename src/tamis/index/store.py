@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.errors import TamisError
-from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, Column, Pattern
+from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, Column
 from tamis.index.kernels import tests as form
 from tamis.index.kernels.nodes import Inner, add_programs, rehash_nodes, room_needed
 from tamis.index.kernels.tests import Bases, Texts, find_base, find_text, rehash_bases, rehash_texts
@@ -45,7 +45,6 @@ class Store:
         self.is_signed = is_signed
         self.columns: list[Column] = []
         self._column_ids: dict[tuple[str, tuple[Path, ...]], int] = {}
-        self._pattern_ids: dict[tuple[int, Pattern], int] = {}
         self._leaf_ids: dict[Condition, int] = {}
         self.bases = Bases(
             np.full(2 * _FIRST_SIZE, -1, dtype=np.int32),
@@ -114,10 +113,8 @@ class Store:
             case Like() | Rlike() | StringTest():
                 column = self.column(PATTERN, leaf.operand)
                 patterns = self.columns[column].patterns
-                number = self._pattern_ids.setdefault((column, leaf), len(patterns))
-                if number == len(patterns):
-                    patterns.append(leaf)
-                return 2 * self._base(form.PATTERN, column, (number,))
+                patterns.append(leaf)
+                return 2 * self._base(form.PATTERN, column, (len(patterns) - 1,))
             case _:
                 raise TamisError(f"cannot index: {print_expression(leaf)}")
 
@@ -164,6 +161,11 @@ class Store:
         data = np.frombuffer(_spell(value).encode(), dtype=np.uint8)
         self.reserve_texts(1, len(data))
         return int(find_text(self.texts, data, 0, len(data)))
+
+    def text(self, number: int) -> str:
+        """The text of a number."""
+        start, end = self.texts.starts[number : number + 2].tolist()
+        return self.texts.arena[start:end].tobytes().decode()
 
     # ── nodes ──────────────────────────────────────────────────────────────────────────────
 
