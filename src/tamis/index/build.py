@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int | None], None]  # how many are done, of how many
 
-CHUNK = 20_000  # expressions read at a time
+CHUNK = 4000  # expressions read at a time: what is read of them stays in the cache
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -62,16 +62,17 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     in the order of the subscriptions. `statistics` is kept with the index as it is. `progress` is
     told how many subscriptions are done, and of how many.
     """
-    pairs = subscriptions.items() if hasattr(subscriptions, "items") else subscriptions
-    taken = _split_duplicates(pairs)
+    taken = _take(subscriptions)
     if schema is None:
         schema = _infer(taken.texts, limits)
     read = _Intake(schema, missing, limits, processes)
-    for start in range(0, len(taken.texts), CHUNK):
-        own = slice(start, start + CHUNK)
+    # Each chunk that leaves expressions to the parser starts its processes anew.
+    size = CHUNK if processes <= 1 else 25 * CHUNK
+    for start in range(0, len(taken.texts), size):
+        own = slice(start, start + size)
         read.add(taken.ids[own], taken.texts[own])
         if progress is not None:
-            progress(min(start + CHUNK, len(taken.texts)), len(taken.texts))
+            progress(min(start + size, len(taken.texts)), len(taken.texts))
     roots = np.concatenate([np.empty(0, np.int32), *read.roots])
     finished = order_nodes(finish(read.store, roots))
     rates = estimate_leaf_rates(finished.leaves, finished.n_leaves)
@@ -154,6 +155,22 @@ class _Taken(NamedTuple):
     ids: list[str]
     texts: list[str]
     rejects: dict[int, ExpressionError]
+
+
+def _take(subscriptions: Mapping[str, str] | Iterable[tuple[str, str]]) -> _Taken:
+    if type(subscriptions) is dict and _are_plain(subscriptions):
+        # The keys of a dict are distinct: nothing is left to look at.
+        return _Taken(list(subscriptions), list(subscriptions.values()), {})
+    pairs = subscriptions.items() if hasattr(subscriptions, "items") else subscriptions
+    return _split_duplicates(pairs)
+
+
+def _are_plain(ids: Iterable[Any]) -> bool:
+    """Whether all are ASCII texts, found out without a step of Python for each."""
+    try:
+        return "".join(ids).isascii()
+    except TypeError:
+        return False
 
 
 def _split_duplicates(pairs: Iterable[tuple[Any, str]]) -> _Taken:

@@ -64,6 +64,8 @@ class Reader:
         # far from the limit by any count.
         self._stack = np.empty((limits.depth // 2 + 2, 4), dtype=np.int64)
         self._paths: list[Path] = []
+        self._name_columns = np.empty(0, dtype=np.int32)
+        self._name_words = np.empty(0, dtype=np.uint8)
 
     def read(self, texts: Sequence[str]) -> Chunk:
         """The expressions of one chunk; a row that is no text is left."""
@@ -143,14 +145,18 @@ class Reader:
         return self._paths
 
     def _columns(self, schema: Schema, store: Store) -> tuple[np.ndarray, np.ndarray]:
+        """The column of each name, and how its values become words; the schema stays the same."""
         paths = self.paths()
+        n_known = len(self._name_columns)
         columns = np.full(len(paths), -1, dtype=np.int32)
         words = np.zeros(len(paths), dtype=np.uint8)
-        for name, path in enumerate(paths):
-            type_ = schema.get(path)
+        columns[:n_known], words[:n_known] = self._name_columns, self._name_words
+        for name in range(n_known, len(paths)):
+            type_ = schema.get(paths[name])
             if type_ is not None and type_.element is None:
-                columns[name] = store.column(SCALAR, Attribute(path, type_))
+                columns[name] = store.column(SCALAR, Attribute(paths[name], type_))
                 words[name] = _WORDS.get(type_, form.NO_WORDS)
+        self._name_columns, self._name_words = columns, words
         return columns, words
 
 

@@ -47,7 +47,8 @@ class Store:
         self._column_ids: dict[tuple[str, tuple[Path, ...]], int] = {}
         self._leaf_ids: dict[Condition, int] = {}
         self.bases = Bases(
-            np.full(2 * _FIRST_SIZE, -1, dtype=np.int32),
+            np.full(2 * _FIRST_SIZE, -1, dtype=np.int64),
+            np.empty((_FIRST_SIZE, 2), dtype=np.int64),
             np.empty(_FIRST_SIZE, dtype=np.uint8),
             np.empty(_FIRST_SIZE, dtype=np.int32),
             np.zeros(_FIRST_SIZE + 1, dtype=np.int64),
@@ -61,7 +62,7 @@ class Store:
             np.zeros(1, dtype=np.int64),
         )
         self.inner = Inner(
-            np.full(2 * _FIRST_SIZE, -1, dtype=np.int32),
+            np.full(2 * _FIRST_SIZE, -1, dtype=np.int64),
             np.empty(_FIRST_SIZE, dtype=np.uint8),
             np.empty(_FIRST_SIZE, dtype=np.int32),
             np.zeros(_FIRST_SIZE + 1, dtype=np.int64),
@@ -200,9 +201,10 @@ class Store:
         n_used = used + n_bases
         values_used = int(bases.value_starts[used]) + n_values
         if 2 * n_used >= len(bases.table):
-            bases = bases._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int32))
+            bases = bases._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int64))
             rehash_bases(bases)
         self.bases = bases._replace(
+            heads=_grown(bases.heads, n_used),
             forms=_grown(bases.forms, n_used),
             columns=_grown(bases.columns, n_used),
             value_starts=_grown(bases.value_starts, n_used + 1),
@@ -227,7 +229,7 @@ class Store:
         used = int(inner.n_inner[0])
         n_used = used + n_nodes + 1
         if 2 * n_used >= len(inner.table):
-            inner = inner._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int32))
+            inner = inner._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int64))
             rehash_nodes(inner)
         operators = _grown(inner.operators, n_used)
         self.inner = inner._replace(
@@ -255,6 +257,7 @@ def _grown(array: np.ndarray, n_least: int) -> np.ndarray:
     """The array, or a copy twice as long where it is too short."""
     if n_least <= len(array):
         return array
-    longer = np.zeros(max(n_least, 2 * len(array)), dtype=array.dtype)
+    shape = (max(n_least, 2 * len(array)), *array.shape[1:])
+    longer = np.zeros(shape, dtype=array.dtype)
     longer[: len(array)] = array
     return longer

@@ -33,9 +33,14 @@ AS_TEXT: Final = 3  # the number of a text; ranked when all texts are known
 
 
 class Bases(NamedTuple):
-    """Base tests by content, with room for more."""
+    """Base tests by content, with room for more.
 
-    table: np.ndarray  # int32[power of two], -1 or a base
+    A lookup in a large table waits for memory: the table says part of the hash, and one line of
+    `heads` tells all of a base that has one value.
+    """
+
+    table: np.ndarray  # int64[power of two], -1 or part of the hash above a base in 32 bits
+    heads: np.ndarray  # int64[:, 2], see `base_head`; the first value, or 0
     forms: np.ndarray  # uint8[:]
     columns: np.ndarray  # int32[:]
     value_starts: np.ndarray  # int64[:], one more than bases
@@ -52,33 +57,47 @@ class Texts(NamedTuple):
     n_texts: np.ndarray  # int64[1]
 
 
+@njit(cache=True, nogil=True, inline="always")
+def base_head(form, column, n_values):
+    """Form, column and number of values in one."""
+    return (np.int64(form) << 56) | (np.int64(column + 1) << 24) ^ np.int64(n_values)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def hash_base(head, values, start, end):
+    """A hash of a base's content, not negative."""
+    mixed = np.uint64(head) * np.uint64(0x9E3779B97F4A7C15)
+    for i in range(start, end):
+        mixed = (mixed ^ np.uint64(values[i])) * np.uint64(0xFF51AFD7ED558CCD)
+        mixed ^= mixed >> np.uint64(31)
+    return np.int64((mixed ^ (mixed >> np.uint64(33))) >> np.uint64(1))
+
+
 @njit(cache=True, nogil=True)
 def find_base(bases, form, column, values, n_values):
     """The number of the base with this content, new or known."""
-    mixed = np.uint64(form) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(column + 1)
-    for i in range(n_values):
-        mixed = (mixed ^ np.uint64(values[i])) * np.uint64(0xFF51AFD7ED558CCD)
-        mixed ^= mixed >> np.uint64(31)
+    head = base_head(form, column, n_values)
+    first = values[0] if n_values else np.int64(0)
+    hashed = hash_base(head, values, 0, n_values)
     mask = len(bases.table) - 1
-    slot = np.int64((mixed ^ (mixed >> np.uint64(33))) >> np.uint64(1)) & mask
+    slot = hashed & mask
     while bases.table[slot] >= 0:
-        base = bases.table[slot]
-        start = bases.value_starts[base]
-        if (
-            bases.forms[base] == form
-            and bases.columns[base] == column
-            and bases.value_starts[base + 1] - start == n_values
-        ):
-            is_same = True
-            for i in range(n_values):
-                if bases.values[start + i] != values[i]:
-                    is_same = False
-                    break
-            if is_same:
-                return base
+        if bases.table[slot] >> 32 == hashed >> 32:
+            base = bases.table[slot] & 0xFFFFFFFF
+            if bases.heads[base, 0] == head and bases.heads[base, 1] == first:
+                start = bases.value_starts[base] if n_values > 1 else 0
+                is_same = True
+                for i in range(1, n_values):
+                    if bases.values[start + i] != values[i]:
+                        is_same = False
+                        break
+                if is_same:
+                    return base
         slot = (slot + 1) & mask
     base = bases.n_bases[0]
-    bases.table[slot] = base
+    bases.table[slot] = (hashed >> 32 << 32) | base
+    bases.heads[base, 0] = head
+    bases.heads[base, 1] = first
     bases.forms[base] = form
     bases.columns[base] = column
     start = bases.value_starts[base]
@@ -95,16 +114,11 @@ def rehash_bases(bases):
     mask = len(bases.table) - 1
     for base in range(bases.n_bases[0]):
         start, end = bases.value_starts[base], bases.value_starts[base + 1]
-        mixed = np.uint64(bases.forms[base]) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(
-            bases.columns[base] + 1
-        )
-        for i in range(start, end):
-            mixed = (mixed ^ np.uint64(bases.values[i])) * np.uint64(0xFF51AFD7ED558CCD)
-            mixed ^= mixed >> np.uint64(31)
-        slot = np.int64((mixed ^ (mixed >> np.uint64(33))) >> np.uint64(1)) & mask
+        hashed = hash_base(bases.heads[base, 0], bases.values, start, end)
+        slot = hashed & mask
         while bases.table[slot] >= 0:
             slot = (slot + 1) & mask
-        bases.table[slot] = base
+        bases.table[slot] = (hashed >> 32 << 32) | base
 
 
 @njit(cache=True, nogil=True)
