@@ -197,9 +197,12 @@ class Store:
     def reserve_bases(self, n_bases: int, n_values: int) -> None:
         """Make room for more base tests."""
         bases = self.bases
-        used = int(bases.n_bases[0])
+        used = bases.n_bases.item()
         n_used = used + n_bases
         values_used = int(bases.value_starts[used]) + n_values
+        has_room = n_used < len(bases.forms) and values_used <= len(bases.values)
+        if has_room and 2 * n_used < len(bases.table):
+            return
         if 2 * n_used >= len(bases.table):
             bases = bases._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int64))
             rehash_bases(bases)
