@@ -10,14 +10,17 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tamis.errors import IndexFormatError, InputError
-from tamis.index import artefact
+from tamis.index import artefact, content
 from tamis.index.artefact import FORMAT_VERSION, MANIFEST
+from tamis.index.stored_texts import BLOCK
 from tamis.logic.evaluate import Missing
 from tamis.match.index import Index, build, open_index
 from tests.match.engines import ENGINES, save_quickly
@@ -55,11 +58,17 @@ def arrays_of(index: Index) -> Iterator[tuple[str, np.ndarray]]:
     yield "never", contents.never
 
 
-def file_names() -> list[str]:
-    """The files of any index: they do not depend on what is in it."""
-    arrays = [name for name, _ in arrays_of(build({}))]
-    tables = ("constants.arrow", "patterns.arrow", "subscriptions.arrow")
-    return [MANIFEST, *tables, "constants.bin", *(f"{name}.bin" for name in arrays)]
+def content_of(directory: Path) -> Path:
+    """The one file beside the manifest."""
+    (content,) = directory.glob("content-*.bin")
+    return content
+
+
+def file_of(directory: Path, name: str) -> Path:
+    return directory / MANIFEST if name == MANIFEST else content_of(directory)
+
+
+FILES = (MANIFEST, "content")
 
 
 # ── round trip ──────────────────────────────────────────────────────────────────────────────
@@ -79,7 +88,9 @@ def test_contents_are_equal_after_opening(index, saved):
     assert after.missing is before.missing
     assert after.n_leaves == before.n_leaves
     assert after.ids.equals(before.ids)
-    assert after.texts.equals(before.texts)
+    assert after.texts.to_arrow().equals(before.texts)
+    assert [after.texts[at] for at in range(len(index))] == list(before.texts)
+    assert after.tags.equals(before.tags)
     assert repr(after.columns) == repr(before.columns)
     assert after.provenance == before.provenance
 
@@ -118,12 +129,52 @@ def test_the_manifest_says_what_is_there(saved, index):
     manifest = json.loads((saved / MANIFEST).read_text("utf-8"))
     assert manifest["format_version"] == FORMAT_VERSION
     assert manifest["counts"]["subscriptions"] == len(index)
-    assert set(manifest["files"]) | {MANIFEST} == {path.name for path in saved.iterdir()}
-    assert set(file_names()) == {path.name for path in saved.iterdir()}
-    for name, entry in manifest["files"].items():
-        content = (saved / name).read_bytes()
-        assert entry["bytes"] == len(content)
-        assert entry["crc32"] == zlib.crc32(content)
+    content = content_of(saved)
+    assert {path.name for path in saved.iterdir()} == {MANIFEST, content.name}
+    assert manifest["content"]["file"] == content.name
+    whole = content.read_bytes()
+    assert manifest["content"]["bytes"] == len(whole)
+    end = 0
+    for name, part in manifest["content"]["parts"].items():
+        assert part["offset"] == end, "no byte is between the parts"
+        assert part["offset"] % 64 == 0, name
+        end = part["offset"] + part["bytes"] + -part["bytes"] % 64
+        assert zlib.crc32(whole[part["offset"] : end]) == part["crc32"], name
+    assert end == len(whole)
+    assert {name for name, _ in arrays_of(index)} <= set(manifest["content"]["parts"])
+
+
+def test_statistics_and_analysers_are_kept(index, tmp_path):
+    contents = replace(
+        index.contents, statistics={"leaf rates": [0.5, None]}, analysers={"body": "words"}
+    )
+    artefact.save(contents, tmp_path / "index")
+    opened = artefact.open_contents(tmp_path / "index")
+    assert opened.statistics == {"leaf rates": [0.5, None]}
+    assert opened.analysers == {"body": "words"}
+
+
+def test_texts_of_several_blocks(tmp_path):
+    n_texts = 2 * BLOCK + 7
+    index = build({str(at): f"a = {at}" for at in range(n_texts)})
+    opened = open_index(save_quickly(index, tmp_path / "index")).contents
+    for at in (0, 1, BLOCK - 1, BLOCK, 2 * BLOCK, n_texts - 1):
+        assert opened.texts[at].as_py() == f"a = {at}"
+    for at in (-1, n_texts):
+        with pytest.raises(IndexError):
+            opened.texts[at]
+    again = artefact.open_contents(save_quickly(Index(opened), tmp_path / "again"))
+    assert again.texts.to_arrow().equals(opened.texts.to_arrow())
+
+
+def test_an_open_index_holds_one_descriptor_at_most(saved):
+    descriptors = Path("/proc/self/fd")
+    if not descriptors.exists():
+        pytest.skip("descriptors cannot be counted here")
+    before = len(list(descriptors.iterdir()))
+    opened = open_index(saved)
+    assert len(list(descriptors.iterdir())) <= before + 1
+    assert len(opened) > 0
 
 
 def test_arrays_cannot_be_written_to(index, saved):
@@ -207,34 +258,34 @@ def assert_refused(path: Path, *mentions: str, verify: bool = True) -> None:
     assert raised.value.hint, "it says what to do"
 
 
-@pytest.mark.parametrize("name", file_names())
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("verify", [True, False])
 def test_a_missing_file(copy, name, verify):
-    (copy / name).unlink()
+    file_of(copy, name).unlink()
     assert_refused(copy, name, verify=verify)
 
 
-@pytest.mark.parametrize("name", file_names())
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("verify", [True, False])
 def test_a_truncated_file(copy, name, verify):
-    content = (copy / name).read_bytes()
+    content = file_of(copy, name).read_bytes()
     if not content:
         pytest.skip("empty: there is nothing to cut")
-    (copy / name).write_bytes(content[:-1])
+    file_of(copy, name).write_bytes(content[:-1])
     assert_refused(copy, name, verify=verify)
 
 
-@pytest.mark.parametrize("name", file_names())
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("verify", [True, False])
 def test_an_extended_file(copy, name, verify):
-    with (copy / name).open("ab") as file:
+    with file_of(copy, name).open("ab") as file:
         file.write(b"\x00")
     assert_refused(copy, name, verify=verify)
 
 
-@pytest.mark.parametrize("name", file_names())
+@pytest.mark.parametrize("name", FILES)
 def test_one_flipped_bit(copy, name, seed):
-    content = bytearray((copy / name).read_bytes())
+    content = bytearray(file_of(copy, name).read_bytes())
     if not content:
         pytest.skip("empty: there is no bit")
     rng = np.random.default_rng(seed)
@@ -243,10 +294,21 @@ def test_one_flipped_bit(copy, name, seed):
         for bit in rng.choice(8, 3, replace=False).tolist():
             flipped = bytearray(content)
             flipped[place] ^= 1 << bit
-            (copy / name).write_bytes(flipped)
+            file_of(copy, name).write_bytes(flipped)
             assert_refused(copy)
-    (copy / name).write_bytes(content)
+    file_of(copy, name).write_bytes(content)
     open_index(copy)
+
+
+def test_a_damaged_part_is_named(copy):
+    content = content_of(copy)
+    whole = bytearray(content.read_bytes())
+    for name, part in json.loads((copy / MANIFEST).read_text("utf-8"))["content"]["parts"].items():
+        if part["bytes"]:
+            damaged = whole.copy()
+            damaged[part["offset"]] ^= 1
+            content.write_bytes(damaged)
+            assert_refused(copy, content.name, f'"{name}"')
 
 
 @pytest.mark.slow
@@ -261,10 +323,11 @@ def test_every_bit_of_the_manifest(copy):
             assert_refused(copy)
 
 
-@pytest.mark.parametrize("name", file_names())
+@pytest.mark.parametrize("name", FILES)
 def test_an_unreadable_file(copy, name):
-    (copy / name).unlink()
-    (copy / name).mkdir()
+    path = file_of(copy, name)
+    path.unlink()
+    path.mkdir()
     assert_refused(copy, name)
 
 
@@ -341,12 +404,12 @@ def test_opening_without_verifying(saved, copy, index, example):
     """Sizes are still compared; contents are taken on trust."""
     opened = open_index(saved, verify=False)
     assert opened.match_batch(example.events).equals(index.match_batch(example.events))
-    texts = copy / "subscriptions.arrow"
+    texts = content_of(copy)
     content = bytearray(texts.read_bytes())
-    place = content.index(example.texts["s0"].encode())
-    content[place] ^= 1
+    parts = json.loads((copy / MANIFEST).read_text("utf-8"))["content"]["parts"]
+    content[parts["texts"]["offset"] + parts["texts"]["bytes"] // 2] ^= 1
     texts.write_bytes(content)
-    assert_refused(copy, texts.name)
+    assert_refused(copy, texts.name, '"texts"')
     assert len(open_index(copy, verify=False)) == len(index)
 
 
@@ -364,6 +427,7 @@ def old(tmp_path: Path) -> Path:
 def assert_still_old(path: Path) -> None:
     assert open_index(path).match({"a": 1}) == ["old"]
     assert [one.name for one in path.parent.iterdir()] == [path.name], "nothing is left beside it"
+    assert {one.name for one in path.iterdir()} == {MANIFEST, content_of(path).name}
 
 
 def test_what_exists_is_not_overwritten(old):
@@ -420,35 +484,47 @@ def fail_at(n_calls: int, monkeypatch: pytest.MonkeyPatch, owner: object, name: 
     return calls
 
 
-@pytest.mark.parametrize("overwrite", [True, False], ids=["over-the-old", "new"])
-def test_a_failed_write_leaves_what_was(tmp_path, overwrite, monkeypatch):
+def fails_at(n_calls: int, place: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether saving fails where the disk fails at its n-th call."""
+    with monkeypatch.context() as patched:
+        calls = fail_at(n_calls, patched, os, "fsync")
+        try:
+            index.save(place, overwrite=True)
+        except InputError as error:
+            assert "No space left" in error.message  # noqa: PT017 - one of many calls fails
+            return True
+    assert calls[0] == n_calls - 1 > len(FILES)
+    return False
+
+
+def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
     """At whichever file the disk fails."""
-    place = tmp_path / "index"
-    if overwrite:
-        save_quickly(build(OLD), place)
-    index = build(NEW)
+    place, index = tmp_path / "index", build(NEW)
     for n_calls in range(1, 100):
-        with monkeypatch.context() as patched:
-            calls = fail_at(n_calls, patched, os, "fsync")
-            try:
-                index.save(place, overwrite=overwrite)
-            except InputError as error:
-                assert "No space left" in error.message  # noqa: PT017 - one of many calls fails
-            else:
-                break
-        if overwrite:
-            assert_still_old(place)
-        else:
-            assert list(tmp_path.iterdir()) == []
-    assert calls[0] == n_calls - 1 > len(file_names())
+        if not fails_at(n_calls, place, index, monkeypatch):
+            break
+        assert list(tmp_path.iterdir()) == []
     assert open_index(place).match({"a": 1}) == ["new"]
 
 
+def test_a_failed_overwriting_leaves_what_was(tmp_path, monkeypatch):
+    """Until the manifest is replaced; what fails after that leaves the new one."""
+    place, index = tmp_path / "index", build(NEW)
+    found = []
+    for n_calls in range(1, 100):
+        build(OLD).save(place, overwrite=True)
+        if not fails_at(n_calls, place, index, monkeypatch):
+            break
+        found += open_index(place).match({"a": 1})
+        assert {one.name for one in place.iterdir()} == {MANIFEST, content_of(place).name}
+    assert found == ["old", "old", "old", "new"]
+
+
 @pytest.mark.parametrize("n_calls", [1, 2])
-def test_a_failed_rename_leaves_what_was(old, n_calls, monkeypatch):
+def test_a_failed_replacement_leaves_what_was(old, n_calls, monkeypatch):
     index = build(NEW)
     with monkeypatch.context() as patched:
-        fail_at(n_calls, patched, Path, "rename")
+        fail_at(n_calls, patched, os, "replace")
         with pytest.raises(InputError):
             index.save(old, overwrite=True)
     assert_still_old(old)
@@ -456,9 +532,50 @@ def test_a_failed_rename_leaves_what_was(old, n_calls, monkeypatch):
 
 def test_a_failed_removal_of_the_old_is_no_failure_of_the_new(old, monkeypatch):
     with monkeypatch.context() as patched:
-        fail_at(1, patched, os, "rmdir")
+        patched.setattr(artefact, "remove_content", lambda *_, **__: None)
         build(NEW).save(old, overwrite=True)
     assert open_index(old).match({"a": 1}) == ["new"]
+    assert len(list(old.glob("content-*"))) == 2
+    build(OLD).save(old, overwrite=True)
+    assert_still_old(old)
+
+
+def test_a_writer_that_dies_leaves_the_old_or_the_new(old, monkeypatch):
+    """Killed at each step, so that nothing is cleaned up."""
+    index = build(NEW)
+    seen = set()
+    for n_calls in range(1, 20):
+        copy = Path(shutil.copytree(old, old.with_name(f"copy{n_calls}")))
+        with monkeypatch.context() as patched:
+            patched.setattr(artefact, "remove_content", lambda *_, **__: None)
+            patched.setattr(Path, "unlink", lambda *_, **__: None)
+            calls = fail_at(n_calls, patched, os, "fsync")
+            with suppress(InputError):
+                index.save(copy, overwrite=True)
+        seen.add(tuple(open_index(copy).match({"a": 1})))
+        index.save(copy, overwrite=True)
+        assert {one.name for one in copy.iterdir()} == {MANIFEST, content_of(copy).name}
+        if calls[0] < n_calls:
+            break
+    assert seen == {("old",), ("new",)}
+
+
+def test_a_reader_meets_an_overwriting(old, monkeypatch):
+    """The content that the manifest named is gone before it is opened: the new one is read."""
+    read_manifest = artefact._read_manifest
+    is_overwritten = []
+
+    def read_then_overwrite(directory: Path) -> dict:
+        manifest = read_manifest(directory)
+        if not is_overwritten:
+            is_overwritten.append(True)
+            build(NEW).save(directory, overwrite=True)
+        return manifest
+
+    with monkeypatch.context() as patched:
+        patched.setattr(artefact, "_read_manifest", read_then_overwrite)
+        opened = open_index(old)
+    assert opened.match({"a": 1}) == ["new"]
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, MemoryError, ValueError])
@@ -467,7 +584,7 @@ def test_an_interrupted_write_leaves_what_was(old, interruption, monkeypatch):
         raise interruption
 
     with monkeypatch.context() as patched:
-        patched.setattr(artefact, "_sync_directory", interrupt)
+        patched.setattr(content, "sync_directory", interrupt)
         with pytest.raises(interruption):
             build(NEW).save(old, overwrite=True)
     assert_still_old(old)

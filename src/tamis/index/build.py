@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from tamis.index.contents import Contents
 from tamis.index.finish import finish
 from tamis.index.layout import LeafArrays, freeze
 from tamis.index.order import order_nodes
+from tamis.index.pattern_tests import PatternTests
 from tamis.index.programs import write_programs
 from tamis.index.reader import Reader
 from tamis.index.store import Store
@@ -25,11 +26,13 @@ from tamis.language.parser import parse
 from tamis.logic.evaluate import Missing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tamis.language.schema import Schema
 
-CHUNK = 20_000  # expressions read at a time
+    Progress = Callable[[int, int | None], None]  # how many are done, of how many
+
+CHUNK = 4000  # expressions read at a time: what is read of them stays in the cache
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
@@ -50,35 +53,32 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     tags: Mapping[str, Sequence[str]] | None = None,
     processes: int = 1,
     provenance: Mapping[str, Any] | None = None,
+    statistics: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
 ) -> Built:
     """The index of all subscriptions that are right; the others are rejects, each with its error.
 
-    Of several subscriptions with one id the first is taken and the others are rejects.
+    Of several subscriptions with one id the first is taken and the others are rejects. Rejects are
+    in the order of the subscriptions. `statistics` is kept with the index as it is. `progress` is
+    told how many subscriptions are done, and of how many.
     """
-    pairs = subscriptions.items() if hasattr(subscriptions, "items") else subscriptions
-    ids, texts, rejects = _split_duplicates(pairs)
+    taken = _take(subscriptions)
     if schema is None:
-        schema = _infer(texts, limits)
-    store = Store(is_signed=missing is Missing.SATISFIES_NEGATION)
-    reader = Reader(limits)
-    roots = np.zeros(len(texts), dtype=np.int32)
-    is_kept = np.ones(len(texts), dtype=np.bool_)
-    for start in range(0, len(texts), CHUNK):
-        own = slice(start, start + CHUNK)
-        programs = reader.programs(reader.read(texts[own]), schema, store)
-        roots[own] = store.add(programs)
-        left = start + np.flatnonzero(programs.is_left)
-        rows = [(ids[at], texts[at]) for at in left.tolist()]
-        parsed = parse_many(rows, schema, limits, processes=processes)
-        conditions = [row.condition for row in parsed if row.condition is not None]
-        is_right = np.array([row.condition is not None for row in parsed], dtype=np.bool_)
-        roots[left[is_right]] = store.add(write_programs(conditions, store, missing))
-        is_kept[left[~is_right]] = False
-        rejects.extend(row.error for row in parsed if row.error is not None)
-    finished = order_nodes(finish(store, roots[is_kept]))
+        schema = _infer(taken.texts, limits)
+    read = _Intake(schema, missing, limits, processes)
+    # Each chunk that leaves expressions to the parser starts its processes anew.
+    size = CHUNK if processes <= 1 else 25 * CHUNK
+    for start in range(0, len(taken.texts), size):
+        own = slice(start, start + size)
+        read.add(taken.ids[own], taken.texts[own])
+        if progress is not None:
+            progress(min(start + size, len(taken.texts)), len(taken.texts))
+    roots = np.concatenate([np.empty(0, np.int32), *read.roots])
+    finished = order_nodes(finish(read.store, roots))
     rates = estimate_leaf_rates(finished.leaves, finished.n_leaves)
     triggers = build_triggers(finished.nodes, rates)
     finished.never.flags.writeable = False
+    ids = _without(pa.array(taken.ids, pa.string()), list(read.rejects))
     contents = Contents(
         schema,
         missing,
@@ -89,12 +89,48 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
         freeze(finished.roots),
         freeze(triggers),
         finished.never,
-        pa.array(ids, pa.string()).filter(pa.array(is_kept)),
-        _text_array(texts, is_kept),
-        _tag_array(ids, tags or {}, is_kept),
-        dict(provenance or {}),
+        ids,
+        pa.chunked_array(read.texts, pa.string()),
+        _tag_array(ids, tags or {}),
+        provenance=dict(provenance or {}),
+        statistics=dict(statistics or {}),
     )
-    return Built(contents, rejects)
+    return Built(contents, _in_input_order(taken.rejects, read.rejects))
+
+
+class _Intake:
+    """Chunks of subscriptions on their way into a store."""
+
+    def __init__(self, schema: Schema, missing: Missing, limits: Limits, processes: int) -> None:
+        self.store = Store(is_signed=missing is Missing.SATISFIES_NEGATION)
+        self.roots: list[np.ndarray] = []  # references, of all that are right
+        self.texts: list[pa.StringArray] = []
+        self.rejects: dict[int, ExpressionError] = {}  # by ordinal
+        self._schema, self._missing, self._limits = schema, missing, limits
+        self._processes = processes
+        self._reader = Reader(limits)
+        self._patterns = PatternTests(schema, self.store, limits)
+        self._n_read = 0
+
+    def add(self, ids: list[str], texts: list[str]) -> None:
+        """Add the subscriptions of one chunk."""
+        chunk = self._reader.read(texts)
+        programs = self._reader.programs(chunk, self._schema, self.store, self._patterns)
+        roots = self.store.add(programs)
+        left = np.flatnonzero(programs.is_left)
+        rows = [(ids[at], texts[at]) for at in left.tolist()]
+        parsed = parse_many(rows, self._schema, self._limits, processes=self._processes)
+        conditions = [row.condition for row in parsed if row.condition is not None]
+        is_right = np.array([row.condition is not None for row in parsed], dtype=np.bool_)
+        roots[left[is_right]] = self.store.add(
+            write_programs(conditions, self.store, self._missing)
+        )
+        wrong = left[~is_right]
+        errors = (row.error for row in parsed if row.error is not None)
+        self.rejects.update(zip((self._n_read + wrong).tolist(), errors, strict=True))
+        self.roots.append(np.delete(roots, wrong))
+        self.texts.append(_without(chunk.texts, wrong))
+        self._n_read += len(texts)
 
 
 def estimate_leaf_rates(leaves: LeafArrays, n_leaves: int) -> np.ndarray:
@@ -113,37 +149,84 @@ def estimate_leaf_rates(leaves: LeafArrays, n_leaves: int) -> np.ndarray:
     return np.clip(rates, 0, 1)
 
 
-def _split_duplicates(
-    pairs: Iterable[tuple[Any, str]],
-) -> tuple[list[str], list[str], list[ExpressionError]]:
+class _Taken(NamedTuple):
+    """Subscriptions whose ids are right, and the others' errors by row of the input."""
+
+    ids: list[str]
+    texts: list[str]
+    rejects: dict[int, ExpressionError]
+
+
+def _take(subscriptions: Mapping[str, str] | Iterable[tuple[str, str]]) -> _Taken:
+    if type(subscriptions) is dict and _are_plain(subscriptions):
+        # The keys of a dict are distinct: nothing is left to look at.
+        return _Taken(list(subscriptions), list(subscriptions.values()), {})
+    pairs = subscriptions.items() if hasattr(subscriptions, "items") else subscriptions
+    return _split_duplicates(pairs)
+
+
+def _are_plain(ids: Iterable[Any]) -> bool:
+    """Whether all are ASCII texts, found out without a step of Python for each."""
+    try:
+        return "".join(ids).isascii()
+    except TypeError:
+        return False
+
+
+def _split_duplicates(pairs: Iterable[tuple[Any, str]]) -> _Taken:
     first: dict[str, str] = {}
-    rejects: list[ExpressionError] = []
-    for subscription_id, text in _pairs(pairs):
-        if not isinstance(subscription_id, str):
-            what = f"a subscription's id is text, not {type(subscription_id).__name__}"
-            rejects.append(_reject("bad-id", what, _shown(subscription_id), text))
-        elif not subscription_id.isascii() and _LONE_SURROGATE.search(subscription_id):
-            what = "a subscription's id is text: it holds a lone surrogate"
-            rejects.append(_reject("bad-id", what, ascii(subscription_id), text))
-        elif subscription_id in first:
-            what = "another subscription before it has the same id"
-            rejects.append(_reject("duplicate-id", what, subscription_id, text))
-        else:
-            first[subscription_id] = text
-    return list(first), list(first.values()), rejects
-
-
-def _pairs(rows: Iterable[tuple[Any, str]]) -> Iterator[tuple[Any, str]]:
+    rejects: dict[int, ExpressionError] = {}
     n_read = 0
     try:
-        for subscription_id, text in rows:
+        for subscription_id, text in pairs:
+            problem = _id_problem(subscription_id, first)
+            if problem is None:
+                first[subscription_id] = text
+            else:
+                rejects[n_read] = _reject(*problem, text)
             n_read += 1
-            yield subscription_id, text
     except (TypeError, ValueError) as error:
         raise InputError(
             f"subscription {n_read + 1} is no pair: {error}",
             hint="subscriptions are {id: expression} or pairs (id, expression)",
         ) from error
+    return _Taken(list(first), list(first.values()), rejects)
+
+
+def _in_input_order(
+    by_row: dict[int, ExpressionError], by_ordinal: dict[int, ExpressionError]
+) -> list[ExpressionError]:
+    """All rejects: those of rows that were not taken at all, and of ordinals of those taken."""
+    found = dict(by_row)
+    untaken = sorted(by_row)
+    n_before = 0  # rows not taken, before the one that an ordinal stands for
+    for ordinal in sorted(by_ordinal):
+        while n_before < len(untaken) and untaken[n_before] <= ordinal + n_before:
+            n_before += 1
+        found[ordinal + n_before] = by_ordinal[ordinal]
+    return [found[row] for row in sorted(found)]
+
+
+def _without(array: pa.Array, rows: Sequence[int] | np.ndarray) -> pa.Array:
+    """The array without some of its rows."""
+    if not len(rows):
+        return array
+    is_kept = np.ones(len(array), dtype=np.bool_)
+    is_kept[rows] = False
+    return array.filter(pa.array(is_kept))
+
+
+def _id_problem(subscription_id: Any, first: Mapping[str, str]) -> tuple[str, str, str] | None:
+    """What is wrong with an id, as code, message and how it is shown."""
+    if not isinstance(subscription_id, str):
+        what = f"a subscription's id is text, not {type(subscription_id).__name__}"
+        return "bad-id", what, _shown(subscription_id)
+    if not subscription_id.isascii() and _LONE_SURROGATE.search(subscription_id):
+        what = "a subscription's id is text: it holds a lone surrogate"
+        return "bad-id", what, ascii(subscription_id)
+    if subscription_id in first:
+        return "duplicate-id", "another subscription before it has the same id", subscription_id
+    return None
 
 
 def _shown(subscription_id: Any) -> str:
@@ -179,12 +262,9 @@ def _infer(texts: list[str], limits: Limits) -> Schema:
     return votes.elect()
 
 
-def _text_array(texts: list[str], is_kept: np.ndarray) -> pa.StringArray:
-    return pa.array([texts[at] for at in np.flatnonzero(is_kept).tolist()], pa.string())
-
-
-def _tag_array(
-    ids: list[str], tags: Mapping[str, Sequence[str]], is_kept: np.ndarray
-) -> pa.ListArray:
-    kept = np.flatnonzero(is_kept).tolist()
-    return pa.array([list(tags.get(ids[at], ())) for at in kept], pa.list_(pa.string()))
+def _tag_array(ids: pa.StringArray, tags: Mapping[str, Sequence[str]]) -> pa.ListArray:
+    if not tags:
+        offsets = pa.array(np.zeros(len(ids) + 1, dtype=np.int32))
+        return pa.ListArray.from_arrays(offsets, pa.array([], pa.string()))
+    own = [list(tags.get(subscription_id, ())) for subscription_id in ids.to_pylist()]
+    return pa.array(own, pa.list_(pa.string()))

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from tamis.index.columns import Column
     from tamis.index.layout import Int32, LeafArrays, NodeArrays, RootArrays
+    from tamis.index.stored_texts import StoredTexts
     from tamis.index.triggers import TriggerArrays
     from tamis.language.schema import Schema
     from tamis.logic.evaluate import Missing
@@ -30,9 +31,13 @@ class Contents:
     triggers: TriggerArrays
     never: Int32  # ordinals of subscriptions that no event matches
     ids: pa.StringArray  # of subscriptions, by ordinal
-    texts: pa.StringArray  # their expressions, by ordinal
+    texts: pa.ChunkedArray | StoredTexts  # their expressions, by ordinal
     tags: pa.ListArray  # of strings: the subscriptions' tags, by ordinal
     provenance: dict[str, Any] = field(default_factory=dict)
+    statistics: dict[str, Any] = field(
+        default_factory=dict
+    )  # measured, such as how often leaves hold
+    analysers: dict[str, str] = field(default_factory=dict)  # by attribute: what makes words of it
 
     @property
     def n_nodes(self) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.index.columns import PATTERN, Column
 from tamis.index.kernels import tests as form
-from tamis.index.kernels.nodes import FALSE, TRUE, mark_reachable
+from tamis.index.kernels.nodes import FALSE, TRUE, mark_reachable, renumber_children
 from tamis.index.layout import Int32, LeafArrays, NodeArrays, RootArrays
 from tamis.index.words import from_words, words_as
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tamis.index.store import Store
 
+_INT32_MAX = np.iinfo(np.int32).max
 _WITH_VALUES = (form.ONE_OF, form.AT_MOST, form.BELOW)
 
 
@@ -35,18 +36,20 @@ class Finished(NamedTuple):
 def finish(store: Store, roots: Int32) -> Finished:
     """The arrays of an index whose subscription i stands at the reference roots[i]."""
     inner = store.inner
-    is_reached = np.zeros(int(inner.n_inner[0]), dtype=np.uint8)
-    mark_reachable(inner, roots, is_reached)
-    kept = np.flatnonzero(is_reached)
-    sizes = np.diff(inner.child_starts[: len(is_reached) + 1])[kept]
-    children = inner.children[_runs(inner.child_starts[kept], sizes)]
     is_real = (roots != FALSE) & (roots != TRUE)
-    named = np.concatenate((children[children >= 0], roots[is_real & (roots >= 0)]))
-    leaves = _needed_leaves(store, np.unique(named))
+    is_reached = np.zeros(int(inner.n_inner[0]), dtype=np.uint8)
+    is_named = np.zeros(2 * int(store.bases.n_bases[0]), dtype=np.bool_)
+    n_links = mark_reachable(inner, roots[is_real], is_reached, is_named)
+    leaves = _needed_leaves(store, is_named)
     columns, arrays = _LeafWriter(store, leaves).write()
-    numbers = np.full(int(leaves.max(initial=0)) + 1, -1, dtype=np.int32)
+    numbers = np.full(len(is_named), -1, dtype=np.int32)
     numbers[leaves] = np.arange(len(leaves), dtype=np.int32)
-    inner_numbers = np.cumsum(is_reached, dtype=np.int64) - 1 + len(leaves)
+    inner_numbers = np.cumsum(is_reached, dtype=np.int32) + np.int32(len(leaves) - 1)
+    kept = np.flatnonzero(is_reached)
+    children = np.empty(n_links, dtype=np.int32)
+    renumber_children(inner, kept, numbers, inner_numbers, children)
+    sizes = np.diff(inner.child_starts[: len(is_reached) + 1])[kept]
+    nodes = NodeArrays(inner.operators[kept], inner.required[kept], _starts(sizes), children)
 
     def renumber(references: np.ndarray) -> Int32:
         found = np.empty(len(references), dtype=np.int32)
@@ -55,11 +58,6 @@ def finish(store: Store, roots: Int32) -> Finished:
         found[~is_leaf] = inner_numbers[-1 - references[~is_leaf]]
         return found
 
-    child_starts = np.zeros(len(kept) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=child_starts[1:])
-    nodes = NodeArrays(
-        inner.operators[kept], inner.required[kept], child_starts, renumber(children)
-    )
     ordinals = np.flatnonzero(is_real).astype(np.int32)
     grouped = _group_roots(ordinals, renumber(roots[ordinals]), np.flatnonzero(roots == TRUE))
     never = np.flatnonzero(roots == FALSE).astype(np.int32)
@@ -74,26 +72,34 @@ def _runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return places
 
 
-def _needed_leaves(store: Store, named: np.ndarray) -> np.ndarray:
+def _starts(sizes: np.ndarray) -> np.ndarray:
+    """Where runs of these sizes begin and the last one ends; in 32 bits where that is enough."""
+    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts.astype(np.int32) if starts[-1] <= _INT32_MAX else starts
+
+
+def _needed_leaves(store: Store, is_named: np.ndarray) -> np.ndarray:
     """The leaves that nodes name, and the ones whose complements they are."""
-    needed = named
+    bases = store.bases
+    is_needed = is_named.copy()
     while True:
-        below = [needed & ~1]
-        bases = needed >> 1
-        is_complement = store.bases.forms[bases] == form.COMPLEMENT
-        below.append(2 * store.bases.values[store.bases.value_starts[bases[is_complement]]])
-        wider = np.unique(np.concatenate((needed, *below))).astype(np.int64)
-        if len(wider) == len(needed):
-            return wider
-        needed = wider
+        needed = np.flatnonzero(is_needed)
+        is_complement = bases.forms[needed >> 1] == form.COMPLEMENT
+        below = bases.values[bases.value_starts[needed[is_complement] >> 1]]
+        is_needed[needed & ~1] = True
+        is_needed[2 * below] = True
+        if int(is_needed.sum()) == len(needed):
+            return needed
 
 
 def _group_roots(ordinals: Int32, nodes: Int32, always: np.ndarray) -> RootArrays:
     """Subscriptions by the node they stand at."""
     order = np.argsort(nodes, kind="stable")
-    distinct, first = np.unique(nodes[order], return_index=True)
-    starts = np.append(first, len(ordinals)).astype(np.int64)
-    return RootArrays(distinct.astype(np.int32), starts, ordinals[order], always.astype(np.int32))
+    in_order = nodes[order]
+    first = np.flatnonzero(np.diff(in_order, prepend=-1))
+    starts = _starts(np.diff(np.append(first, len(ordinals))))
+    return RootArrays(in_order[first], starts, ordinals[order], always.astype(np.int32))
 
 
 class _LeafWriter:
@@ -220,8 +226,7 @@ class _LeafWriter:
         pairs = np.flatnonzero(~self.is_negated & (self.forms == form.PAIR_EQUAL))
         leaves = np.concatenate((leaves, pairs))
         codes = np.concatenate((codes, column_codes[self.leaf_columns[pairs]] + 1))
-        starts = np.zeros(int(column_codes[-1]) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(codes, minlength=len(starts) - 1), out=starts[1:])
+        starts = _starts(np.bincount(codes, minlength=int(column_codes[-1])))
         return starts, leaves[np.lexsort((leaves, codes))].astype(np.int32)
 
     def _thresholds(

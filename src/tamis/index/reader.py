@@ -7,19 +7,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tamis.errors import ParseError
 from tamis.index.columns import SCALAR
-from tamis.index.kernels import scan
+from tamis.index.kernels import lexer
 from tamis.index.kernels import tests as form
-from tamis.index.kernels.scan import Names, ScanLimits, Scanned, scan_texts
+from tamis.index.kernels.lexer import Names
+from tamis.index.kernels.scan import ScanLimits, Scanned, scan_texts
 from tamis.index.kernels.tests import count_uses, place_tests, put_leaves
 from tamis.index.programs import Programs
 from tamis.language.ast import Attribute
+from tamis.language.literals import read_string
 from tamis.language.names import parse_path
 from tamis.language.types import ANY, DOUBLE, INTEGER, STRING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tamis.index.pattern_tests import PatternTests
     from tamis.index.store import Store
     from tamis.language.infer import SchemaVotes
     from tamis.language.limits import Limits
@@ -27,13 +31,14 @@ if TYPE_CHECKING:
 
 MAX_NAMES = 1 << 16  # distinct attribute names; expressions with further ones are parsed
 _WORDS = {INTEGER: form.AS_INTEGER, DOUBLE: form.AS_DOUBLE, STRING: form.AS_TEXT}
-_KINDS = {scan.INTEGER: INTEGER, scan.DECIMAL: DOUBLE, scan.TEXT: STRING, 3: ANY}
+_KINDS = {lexer.INTEGER: INTEGER, lexer.DECIMAL: DOUBLE, lexer.TEXT: STRING, 3: ANY}
 
 
 class Chunk(NamedTuple):
     """Expressions read: those with `is_left` are for the parser."""
 
-    data: np.ndarray  # uint8[:], their bytes
+    texts: pa.StringArray  # empty where a row is no text
+    data: np.ndarray  # uint8[:], their bytes, and after them texts that were decoded
     scanned: Scanned
     n_tests: int
 
@@ -44,10 +49,9 @@ class Reader:
     def __init__(self, limits: Limits) -> None:
         self._names = Names(
             np.full(4 * MAX_NAMES, -1, dtype=np.int32),
-            np.empty(MAX_NAMES + 1, dtype=np.int64),
-            np.empty(MAX_NAMES + 1, dtype=np.int32),
+            np.zeros(MAX_NAMES + 1, dtype=np.int64),
             np.empty(64 * MAX_NAMES, dtype=np.uint8),
-            np.zeros(2, dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
         )
         self._limits = ScanLimits(
             limits.text_length,
@@ -60,10 +64,13 @@ class Reader:
         # far from the limit by any count.
         self._stack = np.empty((limits.depth // 2 + 2, 4), dtype=np.int64)
         self._paths: list[Path] = []
+        self._name_columns = np.empty(0, dtype=np.int32)
+        self._name_words = np.empty(0, dtype=np.uint8)
 
     def read(self, texts: Sequence[str]) -> Chunk:
         """The expressions of one chunk; a row that is no text is left."""
-        data, offsets = _to_bytes(texts)
+        column = _to_arrow(texts)
+        data, offsets = _buffers(column)
         # One instruction takes two bytes of text at the least; a BETWEEN makes three of many.
         n_most = len(data) // 2 + 4 * len(texts) + 8
         scanned = Scanned(
@@ -77,19 +84,23 @@ class Reader:
             np.empty(n_most, dtype=np.int64),
             np.empty(n_most, dtype=np.int32),
             np.zeros(len(texts) + 1, dtype=np.int64),
+            np.zeros(len(texts) + 1, dtype=np.int64),
             np.zeros(len(texts), dtype=np.uint8),
         )
         counts = scan_texts(data, offsets, scanned, self._names, self._limits, self._stack)
-        return Chunk(data, scanned, int(counts[1]))
+        n_tests = int(counts[1])
+        return Chunk(column, _decode_texts(data, scanned, n_tests), scanned, n_tests)
 
     def vote(self, chunk: Chunk, votes: SchemaVotes) -> None:
         """Count how the expressions of a chunk use their attributes."""
         counts = np.zeros((len(self.paths()), len(_KINDS)), dtype=np.int64)
-        count_uses(chunk.scanned, chunk.n_tests, counts)
+        count_uses(chunk.scanned, counts)
         for name, kind in zip(*map(np.ndarray.tolist, np.nonzero(counts)), strict=True):
             votes.add_uses(self._paths[name], _KINDS[kind], int(counts[name, kind]))
 
-    def programs(self, chunk: Chunk, schema: Schema, store: Store) -> Programs:
+    def programs(
+        self, chunk: Chunk, schema: Schema, store: Store, patterns: PatternTests
+    ) -> Programs:
         """The programs of the expressions of a chunk whose types fit; others are left."""
         scanned = chunk.scanned
         n_constants = int(scanned.test_starts[chunk.n_tests])
@@ -98,6 +109,11 @@ class Reader:
         name_columns, name_words = self._columns(schema, store)
         most = int(np.diff(scanned.test_starts[: chunk.n_tests + 1]).max(initial=0))
         leaves = np.empty(chunk.n_tests, dtype=np.int32)
+        searching = np.flatnonzero(scanned.test_kinds[: chunk.n_tests] >= lexer.LIKE)
+        if len(searching):
+            leaves[searching] = patterns.place(scanned, searching, chunk.data, self._paths)
+            # Tests of patterns may be placed as other ones, which take room.
+            store.reserve_bases(2 * chunk.n_tests, n_constants + 2 * chunk.n_tests)
         place_tests(
             scanned,
             chunk.n_tests,
@@ -123,36 +139,83 @@ class Reader:
         """The attribute paths met so far, by number of name."""
         names = self._names
         for name in range(len(self._paths), int(names.n_names[0])):
-            start = int(names.starts[name])
-            spelled = names.arena[start : start + int(names.sizes[name])].tobytes().decode()
+            start, end = names.starts[name : name + 2].tolist()
+            spelled = names.arena[start:end].tobytes().decode()
             self._paths.append(parse_path(spelled))
         return self._paths
 
     def _columns(self, schema: Schema, store: Store) -> tuple[np.ndarray, np.ndarray]:
+        """The column of each name, and how its values become words; the schema stays the same."""
         paths = self.paths()
+        n_known = len(self._name_columns)
         columns = np.full(len(paths), -1, dtype=np.int32)
         words = np.zeros(len(paths), dtype=np.uint8)
-        for name, path in enumerate(paths):
-            type_ = schema.get(path)
+        columns[:n_known], words[:n_known] = self._name_columns, self._name_words
+        for name in range(n_known, len(paths)):
+            type_ = schema.get(paths[name])
             if type_ is not None and type_.element is None:
-                columns[name] = store.column(SCALAR, Attribute(path, type_))
+                columns[name] = store.column(SCALAR, Attribute(paths[name], type_))
                 words[name] = _WORDS.get(type_, form.NO_WORDS)
+        self._name_columns, self._name_words = columns, words
         return columns, words
 
 
-def _to_bytes(texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The texts' UTF-8 bytes and where each begins; what is no text is empty."""
+def _decode_texts(data: np.ndarray, scanned: Scanned, n_tests: int) -> np.ndarray:
+    """The bytes with all escaped texts decoded behind them; expressions with a bad escape are left.
+
+    The constants then lie there, as texts without escapes.
+    """
+    n_constants = int(scanned.test_starts[n_tests])
+    escaped = np.flatnonzero(scanned.constant_kinds[:n_constants] == lexer.ESCAPED)
+    if not len(escaped):
+        return data
+    known: dict[bytes, bytes | None] = {}
+    decoded = [data]
+    n_bytes = len(data)
+    starts = scanned.constant_values[escaped].tolist()
+    sizes = scanned.constant_sizes[escaped].tolist()
+    whole = data.tobytes()
+    for constant, start, size in zip(escaped.tolist(), starts, sizes, strict=True):
+        token = whole[start : start + size]
+        text = known[token] if token in known else known.setdefault(token, _decode(token))
+        if text is None:
+            test = np.searchsorted(scanned.test_starts[: n_tests + 1], constant, "right") - 1
+            program = np.searchsorted(scanned.program_tests, test, "right") - 1
+            scanned.is_left[program] = 1
+            continue
+        scanned.constant_kinds[constant] = lexer.TEXT
+        scanned.constant_values[constant] = n_bytes
+        scanned.constant_sizes[constant] = len(text)
+        decoded.append(np.frombuffer(text, dtype=np.uint8))
+        n_bytes += len(text)
+    longer = np.concatenate(decoded)
+    longer.flags.writeable = False
+    return longer
+
+
+def _decode(token: bytes) -> bytes | None:
     try:
-        # Arrow takes bytes for text; we do not.
-        is_text = all(isinstance(text, str) for text in texts)
-        column = pa.array(texts if is_text else list(map(_or_empty, texts)), pa.string())
-    except (pa.ArrowInvalid, UnicodeEncodeError):
-        column = pa.array([_or_empty(text) for text in texts], pa.string())
-    buffers = column.buffers()
-    offsets = np.frombuffer(buffers[1], dtype=np.int32)[: len(column) + 1]
-    data = np.frombuffer(buffers[2], dtype=np.uint8) if buffers[2] else np.zeros(0, np.uint8)
-    # Buffers are read-only and may be longer: kernels see one kind of array, cut to size.
-    return data[: offsets[-1]].copy(), offsets.copy()
+        return read_string(token.decode(), 0).encode()
+    except ParseError:
+        return None
+
+
+def _to_arrow(texts: Sequence[str]) -> pa.StringArray:
+    """The texts as an array; what is no text is empty."""
+    # Arrow takes bytes for text; we do not.
+    if set(map(type, texts)) <= {str}:
+        try:
+            return pa.array(texts, pa.string())
+        except (pa.ArrowInvalid, UnicodeEncodeError):
+            pass  # a lone surrogate
+    return pa.array(list(map(_or_empty, texts)), pa.string())
+
+
+def _buffers(column: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
+    """The texts' UTF-8 bytes and where each begins, read-only."""
+    _, offsets, data = column.buffers()
+    starts = np.frombuffer(offsets, dtype=np.int32)[: len(column) + 1]
+    return np.frombuffer(data or b"", dtype=np.uint8)[: starts[-1]], starts
 
 
 def _or_empty(text: object) -> str:

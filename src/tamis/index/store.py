@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.errors import TamisError
-from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, Column, Pattern
+from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, Column
 from tamis.index.kernels import tests as form
 from tamis.index.kernels.nodes import Inner, add_programs, rehash_nodes, room_needed
 from tamis.index.kernels.tests import Bases, Texts, find_base, find_text, rehash_bases, rehash_texts
@@ -45,10 +45,10 @@ class Store:
         self.is_signed = is_signed
         self.columns: list[Column] = []
         self._column_ids: dict[tuple[str, tuple[Path, ...]], int] = {}
-        self._pattern_ids: dict[tuple[int, Pattern], int] = {}
         self._leaf_ids: dict[Condition, int] = {}
         self.bases = Bases(
-            np.full(2 * _FIRST_SIZE, -1, dtype=np.int32),
+            np.full(2 * _FIRST_SIZE, -1, dtype=np.int64),
+            np.empty((_FIRST_SIZE, 2), dtype=np.int64),
             np.empty(_FIRST_SIZE, dtype=np.uint8),
             np.empty(_FIRST_SIZE, dtype=np.int32),
             np.zeros(_FIRST_SIZE + 1, dtype=np.int64),
@@ -62,7 +62,7 @@ class Store:
             np.zeros(1, dtype=np.int64),
         )
         self.inner = Inner(
-            np.full(2 * _FIRST_SIZE, -1, dtype=np.int32),
+            np.full(2 * _FIRST_SIZE, -1, dtype=np.int64),
             np.empty(_FIRST_SIZE, dtype=np.uint8),
             np.empty(_FIRST_SIZE, dtype=np.int32),
             np.zeros(_FIRST_SIZE + 1, dtype=np.int64),
@@ -114,10 +114,8 @@ class Store:
             case Like() | Rlike() | StringTest():
                 column = self.column(PATTERN, leaf.operand)
                 patterns = self.columns[column].patterns
-                number = self._pattern_ids.setdefault((column, leaf), len(patterns))
-                if number == len(patterns):
-                    patterns.append(leaf)
-                return 2 * self._base(form.PATTERN, column, (number,))
+                patterns.append(leaf)
+                return 2 * self._base(form.PATTERN, column, (len(patterns) - 1,))
             case _:
                 raise TamisError(f"cannot index: {print_expression(leaf)}")
 
@@ -165,6 +163,11 @@ class Store:
         self.reserve_texts(1, len(data))
         return int(find_text(self.texts, data, 0, len(data)))
 
+    def text(self, number: int) -> str:
+        """The text of a number."""
+        start, end = self.texts.starts[number : number + 2].tolist()
+        return self.texts.arena[start:end].tobytes().decode()
+
     # ── nodes ──────────────────────────────────────────────────────────────────────────────
 
     def add(self, programs: Programs) -> np.ndarray:
@@ -194,13 +197,17 @@ class Store:
     def reserve_bases(self, n_bases: int, n_values: int) -> None:
         """Make room for more base tests."""
         bases = self.bases
-        used = int(bases.n_bases[0])
+        used = bases.n_bases.item()
         n_used = used + n_bases
         values_used = int(bases.value_starts[used]) + n_values
+        has_room = n_used < len(bases.forms) and values_used <= len(bases.values)
+        if has_room and 2 * n_used < len(bases.table):
+            return
         if 2 * n_used >= len(bases.table):
-            bases = bases._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int32))
+            bases = bases._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int64))
             rehash_bases(bases)
         self.bases = bases._replace(
+            heads=_grown(bases.heads, n_used),
             forms=_grown(bases.forms, n_used),
             columns=_grown(bases.columns, n_used),
             value_starts=_grown(bases.value_starts, n_used + 1),
@@ -225,7 +232,7 @@ class Store:
         used = int(inner.n_inner[0])
         n_used = used + n_nodes + 1
         if 2 * n_used >= len(inner.table):
-            inner = inner._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int32))
+            inner = inner._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int64))
             rehash_nodes(inner)
         operators = _grown(inner.operators, n_used)
         self.inner = inner._replace(
@@ -253,6 +260,7 @@ def _grown(array: np.ndarray, n_least: int) -> np.ndarray:
     """The array, or a copy twice as long where it is too short."""
     if n_least <= len(array):
         return array
-    longer = np.zeros(max(n_least, 2 * len(array)), dtype=array.dtype)
+    shape = (max(n_least, 2 * len(array)), *array.shape[1:])
+    longer = np.zeros(shape, dtype=array.dtype)
     longer[: len(array)] = array
     return longer

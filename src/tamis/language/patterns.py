@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from functools import lru_cache
 from typing import Any
@@ -18,29 +19,38 @@ class BadPatternError(ValueError):
     """A pattern is malformed; the message says how."""
 
 
+@lru_cache(maxsize=4096)
 def parse_like(pattern: str, escape: str) -> tuple[str | Wild, ...]:
     """The pattern's characters and wildcards; runs of % are one."""
     tokens: list[str | Wild] = []
-    position = 0
-    while position < len(pattern):
-        character = pattern[position]
-        if character == escape:
-            position += 1
-            if position == len(pattern):
-                raise BadPatternError(f"the pattern ends in the escape character {escape}")
-            if pattern[position] not in ("%", "_", escape):
-                raise BadPatternError(
-                    f"the escape character {escape} stands before '{pattern[position]}'; "
-                    f"allowed after it: % _ {escape}"
-                )
-            tokens.append(pattern[position])
-        elif character == "%":
-            if not tokens or tokens[-1] is not Wild.ANY_TEXT:
-                tokens.append(Wild.ANY_TEXT)
+    for part in _like_parts(escape).findall(pattern):
+        if part[0] == escape:
+            tokens.append(_escaped(part, escape))
+        elif part[0] == "%":
+            tokens.append(Wild.ANY_TEXT)
+        elif part == "_":
+            tokens.append(Wild.ONE_CHARACTER)
         else:
-            tokens.append(Wild.ONE_CHARACTER if character == "_" else character)
-        position += 1
+            tokens.extend(part)
     return tuple(tokens)
+
+
+@lru_cache(maxsize=64)
+def _like_parts(escape: str) -> re.Pattern[str]:
+    """Plain text, a run of %, one _, or the escape character and what follows it."""
+    own = re.escape(escape)
+    return re.compile(rf"[^%_{own}]++|%++|_|{own}.?", re.DOTALL)
+
+
+def _escaped(part: str, escape: str) -> str:
+    if part == escape:
+        raise BadPatternError(f"the pattern ends in the escape character {escape}")
+    if part[1] not in ("%", "_", escape):
+        raise BadPatternError(
+            f"the escape character {escape} stands before '{part[1]}'; "
+            f"allowed after it: % _ {escape}"
+        )
+    return part[1]
 
 
 def is_like(text: str, tokens: tuple[str | Wild, ...]) -> bool:

@@ -24,7 +24,7 @@ FEW = 24  # children that insertion sorts faster than a call of sort
 class Inner(NamedTuple):
     """Inner nodes by content, with room for more."""
 
-    table: np.ndarray  # int32[power of two], -1 or an inner node
+    table: np.ndarray  # int64[power of two], -1 or part of the hash above a node in 32 bits
     operators: np.ndarray  # uint8[:], of `layout`
     required: np.ndarray  # int32[:]
     child_starts: np.ndarray  # int64[:], one more than nodes
@@ -48,16 +48,17 @@ def rehash_nodes(inner):
     """Fill an empty, larger table with the nodes there are."""
     mask = len(inner.table) - 1
     for node in range(inner.n_inner[0]):
-        slot = mask & hash_node(
+        hashed = hash_node(
             inner.operators[node],
             inner.required[node],
             inner.children,
             inner.child_starts[node],
             inner.child_starts[node + 1],
         )
+        slot = hashed & mask
         while inner.table[slot] >= 0:
             slot = (slot + 1) & mask
-        inner.table[slot] = node
+        inner.table[slot] = (hashed >> 32 << 32) | node
 
 
 @njit(cache=True, nogil=True)
@@ -66,17 +67,18 @@ def find_node(inner, operator, need, n_children):
     begin = inner.child_starts[inner.n_inner[0]]
     end = begin + n_children
     mask = len(inner.table) - 1
-    slot = hash_node(operator, need, inner.children, begin, end) & mask
+    hashed = hash_node(operator, need, inner.children, begin, end)
+    slot = hashed & mask
     while inner.table[slot] >= 0:
-        other = inner.table[slot]
-        start = inner.child_starts[other]
-        if (
-            inner.operators[other] == operator
-            and inner.required[other] == need
-            and inner.child_starts[other + 1] - start == n_children
-        ):
-            is_same = True
-            for i in range(n_children):
+        other = inner.table[slot] & 0xFFFFFFFF
+        if inner.table[slot] >> 32 == hashed >> 32:
+            start = inner.child_starts[other]
+            is_same = (
+                inner.child_starts[other + 1] - start == n_children
+                and inner.operators[other] == operator
+                and inner.required[other] == need
+            )
+            for i in range(n_children if is_same else 0):
                 if inner.children[start + i] != inner.children[begin + i]:
                     is_same = False
                     break
@@ -84,7 +86,7 @@ def find_node(inner, operator, need, n_children):
                 return -1 - other
         slot = (slot + 1) & mask
     node = inner.n_inner[0]
-    inner.table[slot] = node
+    inner.table[slot] = (hashed >> 32 << 32) | node
     inner.operators[node] = operator
     inner.required[node] = need
     inner.child_starts[node + 1] = end
@@ -333,17 +335,38 @@ def make(operator, operand, need, side, links, begin, end, sides, references, in
 
 
 @njit(cache=True, nogil=True)
-def mark_reachable(inner, roots, is_reached):
-    """Mark the inner nodes that some root needs; returns how many."""
-    n_reached = 0
+def mark_reachable(inner, roots, is_reached, is_named):
+    """Mark the inner nodes that some root needs, and the leaves; how many links they have."""
+    n_links = 0
     for root in roots:
-        if root < 0 and not is_reached[-1 - root]:
+        if root < 0:
             is_reached[-1 - root] = 1
+        else:
+            is_named[root] = True
     for node in range(inner.n_inner[0] - 1, -1, -1):
         if is_reached[node]:
-            n_reached += 1
+            n_links += inner.child_starts[node + 1] - inner.child_starts[node]
             for at in range(inner.child_starts[node], inner.child_starts[node + 1]):
                 child = inner.children[at]
                 if child < 0:
                     is_reached[-1 - child] = 1
-    return n_reached
+                else:
+                    is_named[child] = True
+    return n_links
+
+
+@njit(cache=True, nogil=True)
+def renumber_children(
+    inner,  # Inner
+    kept,  # int64[:], the nodes to keep
+    leaf_numbers,  # int32[:], by leaf
+    inner_numbers,  # int32[:], by inner node
+    children,  # int32[:], output: of all nodes kept
+):
+    """Write the children of nodes by their final numbers."""
+    n_children = 0
+    for node in kept:
+        for at in range(inner.child_starts[node], inner.child_starts[node + 1]):
+            child = inner.children[at]
+            children[n_children] = leaf_numbers[child] if child >= 0 else inner_numbers[-1 - child]
+            n_children += 1

@@ -1,10 +1,13 @@
 """The fast reader: bytes of many expressions into postfix instructions, for the plain part of the
 language.
 
-It reads attribute names, comparisons, IN, BETWEEN and IS NULL with plain integers, short decimals
-and strings without escapes, joined by AND, OR, NOT, XOR, XNOR, parentheses, xor(…), xnor(…) and
+It reads attribute names, comparisons, IN, BETWEEN, IS NULL and patterns with plain integers, short
+decimals and strings, joined by AND, OR, NOT, XOR, XNOR, parentheses, xor(…), xnor(…) and
 at_least(…). At anything else it gives up on that expression, without judging it, and the parser in
 `language` reads it instead: so it needs to be right only about what it accepts.
+
+Functions called from one place are inlined: handing over all these arrays would cost more than the
+reading.
 """
 
 from __future__ import annotations
@@ -14,6 +17,28 @@ from typing import Final, NamedTuple
 import numpy as np
 from numba import njit
 
+from tamis.index.kernels.lexer import (
+    AT_LEAST_VALUE,
+    AT_MOST,
+    ILIKE,
+    INTEGER,
+    IS_NOT_NULL,
+    IS_NULL,
+    LIKE,
+    NOT_ONE_OF,
+    ONE_OF,
+    RLIKE,
+    TEXT,
+    comparison_at,
+    find_name,
+    is_word_start,
+    pack_word,
+    packed_word,
+    read_constant,
+    skip_spaces,
+    text_function,
+    word_end,
+)
 from tamis.language.tokens import KEYWORDS, REFUSED_WORDS
 
 # Instructions. LEAF's operand is a test; the others take as many operands as they say.
@@ -27,26 +52,9 @@ AT_LEAST: Final = 6
 _OPEN: Final = 7  # on the stack of operators only
 _CALL: Final = 8  # likewise; its operator is kept beside it
 
-# Tests.
-EQUAL: Final = 0
-NOT_EQUAL: Final = 1
-BELOW: Final = 2
-AT_MOST: Final = 3
-ABOVE: Final = 4
-AT_LEAST_VALUE: Final = 5
-ONE_OF: Final = 6
-NOT_ONE_OF: Final = 7
-IS_NULL: Final = 8
-IS_NOT_NULL: Final = 9
-
-# Constants.
-INTEGER: Final = 0
-DECIMAL: Final = 1
-TEXT: Final = 2
-
 
 class Scanned(NamedTuple):
-    """What was read, with room for more; the `n_…` arrays hold one number each."""
+    """What was read, with room for more."""
 
     operators: np.ndarray  # uint8[:], instructions
     operands: np.ndarray  # int32[:]
@@ -55,20 +63,11 @@ class Scanned(NamedTuple):
     test_kinds: np.ndarray  # uint8[:]
     test_starts: np.ndarray  # int32[:], first constant; one more than tests
     constant_kinds: np.ndarray  # uint8[:]
-    constant_values: np.ndarray  # int64[:], the integer; digits of the decimal; start of the text
-    constant_sizes: np.ndarray  # int32[:], decimals after the point; bytes of the text
-    program_starts: np.ndarray  # int64[n_texts + 1]
+    constant_values: np.ndarray  # int64[:], see `lexer.read_constant`
+    constant_sizes: np.ndarray  # int32[:]
+    program_starts: np.ndarray  # int64[n_texts + 1], first instruction
+    program_tests: np.ndarray  # int64[n_texts + 1], first test
     is_left: np.ndarray  # uint8[n_texts], 1 where the expression was left to the parser
-
-
-class Names(NamedTuple):
-    """Attribute names found, in a hash table by their bytes."""
-
-    table: np.ndarray  # int32[power of two], -1 or a name
-    starts: np.ndarray  # int64[:], of the first mention, in `arena`
-    sizes: np.ndarray  # int32[:]
-    arena: np.ndarray  # uint8[:], bytes of all names
-    n_names: np.ndarray  # int64[2]: names, bytes used of the arena
 
 
 class ScanLimits(NamedTuple):
@@ -81,271 +80,23 @@ class ScanLimits(NamedTuple):
     xor_operands: int
 
 
-def _word(text: str) -> int:
-    packed = 0
-    for character in text.encode():
-        packed = packed << 8 | character
-    return packed
-
-
-_W_AND: Final = _word("AND")
-_W_OR: Final = _word("OR")
-_W_NOT: Final = _word("NOT")
-_W_XOR: Final = _word("XOR")
-_W_XNOR: Final = _word("XNOR")
-_W_IN: Final = _word("IN")
-_W_IS: Final = _word("IS")
-_W_NULL: Final = _word("NULL")
-_W_BETWEEN: Final = _word("BETWEEN")
+_W_AND: Final = pack_word("AND")
+_W_OR: Final = pack_word("OR")
+_W_NOT: Final = pack_word("NOT")
+_W_XOR: Final = pack_word("XOR")
+_W_XNOR: Final = pack_word("XNOR")
+_W_IN: Final = pack_word("IN")
+_W_IS: Final = pack_word("IS")
+_W_NULL: Final = pack_word("NULL")
+_W_BETWEEN: Final = pack_word("BETWEEN")
+_W_LIKE: Final = pack_word("LIKE")
+_W_ILIKE: Final = pack_word("ILIKE")
+_W_RLIKE: Final = pack_word("RLIKE")
+_W_AT_LEAST: Final = pack_word("AT_LEAST")
 # Words that are no attribute names, or begin something the parser should read.
 _RESERVED: Final = np.array(
-    [_word(word) for word in sorted(KEYWORDS | REFUSED_WORDS.keys())], dtype=np.uint64
+    [pack_word(word) for word in sorted(KEYWORDS | REFUSED_WORDS.keys())], dtype=np.uint64
 )
-_W_AT_LEAST: Final = _word("AT_LEAST")
-
-
-@njit(cache=True, nogil=True, inline="always")
-def is_word_start(byte):
-    """A letter or an underscore."""
-    return (97 <= byte <= 122) or (65 <= byte <= 90) or byte == 95
-
-
-@njit(cache=True, nogil=True, inline="always")
-def is_digit(byte):
-    """0 to 9."""
-    return 48 <= byte <= 57
-
-
-@njit(cache=True, nogil=True, inline="always")
-def skip_spaces(data, at, end):
-    """The place of the next byte that is not white space."""
-    while at < end and (data[at] == 32 or data[at] == 10 or data[at] == 9 or data[at] == 13):
-        at += 1
-    return at
-
-
-@njit(cache=True, nogil=True, inline="always")
-def word_end(data, at, end):
-    """Where the word that starts at `at` ends."""
-    while at < end and (is_word_start(data[at]) or is_digit(data[at])):
-        at += 1
-    return at
-
-
-@njit(cache=True, nogil=True, inline="always")
-def packed_word(data, start, end):
-    """A word of at most eight bytes in upper case, as a number; 0 for longer ones."""
-    if end - start > 8:
-        return np.uint64(0)
-    packed = np.uint64(0)
-    for at in range(start, end):
-        byte = data[at]
-        if 97 <= byte <= 122:
-            byte -= 32
-        packed = (packed << np.uint64(8)) | np.uint64(byte)
-    return packed
-
-
-@njit(cache=True, nogil=True)
-def find_name(data, start, end, names):
-    """The number of an attribute name, new or known."""
-    mixed = np.uint64(1469598103934665603)
-    for at in range(start, end):
-        mixed = (mixed ^ np.uint64(data[at])) * np.uint64(1099511628211)
-    mask = len(names.table) - 1
-    slot = np.int64((mixed ^ (mixed >> np.uint64(29))) >> np.uint64(1)) & mask
-    size = end - start
-    while names.table[slot] >= 0:
-        name = names.table[slot]
-        if names.sizes[name] == size:
-            own = names.starts[name]
-            is_same = True
-            for i in range(size):
-                if names.arena[own + i] != data[start + i]:
-                    is_same = False
-                    break
-            if is_same:
-                return name
-        slot = (slot + 1) & mask
-    name = names.n_names[0]
-    if name == len(names.sizes) or names.n_names[1] + size > len(names.arena):
-        return -1  # no room: left to the parser, which needs none
-    names.table[slot] = name
-    names.starts[name] = names.n_names[1]
-    names.sizes[name] = size
-    names.arena[names.n_names[1] : names.n_names[1] + size] = data[start:end]
-    names.n_names[0] += 1
-    names.n_names[1] += size
-    return name
-
-
-@njit(cache=True, nogil=True)
-def read_constant(data, at, end, out, n_constants):
-    """Read one constant; the place after it, or -1."""
-    if at >= end:
-        return -1
-    if data[at] == 39:  # '
-        start = at + 1
-        at = start
-        while at < end and data[at] != 39:
-            if data[at] == 92 or data[at] < 32 or data[at] == 127:
-                return -1
-            at += 1
-        if at >= end or (at + 1 < end and data[at + 1] == 39):
-            return -1
-        out.constant_kinds[n_constants] = TEXT
-        out.constant_values[n_constants] = start
-        out.constant_sizes[n_constants] = at - start
-        return at + 1
-    is_negative = data[at] == 45
-    if is_negative:
-        at += 1
-    first = at
-    value = np.int64(0)
-    n_after = 0
-    has_point = False
-    n_digits = 0
-    while at < end and (is_digit(data[at]) or (data[at] == 46 and not has_point)):
-        if data[at] == 46:
-            has_point = True
-        else:
-            value = value * 10 + np.int64(data[at] - 48)
-            n_digits += 1
-            n_after += has_point
-            if n_digits > 15:
-                return -1  # exact in a double, and far from overflow
-        at += 1
-    if n_digits == 0 or not is_digit(data[first]) or not is_digit(data[at - 1]):
-        return -1
-    if at < end and (is_word_start(data[at]) or data[at] == 46):
-        return -1
-    out.constant_kinds[n_constants] = DECIMAL if has_point else INTEGER
-    out.constant_values[n_constants] = -value if is_negative else value
-    out.constant_sizes[n_constants] = n_after
-    return at
-
-
-@njit(cache=True, nogil=True, inline="always")
-def comparison_at(data, at, end):
-    """(test, size) of the comparison operator at `at`; (-1, 0) for none or one not read here."""
-    byte = data[at]
-    following = data[at + 1] if at + 1 < end else 0
-    if byte == 61:  # =
-        return EQUAL, (2 if following == 61 else 1)
-    if byte == 33 and following == 61:  # !=
-        return NOT_EQUAL, 2
-    if byte == 60:  # <
-        if following == 62:
-            return NOT_EQUAL, 2
-        if following == 61:
-            if at + 2 < end and data[at + 2] == 62:
-                return -1, 0  # <=>
-            return AT_MOST, 2
-        return BELOW, 1
-    if byte == 62:  # >
-        return (AT_LEAST_VALUE, 2) if following == 61 else (ABOVE, 1)
-    return -1, 0
-
-
-@njit(cache=True, nogil=True)
-def read_predicate(data, start, end, out, counts, names, in_list):
-    """Read one predicate from its attribute's name on; the place after it, or -1.
-
-    `counts` holds the numbers of instructions, tests and constants so far.
-    """
-    at = word_end(data, start, end)
-    while at + 1 < end and data[at] == 46 and is_word_start(data[at + 1]):
-        at = word_end(data, at + 1, end)
-    name_end = at
-    at = skip_spaces(data, at, end)
-    if at >= end:
-        return -1
-    name = find_name(data, start, name_end, names)
-    if name < 0:
-        return -1
-    test, size = comparison_at(data, at, end)
-    if test >= 0:
-        at = read_constant(data, skip_spaces(data, at + size, end), end, out, counts[2])
-        if at < 0:
-            return -1
-        counts[2] += 1
-        add_test(out, counts, name, test)
-        return at
-    if not is_word_start(data[at]):
-        return -1
-    after = word_end(data, at, end)
-    word = packed_word(data, at, after)
-    at = skip_spaces(data, after, end)
-    is_negated = False
-    if word == _W_IS:
-        after = word_end(data, at, end)
-        word = packed_word(data, at, after)
-        if word == _W_NOT:
-            is_negated = True
-            at = skip_spaces(data, after, end)
-            after = word_end(data, at, end)
-            word = packed_word(data, at, after)
-        if word != _W_NULL:
-            return -1
-        add_test(out, counts, name, IS_NOT_NULL if is_negated else IS_NULL)
-        return after
-    if word == _W_NOT:
-        is_negated = True
-        after = word_end(data, at, end)
-        word = packed_word(data, at, after)
-        at = skip_spaces(data, after, end)
-    if word == _W_IN:
-        at = read_list(data, at, end, out, counts, in_list)
-        if at >= 0:
-            add_test(out, counts, name, NOT_ONE_OF if is_negated else ONE_OF)
-        return at
-    if word == _W_BETWEEN:
-        return read_bounds(data, at, end, out, counts, name, is_negated)
-    return -1
-
-
-@njit(cache=True, nogil=True)
-def read_list(data, at, end, out, counts, in_list):
-    """Read the members of an IN list; the place after it, or -1."""
-    if at >= end or data[at] != 40:
-        return -1
-    at += 1
-    n_members = 0
-    while True:
-        at = read_constant(data, skip_spaces(data, at, end), end, out, counts[2])
-        if at < 0:
-            return -1
-        counts[2] += 1
-        n_members += 1
-        at = skip_spaces(data, at, end)
-        if at >= end or n_members > in_list:
-            return -1
-        if data[at] == 41:
-            return at + 1
-        if data[at] != 44:
-            return -1
-        at += 1
-
-
-@njit(cache=True, nogil=True)
-def read_bounds(data, at, end, out, counts, name, is_negated):
-    """Read the bounds of BETWEEN as two tests joined by AND; the place after them, or -1."""
-    for test in (AT_LEAST_VALUE, AT_MOST):
-        at = read_constant(data, at, end, out, counts[2])
-        if at < 0:
-            return -1
-        counts[2] += 1
-        add_test(out, counts, name, test)
-        if test == AT_LEAST_VALUE:
-            at = skip_spaces(data, at, end)
-            after = word_end(data, at, end)
-            if packed_word(data, at, after) != _W_AND:
-                return -1
-            at = skip_spaces(data, after, end)
-    emit(out, counts, AND, 2, 0)
-    if is_negated:
-        emit(out, counts, NOT, 1, 0)
-    return at
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -358,6 +109,15 @@ def emit(out, counts, operator, operand, required):
 
 
 @njit(cache=True, nogil=True, inline="always")
+def add_constant(out, counts, kind, value, size):
+    """Append a constant of the test that comes next."""
+    out.constant_kinds[counts[2]] = kind
+    out.constant_values[counts[2]] = value
+    out.constant_sizes[counts[2]] = size
+    counts[2] += 1
+
+
+@njit(cache=True, nogil=True, inline="always")
 def add_test(out, counts, name, kind):
     """Append a test whose constants were just read, and the instruction that names it."""
     emit(out, counts, LEAF, counts[1], 0)
@@ -365,6 +125,132 @@ def add_test(out, counts, name, kind):
     out.test_kinds[counts[1]] = kind
     counts[1] += 1
     out.test_starts[counts[1]] = counts[2]
+
+
+@njit(cache=True, nogil=True)
+def name_end(data, at, end):
+    """Where the attribute name that starts at `at` ends, the names of its fields included."""
+    at = word_end(data, at, end)
+    while at + 1 < end and data[at] == 46 and is_word_start(data[at + 1]):
+        at = word_end(data, at + 1, end)
+    return at
+
+
+@njit(cache=True, nogil=True)
+def test_at(data, at, end):
+    """(test, whether negated, the place after) of the operator of a predicate.
+
+    ONE_OF stands before a list, AT_LEAST_VALUE by a word before two bounds (`has_bounds`).
+    """
+    test, size = comparison_at(data, at, end)
+    if test >= 0:
+        return test, False, False, at + size
+    after = word_end(data, at, end)
+    word = packed_word(data, at, after)
+    is_null_test = word == _W_IS
+    is_negated = False
+    if is_null_test or word == _W_NOT:
+        is_negated = not is_null_test
+        at = skip_spaces(data, after, end)
+        after = word_end(data, at, end)
+        word = packed_word(data, at, after)
+        if is_null_test and word == _W_NOT:
+            is_negated = True
+            at = skip_spaces(data, after, end)
+            after = word_end(data, at, end)
+            word = packed_word(data, at, after)
+    if is_null_test:
+        test = (IS_NOT_NULL if is_negated else IS_NULL) if word == _W_NULL else -1
+        return test, False, False, after
+    if word == _W_IN:
+        return (NOT_ONE_OF if is_negated else ONE_OF), False, False, after
+    if word == _W_BETWEEN:
+        return AT_LEAST_VALUE, is_negated, True, after
+    if word == _W_LIKE:
+        return LIKE, is_negated, False, after
+    if word == _W_ILIKE:
+        return ILIKE, is_negated, False, after
+    return (RLIKE if word == _W_RLIKE else -1), is_negated, False, after
+
+
+@njit(cache=True, nogil=True, inline="always")
+def read_predicate(data, start, end, out, counts, names, in_list):
+    """Read one predicate from its attribute's name on; the place after it, or -1.
+
+    `counts` holds the numbers of instructions, tests and constants so far.
+    """
+    at = name_end(data, start, end)
+    name = find_name(data, start, at, names)
+    at = skip_spaces(data, at, end)
+    if at >= end or name < 0:
+        return -1
+    test, is_negated, has_bounds, at = test_at(data, at, end)
+    if test < 0:
+        return -1
+    if test != IS_NULL and test != IS_NOT_NULL:
+        is_list = test == ONE_OF or test == NOT_ONE_OF
+        at = skip_spaces(data, at, end)
+        if is_list:
+            if at >= end or data[at] != 40:
+                return -1
+            at += 1
+        n_members = 0
+        while True:
+            kind, value, size, at = read_constant(data, skip_spaces(data, at, end), end)
+            if at < 0 or (test >= LIKE and kind < TEXT):
+                return -1
+            add_constant(out, counts, kind, value, size)
+            n_members += 1
+            if not is_list and not has_bounds:
+                break
+            at = skip_spaces(data, at, end)
+            if has_bounds:
+                if n_members == 2:
+                    break
+                add_test(out, counts, name, AT_LEAST_VALUE)
+                test = AT_MOST
+                after = word_end(data, at, end)
+                if packed_word(data, at, after) != _W_AND:
+                    return -1
+                at = after
+            else:
+                if at >= end or n_members > in_list:
+                    return -1
+                at += 1
+                if data[at - 1] == 41:
+                    break
+                if data[at - 1] != 44:
+                    return -1
+    add_test(out, counts, name, test)
+    if has_bounds:
+        emit(out, counts, AND, 2, 0)
+    if is_negated:
+        emit(out, counts, NOT, 1, 0)
+    return at
+
+
+@njit(cache=True, nogil=True, inline="always")
+def read_function(data, at, end, out, counts, names, test):
+    """Read startswith(name, 'text') and its like from the name on; the place after it, or -1."""
+    start = skip_spaces(data, at, end)
+    at = name_end(data, start, end)
+    if at == start or not is_word_start(data[start]):
+        return -1
+    if is_reserved(packed_word(data, start, at)):
+        return -1
+    name = find_name(data, start, at, names)
+    at = skip_spaces(data, at, end)
+    if name < 0 or at >= end or data[at] != 44:
+        return -1
+    kind, value, size, at = read_constant(data, skip_spaces(data, at + 1, end), end)
+    if at < 0 or kind < TEXT:
+        return -1
+    at = skip_spaces(data, at, end)
+    if at >= end or data[at] != 41:
+        return -1
+    add_constant(out, counts, kind, value, size)
+    add_test(out, counts, name, test)
+    return at + 1
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -379,7 +265,7 @@ def tightness(operator):
     return 1 if operator == OR else 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def pop_operators(out, counts, stack, height, least, xor_operands):
     """Emit operators that bind at least as tightly as `least`; the new height, or -1."""
     while height > 0 and tightness(stack[height - 1, 0]) >= least and stack[height - 1, 0] < _OPEN:
@@ -393,7 +279,7 @@ def pop_operators(out, counts, stack, height, least, xor_operands):
     return height
 
 
-@njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True)
 def is_reserved(word):
     """Whether a packed word is no attribute name, or begins what the parser should read."""
     for other in _RESERVED:
@@ -403,26 +289,20 @@ def is_reserved(word):
 
 
 @njit(cache=True, nogil=True)
-def open_call(data, word, at, end, out, counts, stack, height):
-    """Begin xor(, xnor( or at_least(k, with `at` after the parenthesis; the place after, or -1."""
-    stack[height, 0] = _CALL
-    stack[height, 1] = 1
+def open_call(data, word, at, end):
+    """(operator, k, the place after) of a call whose parenthesis is before `at`, and its k."""
     if word == _W_XOR or word == _W_XNOR:
-        stack[height, 2] = XOR if word == _W_XOR else XNOR
-        stack[height, 3] = 0
-        return at
+        return (XOR if word == _W_XOR else XNOR), np.int64(0), at
     if word != _W_AT_LEAST:
-        return -1
-    at = read_constant(data, skip_spaces(data, at, end), end, out, counts[2])
-    if at < 0 or out.constant_kinds[counts[2]] != INTEGER:
-        return -1
-    stack[height, 2] = AT_LEAST
-    stack[height, 3] = out.constant_values[counts[2]]
+        return AT_LEAST, np.int64(0), -1
+    kind, k, _, at = read_constant(data, skip_spaces(data, at, end), end)
+    if at < 0 or kind != INTEGER:
+        return AT_LEAST, k, -1
     at = skip_spaces(data, at, end)
-    return at + 1 if at < end and data[at] == 44 else -1
+    return AT_LEAST, k, (at + 1 if at < end and data[at] == 44 else -1)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def read_operand(data, at, end, out, counts, names, limits, stack, state):
     """Read an opening, a NOT or a predicate; the place after it, or -1."""
     height = state[0]
@@ -435,26 +315,32 @@ def read_operand(data, at, end, out, counts, names, limits, stack, state):
         after = word_end(data, at, end)
         word = packed_word(data, at, after)
         following = skip_spaces(data, after, end)
+        is_call = following < end and data[following] == 40
+        test = text_function(data, at, after) if is_call else -1
         if word == _W_NOT:
             stack[height, 0] = NOT
             stack[height, 1] = 1
             at = after
-        elif following < end and data[following] == 40:
-            at = open_call(data, word, following + 1, end, out, counts, stack, height)
+        elif is_call and test < 0:
+            operator, k, at = open_call(data, word, following + 1, end)
             if at < 0:
                 return -1
+            stack[height, 0], stack[height, 1] = _CALL, 1
+            stack[height, 2], stack[height, 3] = operator, k
         else:
             state[2] += 1
             state[3] = 0
-            if is_reserved(word) or state[2] > limits.predicates:
+            if state[2] > limits.predicates or is_reserved(word):
                 return -1
+            if is_call:
+                return read_function(data, following + 1, end, out, counts, names, test)
             return read_predicate(data, at, end, out, counts, names, limits.in_list)
     state[0] = height + 1
     state[1] += 1
     return at if state[1] <= limits.depth and height + 2 < len(stack) else -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def read_closing(byte, out, counts, limits, stack, state):
     """Close a parenthesis or an operand of a call; whether there is one to close."""
     height = pop_operators(out, counts, stack, state[0], 1, limits.xor_operands)
@@ -478,7 +364,7 @@ def read_closing(byte, out, counts, limits, stack, state):
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def read_connective(word, out, counts, limits, stack, state):
     """Read AND, OR, XOR or XNOR; whether it was one and may stand here."""
     if word == _W_AND:
@@ -511,7 +397,7 @@ def read_connective(word, out, counts, limits, stack, state):
     return height < len(stack)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def read_text(data, at, end, out, counts, names, limits, stack, state):
     """Read one expression; whether it was all read.
 
@@ -568,4 +454,5 @@ def scan_texts(
         if not is_read:
             counts[0], counts[1], counts[2] = n_instructions, n_tests, n_constants
         out.program_starts[text + 1] = counts[0]
+        out.program_tests[text + 1] = counts[1]
     return counts

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numba import njit
 
-from tamis.index.kernels import scan
+from tamis.index.kernels import lexer, scan
 
 # Forms of base tests.
 NEVER: Final = 0
@@ -33,9 +33,14 @@ AS_TEXT: Final = 3  # the number of a text; ranked when all texts are known
 
 
 class Bases(NamedTuple):
-    """Base tests by content, with room for more."""
+    """Base tests by content, with room for more.
 
-    table: np.ndarray  # int32[power of two], -1 or a base
+    A lookup in a large table waits for memory: the table says part of the hash, and one line of
+    `heads` tells all of a base that has one value.
+    """
+
+    table: np.ndarray  # int64[power of two], -1 or part of the hash above a base in 32 bits
+    heads: np.ndarray  # int64[:, 2], see `base_head`; the first value, or 0
     forms: np.ndarray  # uint8[:]
     columns: np.ndarray  # int32[:]
     value_starts: np.ndarray  # int64[:], one more than bases
@@ -52,33 +57,47 @@ class Texts(NamedTuple):
     n_texts: np.ndarray  # int64[1]
 
 
+@njit(cache=True, nogil=True, inline="always")
+def base_head(form, column, n_values):
+    """Form, column and number of values in one."""
+    return (np.int64(form) << 56) | (np.int64(column + 1) << 24) ^ np.int64(n_values)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def hash_base(head, values, start, end):
+    """A hash of a base's content, not negative."""
+    mixed = np.uint64(head) * np.uint64(0x9E3779B97F4A7C15)
+    for i in range(start, end):
+        mixed = (mixed ^ np.uint64(values[i])) * np.uint64(0xFF51AFD7ED558CCD)
+        mixed ^= mixed >> np.uint64(31)
+    return np.int64((mixed ^ (mixed >> np.uint64(33))) >> np.uint64(1))
+
+
 @njit(cache=True, nogil=True)
 def find_base(bases, form, column, values, n_values):
     """The number of the base with this content, new or known."""
-    mixed = np.uint64(form) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(column + 1)
-    for i in range(n_values):
-        mixed = (mixed ^ np.uint64(values[i])) * np.uint64(0xFF51AFD7ED558CCD)
-        mixed ^= mixed >> np.uint64(31)
+    head = base_head(form, column, n_values)
+    first = values[0] if n_values else np.int64(0)
+    hashed = hash_base(head, values, 0, n_values)
     mask = len(bases.table) - 1
-    slot = np.int64((mixed ^ (mixed >> np.uint64(33))) >> np.uint64(1)) & mask
+    slot = hashed & mask
     while bases.table[slot] >= 0:
-        base = bases.table[slot]
-        start = bases.value_starts[base]
-        if (
-            bases.forms[base] == form
-            and bases.columns[base] == column
-            and bases.value_starts[base + 1] - start == n_values
-        ):
-            is_same = True
-            for i in range(n_values):
-                if bases.values[start + i] != values[i]:
-                    is_same = False
-                    break
-            if is_same:
-                return base
+        if bases.table[slot] >> 32 == hashed >> 32:
+            base = bases.table[slot] & 0xFFFFFFFF
+            if bases.heads[base, 0] == head and bases.heads[base, 1] == first:
+                start = bases.value_starts[base] if n_values > 1 else 0
+                is_same = True
+                for i in range(1, n_values):
+                    if bases.values[start + i] != values[i]:
+                        is_same = False
+                        break
+                if is_same:
+                    return base
         slot = (slot + 1) & mask
     base = bases.n_bases[0]
-    bases.table[slot] = base
+    bases.table[slot] = (hashed >> 32 << 32) | base
+    bases.heads[base, 0] = head
+    bases.heads[base, 1] = first
     bases.forms[base] = form
     bases.columns[base] = column
     start = bases.value_starts[base]
@@ -95,16 +114,11 @@ def rehash_bases(bases):
     mask = len(bases.table) - 1
     for base in range(bases.n_bases[0]):
         start, end = bases.value_starts[base], bases.value_starts[base + 1]
-        mixed = np.uint64(bases.forms[base]) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(
-            bases.columns[base] + 1
-        )
-        for i in range(start, end):
-            mixed = (mixed ^ np.uint64(bases.values[i])) * np.uint64(0xFF51AFD7ED558CCD)
-            mixed ^= mixed >> np.uint64(31)
-        slot = np.int64((mixed ^ (mixed >> np.uint64(33))) >> np.uint64(1)) & mask
+        hashed = hash_base(bases.heads[base, 0], bases.values, start, end)
+        slot = hashed & mask
         while bases.table[slot] >= 0:
             slot = (slot + 1) & mask
-        bases.table[slot] = base
+        bases.table[slot] = (hashed >> 32 << 32) | base
 
 
 @njit(cache=True, nogil=True)
@@ -168,14 +182,14 @@ def read_words(test, scanned, data, words_as, texts, words, double):
         kind = scanned.constant_kinds[at]
         value = scanned.constant_values[at]
         if words_as == AS_TEXT:
-            if kind != scan.TEXT:
+            if kind != lexer.TEXT:
                 return -1
             word = np.int64(find_text(texts, data, value, scanned.constant_sizes[at]))
         elif words_as == AS_INTEGER:
-            if kind != scan.INTEGER:
+            if kind != lexer.INTEGER:
                 return -1
             word = value
-        elif words_as == AS_DOUBLE and kind != scan.TEXT:
+        elif words_as == AS_DOUBLE and kind != lexer.TEXT:
             # Both are exact (at most 15 digits), so the quotient is the nearest double.
             double[0] = np.float64(value) / 10.0 ** scanned.constant_sizes[at] + 0.0
             word = ordered_bits(double.view(np.int64)[0])
@@ -207,41 +221,63 @@ def place_tests(
     words,  # int64[most constants of one test + 1], scratch
     leaves,  # int32[n_tests], output: leaves, or -1 where the parser must see the expression
 ):
-    """Find or make the leaf of each test."""
+    """Find or make the leaf of each test but of patterns."""
     double = np.zeros(1, dtype=np.float64)
     for test in range(n_tests):
         name = scanned.test_names[test]
         kind = scanned.test_kinds[test]
+        if kind >= lexer.LIKE:
+            continue
         column = name_columns[name]
         words_as = name_words[name]
         leaves[test] = -1
-        if kind == scan.IS_NULL or kind == scan.IS_NOT_NULL:
+        if kind == lexer.IS_NULL or kind == lexer.IS_NOT_NULL:
             if column >= 0:
                 base = find_base(bases, PRESENT, column, words, 0)
-                leaves[test] = 2 * base + (kind == scan.IS_NULL)
+                leaves[test] = 2 * base + (kind == lexer.IS_NULL)
             continue
         if words_as == NO_WORDS:
             continue
         n_words = read_words(test, scanned, data, words_as, texts, words, double)
         if n_words < 0:
             continue
-        if kind in (scan.EQUAL, scan.NOT_EQUAL, scan.ONE_OF, scan.NOT_ONE_OF):
+        if kind in (lexer.EQUAL, lexer.NOT_EQUAL, lexer.ONE_OF, lexer.NOT_ONE_OF):
             base = find_base(bases, ONE_OF, column, words, n_words)
-            leaves[test] = 2 * base + (kind == scan.NOT_EQUAL or kind == scan.NOT_ONE_OF)
+            leaves[test] = 2 * base + (kind == lexer.NOT_EQUAL or kind == lexer.NOT_ONE_OF)
             continue
         # a < 5 and a >= 5 ask whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
-        form = BELOW if kind == scan.BELOW or kind == scan.AT_LEAST_VALUE else AT_MOST
+        form = BELOW if kind == lexer.BELOW or kind == lexer.AT_LEAST_VALUE else AT_MOST
         if form == BELOW and words_as == AS_INTEGER:
             form = AT_MOST
             words[0] -= 1
         base = find_base(bases, form, column, words, 1)
-        is_upper = kind == scan.ABOVE or kind == scan.AT_LEAST_VALUE
+        is_upper = kind == lexer.ABOVE or kind == lexer.AT_LEAST_VALUE
         if is_upper and is_signed:
             # A positive test, which must not hold on a missing attribute.
             words[0] = base
             leaves[test] = 2 * find_base(bases, COMPLEMENT, column, words, 1)
         else:
             leaves[test] = 2 * base + is_upper
+
+
+@njit(cache=True, nogil=True)
+def number_patterns(
+    scanned,  # Scanned
+    tests,  # int64[:], tests of patterns
+    data,  # uint8[:], the texts
+    texts,  # Texts
+    keys,  # int64[:], output: name, test and number of the pattern's text in one
+):
+    """Give each test of a pattern a key, so that equal ones are placed once."""
+    for i in range(len(tests)):
+        at = scanned.test_starts[tests[i]]
+        number = -1
+        if scanned.constant_kinds[at] == lexer.TEXT:
+            number = find_text(texts, data, scanned.constant_values[at], scanned.constant_sizes[at])
+        name = np.int64(scanned.test_names[tests[i]])
+        keys[i] = (name * 16 + scanned.test_kinds[tests[i]]) << 32 | np.int64(number)
+        if number < 0:
+            keys[i] = -1
 
 
 @njit(cache=True, nogil=True)
@@ -260,14 +296,16 @@ def put_leaves(scanned, leaves):
 @njit(cache=True, nogil=True)
 def count_uses(
     scanned,  # Scanned
-    n_tests,
     votes,  # int64[n_names, 4], output: by kind of constant, then of presence
 ):
-    """Count how names are used."""
-    for test in range(n_tests):
-        name = scanned.test_names[test]
-        first, last = scanned.test_starts[test], scanned.test_starts[test + 1]
-        for at in range(first, last):
-            votes[name, scanned.constant_kinds[at]] += 1
-        if first == last:
-            votes[name, 3] += 1
+    """Count how names are used in the expressions that are not left."""
+    for program in range(len(scanned.is_left)):
+        if scanned.is_left[program]:
+            continue
+        for test in range(scanned.program_tests[program], scanned.program_tests[program + 1]):
+            name = scanned.test_names[test]
+            first, last = scanned.test_starts[test], scanned.test_starts[test + 1]
+            for at in range(first, last):
+                votes[name, scanned.constant_kinds[at]] += 1
+            if first == last:
+                votes[name, 3] += 1

@@ -140,9 +140,11 @@ def _spell_like(node: Like) -> Condition:
         if Wild.ANY_TEXT not in middle:
             text = "".join(map(str, middle))
             return _spell_text(node.operand, text, opens=opens, closes=closes)
-    spelled = "".join(
-        token.value if isinstance(token, Wild) else _escape(token) for token in tokens
-    )
+    spelled = pattern
+    if node.escape != "\\" or "%%" in pattern:
+        spelled = "".join(
+            token.value if isinstance(token, Wild) else _escape(token) for token in tokens
+        )
     return Like(node.operand, spelled, "\\", node.ignores_case)
 
 

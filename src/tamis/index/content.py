@@ -1,0 +1,159 @@
+"""The content of an index: one file of named parts, each with its place and checksum.
+
+One file rather than many keeps few descriptors open and makes one mapping of it all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import secrets
+import zlib
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.errors import IndexFormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+REBUILD: Final = "build the index anew, or restore it from a copy"
+_ALIGNMENT: Final = 64  # bytes: a cache line
+_PREFIX: Final = "content-"
+
+
+class Part(NamedTuple):
+    """One part on its way to the file."""
+
+    name: str
+    content: Any  # bytes of some kind
+    described: dict[str, Any]  # what the manifest says of it beside place and checksum
+
+
+class MissingContentError(IndexFormatError):
+    """The content that the manifest names is not there."""
+
+
+def array_part(name: str, array: np.ndarray) -> Part:
+    """An array as a part."""
+    described = {"dtype": array.dtype.str, "length": len(array)}
+    return Part(name, np.ascontiguousarray(array).data, described)
+
+
+def table_part(name: str, table: pa.Table, compression: str | None = None) -> Part:
+    """A table as a part, in Arrow's file format."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_file(sink, table.schema, options=options) as writer:
+        writer.write_table(table.combine_chunks())
+    return Part(name, sink.getvalue(), {})
+
+
+# ── writing ─────────────────────────────────────────────────────────────────────────────────
+
+
+def write_content(directory: Path, parts: Iterable[Part]) -> dict[str, Any]:
+    """Write the parts to a file that is named after what is in it; what the manifest says of it."""
+    described: dict[str, dict[str, Any]] = {}
+    chunks: list[Any] = []
+    offset = 0
+    for part in parts:
+        content = memoryview(part.content).cast("B")
+        padding = bytes(-content.nbytes % _ALIGNMENT)
+        described[part.name] = part.described | {
+            "offset": offset,
+            "bytes": content.nbytes,
+            # Of the padding too: no bit of the file is without one.
+            "crc32": zlib.crc32(padding, zlib.crc32(content)),
+        }
+        chunks += (content, padding)
+        offset += content.nbytes + len(padding)
+    digest = hashlib.blake2b(json.dumps(described).encode(), digest_size=8).hexdigest()
+    name = f"{_PREFIX}{digest}.bin"
+    write_file(directory / name, chunks)
+    return {"file": name, "bytes": offset, "parts": described}
+
+
+def write_file(path: Path, chunks: Iterable[Any]) -> None:
+    """Write a file, or put it in place of the one there is, in one step and for good."""
+    beside = path.with_name(f"{_PREFIX}{secrets.token_hex(4)}.new")
+    try:
+        with beside.open("wb") as file:
+            for chunk in chunks:
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+        sync_directory(path.parent)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make sure that the names in a directory are on disk."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_content(directory: Path, *, except_for: str) -> None:
+    """Remove all contents but one, as far as it can be done."""
+    with suppress(OSError):
+        for path in directory.glob(f"{_PREFIX}*"):
+            if path.name != except_for:
+                path.unlink()
+
+
+# ── reading ─────────────────────────────────────────────────────────────────────────────────
+
+
+class Content:
+    """The content of an index, mapped; its parts by name."""
+
+    def __init__(self, directory: Path, entry: dict[str, Any]) -> None:
+        self._path = directory / entry["file"]
+        self._parts: dict[str, dict[str, Any]] = entry["parts"]
+        try:
+            with self._path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                if size != entry["bytes"]:
+                    self._refuse(f"has {size} bytes instead of {entry['bytes']}")
+                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except FileNotFoundError:
+            raise MissingContentError(f"{self._path} is missing", hint=REBUILD) from None
+        except (OSError, ValueError) as error:
+            self._refuse(f"cannot be read: {error}")
+
+    def verify(self) -> None:
+        """Refuse the content if a checksum is wrong."""
+        whole = memoryview(self._map)
+        for name, part in self._parts.items():
+            n_bytes = part["bytes"] + -part["bytes"] % _ALIGNMENT
+            if zlib.crc32(whole[part["offset"] : part["offset"] + n_bytes]) != part["crc32"]:
+                self._refuse(f'is damaged: the checksum of its part "{name}" is wrong')
+
+    def array(self, name: str) -> np.ndarray:
+        """A part that is an array."""
+        part = self._parts[name]
+        dtype = np.dtype(part["dtype"])
+        return np.frombuffer(self._map, dtype, count=part["length"], offset=part["offset"])
+
+    def buffer(self, name: str) -> pa.Buffer:
+        """The bytes of a part."""
+        part = self._parts[name]
+        return pa.py_buffer(self._map).slice(part["offset"], part["bytes"])
+
+    def table(self, name: str) -> pa.Table:
+        """A part that is a table."""
+        return pa.ipc.open_file(self.buffer(name)).read_all()
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise IndexFormatError(f"{self._path} {what}", hint=REBUILD)

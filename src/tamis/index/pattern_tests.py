@@ -1,0 +1,87 @@
+"""Tests of patterns that the fast reader found, as leaves: each distinct one once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tamis.errors import ExpressionError
+from tamis.index.kernels import lexer
+from tamis.index.kernels.tests import number_patterns
+from tamis.language.ast import Attribute, In, Like, Rlike, StringTest
+from tamis.language.check import check
+from tamis.language.patterns import BadPatternError
+from tamis.language.types import STRING
+from tamis.logic.rules import spelling
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tamis.index.columns import Pattern
+    from tamis.index.kernels.scan import Scanned
+    from tamis.index.store import Store
+    from tamis.language.limits import Limits
+    from tamis.language.schema import Path, Schema
+
+_FUNCTIONS = {
+    lexer.STARTSWITH: "startswith",
+    lexer.ENDSWITH: "endswith",
+    lexer.CONTAINS: "contains",
+}
+
+
+class PatternTests:
+    """Leaves of pattern tests by what they look for where."""
+
+    def __init__(self, schema: Schema, store: Store, limits: Limits) -> None:
+        self._schema = schema
+        self._store = store
+        self._limits = limits
+        self._leaves = {-1: -1}  # of a text that is none
+        self._attributes: dict[Path, Attribute | None] = {}
+
+    def place(
+        self, scanned: Scanned, tests: np.ndarray, data: np.ndarray, paths: Sequence[Path]
+    ) -> np.ndarray:
+        """The leaf of each test; -1 where the parser must see the expression."""
+        keys = np.empty(len(tests), dtype=np.int64)
+        number_patterns(scanned, tests, data, self._store.texts, keys)
+        distinct, places = np.unique(keys, return_inverse=True)
+        leaves = np.array([self._leaf(key, paths) for key in distinct.tolist()], dtype=np.int32)
+        return leaves[places]
+
+    def _leaf(self, key: int, paths: Sequence[Path]) -> int:
+        leaf = self._leaves.get(key)
+        if leaf is None:
+            name, kind = divmod(key >> 32, 16)
+            attribute = self._attribute(paths[name])
+            text = self._store.text(key & 0xFFFFFFFF)
+            leaf = self._place(_spell(kind, attribute, text)) if attribute else -1
+            self._leaves[key] = leaf
+        return leaf
+
+    def _attribute(self, path: Path) -> Attribute | None:
+        """The typed attribute, one object for all its tests; None where it is no string."""
+        if path not in self._attributes:
+            type_ = self._schema.get(path)
+            self._attributes[path] = Attribute(path, type_) if type_ == STRING else None
+        return self._attributes[path]
+
+    def _place(self, test: Pattern) -> int:
+        try:
+            if isinstance(test, Rlike):
+                check(test, self._schema, self._limits)
+            spelled = spelling.rewrite(test)
+        except (ExpressionError, BadPatternError):
+            return -1
+        # Whether a pattern that all texts fit holds on a missing one is for the parser's way.
+        return -1 if isinstance(spelled, In) else self._store.leaf(spelled)
+
+
+def _spell(kind: int, attribute: Attribute, text: str) -> Pattern:
+    if kind == lexer.RLIKE:
+        return Rlike(attribute, text)
+    if kind in _FUNCTIONS:
+        return StringTest(_FUNCTIONS[kind], attribute, text)
+    return Like(attribute, text, ignores_case=kind == lexer.ILIKE)
