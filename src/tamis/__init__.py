@@ -29,7 +29,7 @@ from tamis.language import DEFAULT_LIMITS, Limits, Schema
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tamis.language.ast import Condition
     from tamis.match.index import Index
@@ -69,14 +69,18 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     missing: str = "undefined",
     limits: Limits = DEFAULT_LIMITS,
     tags: Mapping[str, Sequence[str]] | None = None,
+    sample: Any = None,
     processes: int = 1,
+    progress: Callable[[int, int | None], None] | None = None,
 ) -> Index:
     """An index of {id: expression}, or of (id, expression) pairs.
 
     An expression that is wrong becomes one of `index.rejects`, an `ExpressionError`, and the others
     go on. `schema` is anything `Schema.of` takes; without one the types are inferred from all
     expressions together. `missing` is as in `evaluate`, for all events ever matched. `tags` gives
-    subscriptions words by which `Index.tagged` finds them.
+    subscriptions words by which `Index.tagged` finds them. From a `sample` of events it is learned
+    which tests seldom hold, and single events are matched faster. `progress` is called with how
+    many subscriptions are read, and how many there are.
     """
     from tamis.match.index import build as build_index
     from tamis.match.warmup import announce
@@ -84,7 +88,14 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     _expect_missing(missing)
     announce()
     return build_index(
-        subscriptions, schema, missing=missing, limits=limits, tags=tags, processes=processes
+        subscriptions,
+        schema,
+        missing=missing,
+        limits=limits,
+        tags=tags,
+        sample=sample,
+        processes=processes,
+        progress=progress,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tamis.index.columns import PATTERN, Column
 from tamis.index.kernels import tests as form
 from tamis.index.kernels.nodes import FALSE, TRUE, mark_reachable, renumber_children
-from tamis.index.layout import Int32, LeafArrays, NodeArrays, RootArrays
+from tamis.index.layout import Int32, LeafArrays, NodeArrays, RootArrays, run_starts
 from tamis.index.words import from_words, words_as
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def finish(store: Store, roots: Int32) -> Finished:
     children = np.empty(n_links, dtype=np.int32)
     renumber_children(inner, kept, numbers, inner_numbers, children)
     sizes = np.diff(inner.child_starts[: len(is_reached) + 1])[kept]
-    nodes = NodeArrays(inner.operators[kept], inner.required[kept], _starts(sizes), children)
+    nodes = NodeArrays(inner.operators[kept], inner.required[kept], run_starts(sizes), children)
 
     def renumber(references: np.ndarray) -> Int32:
         found = np.empty(len(references), dtype=np.int32)
@@ -72,13 +72,6 @@ def _runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return places
 
 
-def _starts(sizes: np.ndarray) -> np.ndarray:
-    """Where runs of these sizes begin and the last one ends; in 32 bits where that is enough."""
-    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=starts[1:])
-    return starts.astype(np.int32) if starts[-1] <= _INT32_MAX else starts
-
-
 def _needed_leaves(store: Store, is_named: np.ndarray) -> np.ndarray:
     """The leaves that nodes name, and the ones whose complements they are."""
     bases = store.bases
@@ -98,7 +91,7 @@ def _group_roots(ordinals: Int32, nodes: Int32, always: np.ndarray) -> RootArray
     order = np.argsort(nodes, kind="stable")
     in_order = nodes[order]
     first = np.flatnonzero(np.diff(in_order, prepend=-1))
-    starts = _starts(np.diff(np.append(first, len(ordinals))))
+    starts = run_starts(np.diff(np.append(first, len(ordinals))))
     return RootArrays(in_order[first], starts, ordinals[order], always.astype(np.int32))
 
 
@@ -226,7 +219,7 @@ class _LeafWriter:
         pairs = np.flatnonzero(~self.is_negated & (self.forms == form.PAIR_EQUAL))
         leaves = np.concatenate((leaves, pairs))
         codes = np.concatenate((codes, column_codes[self.leaf_columns[pairs]] + 1))
-        starts = _starts(np.bincount(codes, minlength=int(column_codes[-1])))
+        starts = run_starts(np.bincount(codes, minlength=int(column_codes[-1])))
         return starts, leaves[np.lexsort((leaves, codes))].astype(np.int32)
 
     def _thresholds(

@@ -15,7 +15,10 @@ import numpy.typing as npt
 Int32 = npt.NDArray[np.int32]
 Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
+Starts = Int32 | Int64  # 32 bits where they are enough
 Frozen = TypeVar("Frozen", bound=tuple[Any, ...])
+
+_INT32_MAX: Final = np.iinfo(np.int32).max
 
 # Operators of inner nodes. XOR's children come in pairs: where a condition is true, and where it
 # is false; its `required` is the parity of true ones that makes it true.
@@ -33,13 +36,20 @@ def freeze(arrays: Frozen) -> Frozen:
     return arrays
 
 
+def run_starts(sizes: npt.NDArray[Any]) -> Starts:
+    """Where runs of these sizes begin and the last one ends; in 32 bits where that is enough."""
+    starts = np.zeros(len(sizes) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts.astype(np.int32) if starts[-1] <= _INT32_MAX else starts
+
+
 class LeafArrays(NamedTuple):
     """Which leaves become true by which codes."""
 
     # A column's codes are a run of the global codes.
     column_codes: Int64  # [n_columns + 1], first global code of each column
     column_leaves: Int32  # [n_columns + 1], first leaf of each column; those of none are last
-    posting_starts: Int64  # [n_codes + 1]
+    posting_starts: Starts  # [n_codes + 1]
     posting_leaves: Int32  # leaves true for events with that code
     # Leaves of the form `code <= threshold`, by column and rising threshold.
     code_slots: Int32  # [n_codes], the first threshold not below the code; n_thresholds if none
@@ -59,7 +69,7 @@ class NodeArrays(NamedTuple):
 
     operators: UInt8  # [n_inner]
     required: Int32  # [n_inner], how many children at_least asks for; XOR's parity
-    child_starts: Int64  # [n_inner + 1]
+    child_starts: Starts  # [n_inner + 1]
     children: Int32  # node ids, below n_leaves + i
 
 
@@ -67,6 +77,6 @@ class RootArrays(NamedTuple):
     """Which subscriptions stand at which node."""
 
     nodes: Int32  # [n_roots], rising
-    subscription_starts: Int64  # [n_roots + 1]
+    subscription_starts: Starts  # [n_roots + 1]
     subscriptions: Int32  # ordinals of subscriptions
     always: Int32  # ordinals of subscriptions that every event matches

@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.index.kernels.triggers import choose_triggers
+from tamis.index.layout import run_starts
 
 if TYPE_CHECKING:
-    from tamis.index.layout import Int32, Int64, NodeArrays
+    from tamis.index.layout import Int32, NodeArrays, Starts
 
 Float32 = npt.NDArray[np.float32]
 
@@ -24,7 +25,7 @@ Float32 = npt.NDArray[np.float32]
 class TriggerArrays(NamedTuple):
     """For each node, the inner nodes that are looked at when it is true."""
 
-    starts: Int64  # [n_nodes + 1]
+    starts: Starts  # [n_nodes + 1]
     parents: Int32  # numbers of inner nodes
 
 
@@ -40,6 +41,5 @@ def build_triggers(nodes: NodeArrays, leaf_rates: Float32) -> TriggerArrays:
     choose_triggers(nodes, n_leaves, rates, is_trigger)
     parents = np.repeat(np.arange(n_inner, dtype=np.int32), np.diff(nodes.child_starts))
     children, parents = nodes.children[is_trigger], parents[is_trigger]
-    starts = np.zeros(n_leaves + n_inner + 1, dtype=np.int64)
-    np.cumsum(np.bincount(children, minlength=n_leaves + n_inner), out=starts[1:])
+    starts = run_starts(np.bincount(children, minlength=n_leaves + n_inner))
     return TriggerArrays(starts, parents[np.argsort(children, kind="stable")])

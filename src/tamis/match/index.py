@@ -15,7 +15,7 @@ from tamis.errors import InputError, suggest
 from tamis.events.encoder import EncodedEvents, EventEncoder
 from tamis.index import artefact
 from tamis.index.build import build_contents
-from tamis.index.layout import RootArrays, freeze
+from tamis.index.layout import RootArrays, freeze, run_starts
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
@@ -33,6 +33,7 @@ from tamis.match.explain import Explanation, explain
 from tamis.match.kernels.event import match_event
 from tamis.match.kernels.readout import write_rows
 from tamis.match.kernels.rows import ROW
+from tamis.match.learn import learn
 from tamis.match.single import SingleScratch, make_single_scratch
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tamis.errors import ExpressionError
+    from tamis.index.build import Progress
     from tamis.index.contents import Contents
 
     Subset = Iterable[str] | None  # ids of the subscriptions to consider; None for all
@@ -208,8 +210,7 @@ class Index:
         )
         counts = counts if len(kept) else np.zeros(0, dtype=np.int64)
         is_root = counts > 0
-        starts = np.zeros(int(is_root.sum()) + 1, dtype=np.int64)
-        np.cumsum(counts[is_root], out=starts[1:])
+        starts = run_starts(counts[is_root])
         always = roots.always[is_wanted[roots.always]]
         wanted = RootArrays(roots.nodes[is_root], starts, roots.subscriptions[kept], always)
         return freeze(wanted)
@@ -266,19 +267,32 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     missing: str | Missing = Missing.UNDEFINED,
     limits: Limits = DEFAULT_LIMITS,
     tags: Mapping[str, Sequence[str]] | None = None,
+    sample: Any = None,
     processes: int = 1,
+    progress: Progress | None = None,
 ) -> Index:
     """An index of {id: expression}; what is wrong with the others is in `index.rejects`.
 
-    `tags` gives subscriptions words by which `Index.tagged` finds them.
+    `tags` gives subscriptions words by which `Index.tagged` finds them. From a `sample` of events
+    it is learned which tests seldom hold: single events are matched faster by it. `progress` is
+    called with how many subscriptions are read, and how many there are.
     """
     if missing not in tuple(Missing):
         raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
     declared = None if schema is None else Schema.of(schema)
     built = build_contents(
-        subscriptions, declared, Missing(missing), limits, tags=tags, processes=processes
+        subscriptions,
+        declared,
+        Missing(missing),
+        limits,
+        tags=tags,
+        processes=processes,
+        progress=progress,
     )
-    return Index(built.contents, built.rejects)
+    index = Index(built.contents, built.rejects)
+    if sample is None:
+        return index
+    return Index(learn(built.contents, index.encode(sample)), built.rejects)
 
 
 def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:

@@ -74,3 +74,11 @@ def write_rows(first_row, starts, rows):
     """Write the number of its event's row beside each pair."""
     for event in range(len(starts) - 1):
         rows[starts[event] : starts[event + 1]] = first_row + event
+
+
+@njit(cache=True, nogil=True)
+def add_bits(masks, counts):
+    """Add the number of set bits of each of the first rows to its count."""
+    for at in range(len(counts)):
+        for word in range(WORDS):
+            counts[at] += count_bits(masks[at, word])
