@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 N_PLANES: Final = 40  # bits of the counters: children of a node, matches of an event
 _ALIGNMENT: Final = 64  # bytes; a row is one cache line
-# Masks up to this size are looked up from the cache, and 512 events at once are enough. Beyond it
-# every look-up waits for memory, which gives several lines in a row almost for the price of one.
-CACHED_BYTES: Final = 24 << 20
-WIDE_GROUPS: Final = 2
+# A wider block reads the links of a node once for more events, and memory gives several lines in a
+# row almost for the price of one; beyond four groups nothing more is gained.
+MOST_GROUPS: Final = 4
+MOST_MASK_BYTES: Final = 256 << 20
 
 
 class Scratch(NamedTuple):
@@ -35,7 +35,8 @@ class Scratch(NamedTuple):
     top_is_live: np.ndarray  # uint8[N_TOPS]
     entry_starts: np.ndarray  # int64[n_columns + 2], the block's entries by column
     present: np.ndarray  # uint64[n_groups, WORDS], events that have the column at hand
-    definite: np.ndarray  # uint64[n_groups, WORDS], … without a NULL element
+    unsure: np.ndarray  # uint64[n_groups, WORDS], … with a NULL element in it
+    of_code: np.ndarray  # uint64[n_groups, WORDS], … with the code at hand
     all_rows: np.ndarray  # uint64[n_groups, WORDS], the rows of the block
     planes: np.ndarray  # uint64[N_PLANES, WORDS]
     n_leaves: np.ndarray  # int64[1]
@@ -51,7 +52,10 @@ class Scratch(NamedTuple):
 
 def choose_groups(n_stored: int) -> int:
     """How many groups of 512 events a block of an index of this size holds."""
-    return 1 if n_stored * 8 * WORDS <= CACHED_BYTES else WIDE_GROUPS
+    n_groups = MOST_GROUPS
+    while n_groups > 1 and n_stored * n_groups * 8 * WORDS > MOST_MASK_BYTES:
+        n_groups //= 2
+    return n_groups
 
 
 def make_scratch(contents: Contents, n_groups: int) -> Scratch:
@@ -64,6 +68,7 @@ def make_scratch(contents: Contents, n_groups: int) -> Scratch:
         _aligned(N_TOPS * n_groups, WORDS),
         np.zeros(N_TOPS, dtype=np.uint8),
         np.zeros(n_columns + 2, dtype=np.int64),
+        _aligned(n_groups, WORDS),
         _aligned(n_groups, WORDS),
         _aligned(n_groups, WORDS),
         _aligned(n_groups, WORDS),

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from tamis.match.kernels.prefetch import prefetch_row
 from tamis.match.kernels.rows import ROW, either, fill, has_bit, load, store, without
 
 # Entries that carry no code: the column is there, and its negated tests are undefined, or not. An
 # array with a NULL element is the one, an empty array the other.
 _UNSURE = -1
 _EMPTY = -2
+FEW = 24  # entries that insertion sorts faster than a call of sort
+AHEAD = np.uint64(16)  # masks asked for before they are needed
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -44,8 +47,8 @@ def set_leaves(
         clear(leaves.column_leaves[column], leaves.column_leaves[column + 1], n_groups, scratch)
         if begin < end:
             scratch.present[:] = 0
-            scratch.definite[:] = 0
-            set_entries(rows[begin:end], codes[begin:end], n_groups, events, leaves, scratch)
+            scratch.unsure[:] = 0
+            set_entries(rows, codes, begin, end, n_groups, events, leaves, scratch)
         for group in range(n_groups):
             if begin < end:
                 accumulate_thresholds(column, group, n_groups, leaves, scratch)
@@ -88,41 +91,124 @@ def sort_entries(first_row, n_rows, events, entry_starts, rows, codes):
         codes[to] = _UNSURE if events.mark_has_null[mark] else _EMPTY
 
 
-@njit(cache=True, nogil=True, inline="always")
-def set_bit(masks, is_live, leaf, group, n_groups, word, bit):
-    """Set one event's bit in the mask of a leaf."""
-    node = np.uint64(np.uint32(leaf))
-    masks[node * n_groups + group, word] |= bit
-    is_live[node] |= np.uint8(1) << np.uint8(group)
+@njit(cache=True, nogil=True)
+def set_entries(rows, codes, begin, end, n_groups, events, leaves, scratch):
+    """Set what the codes of one column make true: postings, threshold slots, presence.
+
+    Entries are taken by code, and a code's leaves are set once for all its events.
+    """
+    masks, is_live, of_code = scratch.masks, scratch.is_live, scratch.of_code
+    posting_starts, posting_leaves = leaves.posting_starts, leaves.posting_leaves
+    code_slots, threshold_leaves = leaves.code_slots, leaves.threshold_leaves
+    text_starts, text_leaves = events.text_starts, events.text_leaves
+    present, unsure = scratch.present, scratch.unsure
+    n_codes = len(code_slots)
+    sort_by_code(rows, codes, begin, end)
+    while begin < end:
+        code = codes[begin]
+        until = begin + 1
+        while until < end and codes[until] == code:
+            until += 1
+        add_presence(rows, begin, until, code == _UNSURE, present, unsure)
+        if code >= n_codes:
+            text = code - n_codes
+            first, last = text_starts[text], text_starts[text + 1]
+            add_events(
+                rows, begin, until, text_leaves, first, last, masks, is_live, of_code, n_groups
+            )
+        elif code >= 0:
+            first, last = posting_starts[code], posting_starts[code + 1]
+            add_events(
+                rows, begin, until, posting_leaves, first, last, masks, is_live, of_code, n_groups
+            )
+            slot = code_slots[code]
+            if slot < len(threshold_leaves):
+                last = slot + 1
+                add_events(
+                    rows,
+                    begin,
+                    until,
+                    threshold_leaves,
+                    slot,
+                    last,
+                    masks,
+                    is_live,
+                    of_code,
+                    n_groups,
+                )
+        begin = until
 
 
 @njit(cache=True, nogil=True)
-def set_entries(rows, codes, n_groups, events, leaves, scratch):
-    """Set what the codes of one column make true: postings, threshold slots, presence."""
-    masks, is_live = scratch.masks, scratch.is_live
-    n_codes = len(leaves.code_slots)
-    n_thresholds = len(leaves.threshold_leaves)
-    for entry in range(len(rows)):
-        row, code = rows[entry], codes[entry]
-        group = np.uint64(row // ROW)
-        word = np.uint64((row % ROW) >> 6)
-        bit = np.uint64(1) << np.uint64(row & 63)
-        scratch.present[group, word] |= bit
-        if code == _UNSURE:
-            scratch.definite[group, word] &= ~bit
-            continue
-        scratch.definite[group, word] |= bit
-        if code >= n_codes:
-            text = code - n_codes
-            for at in range(events.text_starts[text], events.text_starts[text + 1]):
-                set_bit(masks, is_live, events.text_leaves[at], group, n_groups, word, bit)
-        elif code >= 0:
-            for at in range(leaves.posting_starts[code], leaves.posting_starts[code + 1]):
-                set_bit(masks, is_live, leaves.posting_leaves[at], group, n_groups, word, bit)
-            slot = leaves.code_slots[code]
-            if slot < n_thresholds:
-                leaf = leaves.threshold_leaves[slot]
-                set_bit(masks, is_live, leaf, group, n_groups, word, bit)
+def sort_by_code(rows, codes, begin, end):
+    """Sort the entries of one column by code; most columns have few."""
+    if end - begin > FEW:
+        order = begin + np.argsort(codes[begin:end])
+        codes[begin:end] = codes[order]
+        rows[begin:end] = rows[order]
+        return
+    for i in range(begin + 1, end):
+        code, row = codes[i], rows[i]
+        at = i
+        while at > begin and codes[at - 1] > code:
+            codes[at], rows[at] = codes[at - 1], rows[at - 1]
+            at -= 1
+        codes[at], rows[at] = code, row
+
+
+@njit(cache=True, nogil=True, inline="always")
+def place_of(row):
+    """The group, the word and the bit of an event of the block."""
+    bit = np.uint64(1) << np.uint64(row & 63)
+    return np.uint64(row // ROW), np.uint64((row % ROW) >> 6), bit
+
+
+@njit(cache=True, nogil=True, inline="always")
+def add_presence(rows, begin, end, is_unsure, present, unsure):
+    """Note that events have the column; what is unsure of an event stays so."""
+    for entry in range(begin, end):
+        group, word, bit = place_of(rows[entry])
+        present[group, word] |= bit
+        if is_unsure:
+            unsure[group, word] |= bit
+
+
+@njit(cache=True, nogil=True, inline="always")
+def add_events(rows, begin, end, found, first, last, masks, is_live, of_code, n_groups):
+    """Add the events of one code to the masks of its leaves, found[first:last]."""
+    if end - begin == 1 or last - first == 1:
+        for entry in range(begin, end):
+            group, word, bit = place_of(rows[entry])
+            for at in range(first, last):
+                leaf = np.uint64(np.uint32(found[at]))
+                masks[leaf * n_groups + group, word] |= bit
+                is_live[leaf] |= np.uint8(1) << np.uint8(group)
+    elif first < last:
+        of_code[:] = 0
+        groups = np.uint8(0)
+        for entry in range(begin, end):
+            group, word, bit = place_of(rows[entry])
+            of_code[group, word] |= bit
+            groups |= np.uint8(1) << np.uint8(group)
+        for group in range(n_groups):
+            live = groups & (np.uint8(1) << np.uint8(group))
+            if live:
+                row = load(of_code, group)
+                add_row(row, live, found[first:last], group, n_groups, masks, is_live)
+
+
+@njit(cache=True, nogil=True)
+def add_row(row, live, found, group, n_groups, masks, is_live):
+    """Add the events of one code and group to the masks of its leaves."""
+    n_found = np.uint64(len(found))
+    for at in range(n_found):
+        if at + AHEAD < n_found:
+            leaf = np.uint64(np.uint32(found[at + AHEAD]))
+            prefetch_row(masks, leaf * n_groups + group)
+        leaf = np.uint64(np.uint32(found[at]))
+        mask = load(masks, leaf * n_groups + group)
+        store(masks, leaf * n_groups + group, either(mask, row))
+        is_live[leaf] |= live
 
 
 @njit(cache=True, nogil=True)
@@ -144,7 +230,7 @@ def set_complements(column, group, n_groups, leaves, scratch):
     """The masks of a column's leaves that are true where their base is not."""
     masks, is_live = scratch.masks, scratch.is_live
     complements, bases = leaves.complement_leaves, leaves.complement_bases
-    definite = load(scratch.definite, group)
+    definite = without(load(scratch.present, group), load(scratch.unsure, group))
     for at in range(leaves.column_complements[column], leaves.column_complements[column + 1]):
         base = np.uint64(np.uint32(bases[at]))
         row = without(definite, load(masks, base * n_groups + group))
