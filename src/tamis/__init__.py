@@ -25,7 +25,7 @@ from tamis.errors import (
     TypeCheckError,
     UnknownAttributeError,
 )
-from tamis.language import DEFAULT_LIMITS, Limits, Schema
+from tamis.language import DEFAULT_LIMITS, Limits, Schema, search_query
 
 if TYPE_CHECKING:
     import os
@@ -57,9 +57,12 @@ __all__ = [
     "evaluate",
     "open",
     "parse",
+    "search_query",
 ]
 
-_PARTS = frozenset(("events", "files", "index", "language", "logic", "match", "spark", "validate"))
+_PARTS = frozenset(
+    ("events", "files", "index", "language", "logic", "match", "spark", "text", "validate")
+)
 
 
 def build(  # noqa: PLR0913 - all that decides what the index is

@@ -13,7 +13,8 @@ import pytest
 from tamis.text import finder as finder_module
 from tamis.text import get_analyser
 from tamis.text.analysers import has_words
-from tamis.text.finder import TermFinder, read_term, spell_term
+from tamis.text.finder import TermFinder
+from tamis.text.terms import read_term, spell_term
 from tests.effort import examples
 from tests.text.texts import random_text
 
@@ -40,7 +41,7 @@ def expect(analyser, terms, texts):
         (row, at)
         for row, own in enumerate(words)
         for at, term in enumerate(terms)
-        if has_words(own, read_term(term, analyser))
+        if has_words(own, read_term(term, analyser.name))
     }
 
 

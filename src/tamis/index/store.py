@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.errors import TamisError
-from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, Column
+from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, TEXT, Column
 from tamis.index.kernels import tests as form
 from tamis.index.kernels.nodes import Inner, add_programs, rehash_nodes, room_needed
 from tamis.index.kernels.tests import Bases, Texts, find_base, find_text, rehash_bases, rehash_texts
@@ -24,9 +24,11 @@ from tamis.language.ast import (
     Not,
     Rlike,
     StringTest,
+    Words,
 )
 from tamis.language.printer import print_expression
 from tamis.language.types import INT64_MIN, INTEGER
+from tamis.text.terms import spell_term
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -111,6 +113,10 @@ class Store:
                 return self._place_pair(leaf)
             case Comparison(left=Attribute(), right=Literal()):
                 return self._place_comparison(leaf)
+            case Words():
+                column = self.column(TEXT, leaf.operand)
+                term = self._word(spell_term(leaf.words), column)
+                return 2 * self._base(form.ONE_OF, column, (term,))
             case Like() | Rlike() | StringTest():
                 column = self.column(PATTERN, leaf.operand)
                 patterns = self.columns[column].patterns

@@ -18,6 +18,7 @@ from tamis.text.kernels import scan
 from tamis.text.kernels.find import ANY_WORD as ANY_NUMBER
 from tamis.text.kernels.find import NO_WORD, PieceTexts, Terms, find_terms
 from tamis.text.segment import class_of
+from tamis.text.terms import read_term
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,16 +37,6 @@ _KIND_OF: Final = {
     "Q": scan.MID_BOTH,
 }
 _KINDS: Final = np.array([_KIND_OF.get(class_of(chr(at)), 0) for at in range(128)], dtype=np.uint8)
-
-
-def spell_term(words: Sequence[str]) -> str:
-    """A word, or the words of a phrase with one space for each step from one to the next."""
-    return " ".join(words)
-
-
-def read_term(term: str, analyser: Analyser) -> tuple[str, ...]:
-    """The words that `spell_term` spelled."""
-    return (term,) if analyser.takes_whole else tuple(term.split(" "))
 
 
 class TermFinder:
@@ -91,7 +82,7 @@ class TermFinder:
         phrases: list[tuple[int, list[int], int]] = []  # term, its words, where the anchor stands
         term_of_word: list[int] = []
         for term, spelled in enumerate(terms):
-            parts = read_term(spelled, self.analyser)
+            parts = read_term(spelled, self.analyser.name)
             for part in parts:
                 if part != ANY_WORD and words.setdefault(part, len(words)) == len(term_of_word):
                     term_of_word.append(-1)
