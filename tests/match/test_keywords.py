@@ -127,6 +127,48 @@ def test_every_layout_of_texts():
     assert index.match_lists(encoded).to_pylist() == [["s"], []]
 
 
+PLAIN = ("matches(body, '{}')", "matches_any(body, '{}')", "matches_phrase(body, '{}')")
+
+
+def test_plain_queries_are_read_as_the_parser_reads_them(seed):
+    rng = random.Random(seed)
+    queries = {}
+    for at in range(examples(60)):
+        query = random_text(rng, 4).replace("'", rng.choice(("", "''", "'")))
+        queries[f"s{at}"] = rng.choice(PLAIN).format(query)
+    # In parentheses a query is not plain any more, and means the same.
+    wrapped = {name: f"({text})" for name, text in queries.items()}
+    schema = "body TEXT(english)"
+    plain, parsed = build(queries, schema), build(wrapped, schema)
+    assert plain.contents.ids.equals(parsed.contents.ids)
+    assert [(one.subscription_id, one.code) for one in plain.rejects] == [
+        (one.subscription_id, one.code) for one in parsed.rejects
+    ]
+    events = [{"body": random_text(rng)} for _ in range(40)]
+    found = [sorted(row) for row in plain.match_lists(events).to_pylist()]
+    assert found == [sorted(row) for row in parsed.match_lists(events).to_pylist()]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "matches(and, 'x')",
+        "matches(nobody, 'x')",
+        "matches(n, 'x')",
+        "matches(body, '')",
+        "matches(body, 'the')",
+        "matches(body, 'x",
+        "matches(body, 'a\\qb')",
+        "matches(body, 'x\x00y')",
+        "matches(body, '" + "x " * 5_000 + "')",
+    ],
+)
+def test_what_the_parser_refuses_is_refused(text):
+    index = build({"wrong": text, "right": "matches(body, 'x')"}, "body TEXT(english), n INT")
+    assert [one.subscription_id for one in index.rejects] == ["wrong"]
+    assert index.match({"body": "x", "n": 5}) == ["right"]
+
+
 def test_explain_and_stats_know_words():
     index = build(
         {"s": "matches(body, 'the weapons') AND NOT matches_phrase(body, 'of mass')"}, "body TEXT"

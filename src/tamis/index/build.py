@@ -12,6 +12,7 @@ import pyarrow as pa
 from tamis.errors import ExpressionError, InputError
 from tamis.index.contents import Contents
 from tamis.index.finish import finish
+from tamis.index.keyword_reader import KeywordReader
 from tamis.index.layout import LeafArrays, freeze
 from tamis.index.order import order_nodes
 from tamis.index.pattern_tests import PatternTests
@@ -110,6 +111,7 @@ class _Intake:
         self._processes = processes
         self._reader = Reader(limits)
         self._patterns = PatternTests(schema, self.store, limits)
+        self._keywords = KeywordReader(schema, self.store, limits)
         self._n_read = 0
 
     def add(self, ids: list[str], texts: list[str]) -> None:
@@ -118,6 +120,9 @@ class _Intake:
         programs = self._reader.programs(chunk, self._schema, self.store, self._patterns)
         roots = self.store.add(programs)
         left = np.flatnonzero(programs.is_left)
+        plain = self._keywords.read([texts[at] for at in left.tolist()])
+        roots[left] = self.store.add(plain)
+        left = left[plain.is_left.astype(np.bool_)]
         rows = [(ids[at], texts[at]) for at in left.tolist()]
         parsed = parse_many(rows, self._schema, self._limits, processes=self._processes)
         conditions = [row.condition for row in parsed if row.condition is not None]
