@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import TypeCheckError
+from tamis.index.describe import describe_leaf
 from tamis.language import Schema, check, print_expression
 from tamis.language.ast import Attribute, Condition, Matches, children
 from tamis.logic.canonical import canonicalize
@@ -167,6 +168,49 @@ def test_what_the_parser_refuses_is_refused(text):
     index = build({"wrong": text, "right": "matches(body, 'x')"}, "body TEXT(english), n INT")
     assert [one.subscription_id for one in index.rejects] == ["wrong"]
     assert index.match({"body": "x", "n": 5}) == ["right"]
+
+
+def test_the_least_frequent_word_comes_first():
+    """In queries where nothing was counted, in documents where they were."""
+    queries = {
+        "a": "matches(body, 'common rare')",
+        "b": "matches(body, 'common odd')",
+        "c": "matches(body, 'common')",
+        "d": "matches_phrase(body, 'common odd')",
+        "e": "matches(title, 'x')",
+    }
+
+    def children_of(index, name):
+        contents = index.contents
+        at = contents.roots.subscriptions.tolist().index(index.ordinal(name))
+        node = contents.roots.nodes[at] - contents.n_leaves
+        begin, end = contents.nodes.child_starts[node : node + 2]
+        return [describe_leaf(contents, leaf) for leaf in contents.nodes.children[begin:end]]
+
+    index = build(queries, "body TEXT, title TEXT")
+    assert children_of(index, "a") == ["matches(body, 'rare')", "matches(body, 'common')"]
+    events = [{"body": "rare odd"}, {"body": "rare common odd"}, {"title": "x"}, {}]
+    counted = index.term_frequencies(events)
+    assert counted == {
+        "body": {"common": 0.25, "common odd": 0.25, "odd": 0.5, "rare": 0.5},
+        "title": {"x": 0.25},
+    }
+    again = build(queries, "body TEXT, title TEXT", frequencies=counted)
+    assert children_of(again, "a") == ["matches(body, 'common')", "matches(body, 'rare')"]
+    expected = [sorted(row) for row in index.match_lists(events).to_pylist()]
+    assert [sorted(row) for row in again.match_lists(events).to_pylist()] == expected
+    assert [sorted(again.match(event)) for event in events] == expected
+
+
+def test_frequencies_change_no_answer(seed):
+    for at in range(examples(8)):
+        example = draw(seed + at)
+        index = build(example.texts, example.schema)
+        counted = index.term_frequencies(example.events[:5])
+        again = build(example.texts, example.schema, frequencies=counted)
+        truth = example.reference(Missing.UNDEFINED)
+        for engine in ENGINES[:2]:
+            assert (engine.ask(again, example.events) == engine.expected(truth)).all(), at
 
 
 def test_explain_and_stats_know_words():

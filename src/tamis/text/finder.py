@@ -36,7 +36,16 @@ _KIND_OF: Final = {
     "B": scan.MID_BOTH,
     "Q": scan.MID_BOTH,
 }
-_KINDS: Final = np.array([_KIND_OF.get(class_of(chr(at)), 0) for at in range(128)], dtype=np.uint8)
+_AS_IT_IS: Final = np.frombuffer(bytes(range(256)), dtype=np.uint8)
+_LOWERED: Final = np.frombuffer(bytes(range(256)).lower(), dtype=np.uint8)
+_KINDS: Final = np.array(
+    [
+        *(scan.SPACE for _ in range(33)),
+        *(_KIND_OF.get(class_of(chr(at)), scan.OTHER) for at in range(33, 128)),
+        *(scan.BEYOND for _ in range(128, 256)),
+    ],
+    dtype=np.uint8,
+)
 
 
 class TermFinder:
@@ -48,8 +57,8 @@ class TermFinder:
         self._words: dict[str, int] = {}
         self.terms = self._number(terms)
         self._local = threading.local()
-        lowers = not analyser.is_turkish and not analyser.takes_whole
-        self.mode = scan.WHOLE if analyser.takes_whole else scan.LOWERED if lowers else scan.AS_IS
+        # Words in lower case stand for those in upper case, where the analyser has them equal.
+        self.lowered = _AS_IT_IS if analyser.is_turkish else _LOWERED
 
     def find(self, offsets: np.ndarray, data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The texts, by number, and the terms in them, each once: int32[n], int32[n].
@@ -114,8 +123,7 @@ class _Memory:
     def __init__(self, finder: TermFinder) -> None:
         self._finder = finder
         self._pieces = scan.Pieces(
-            np.full(2 * _FIRST_SIZE, -1, dtype=np.int32),
-            np.empty(_FIRST_SIZE, dtype=np.uint32),
+            np.full((2 * _FIRST_SIZE, scan.N_FIELDS), -1, dtype=np.int64),
             np.zeros(_FIRST_SIZE + 1, dtype=np.int64),
             np.empty(8 * _FIRST_SIZE, dtype=np.uint8),
             np.zeros(1, dtype=np.int64),
@@ -140,7 +148,16 @@ class _Memory:
         text = 0
         while True:
             text = scan.read_pieces(
-                text, offsets, data, _KINDS, self._finder.mode, self._pieces, found, ends
+                text,
+                offsets,
+                data,
+                _KINDS,
+                self._finder.analyser.takes_whole,
+                self._finder.lowered,
+                _AS_IT_IS,
+                self._pieces,
+                found,
+                ends,
             )
             if text == n_texts:
                 break
@@ -199,16 +216,10 @@ class _Memory:
         n_then = int(pieces.n_pieces[0]) + n_bytes // 2 + 1
         n_bytes += int(pieces.starts[pieces.n_pieces[0]])
         size = max(len(pieces.table), 1 << (2 * n_then).bit_length())
-        hashes = grown(pieces.hashes, n_then)
-        self._pieces = scan.Pieces(
-            np.full(size, -1, dtype=np.int32),
-            hashes,
-            # Kernels look at the room for hashes only.
-            grown(pieces.starts, len(hashes) + 1),
-            grown(pieces.arena, n_bytes),
-            pieces.n_pieces,
-        )
-        scan.rehash_pieces(self._pieces)
+        table = np.full((size, scan.N_FIELDS), -1, dtype=np.int64)
+        scan.rehash_pieces(pieces.table, table)
+        starts, arena = grown(pieces.starts, n_then + 1), grown(pieces.arena, n_bytes)
+        self._pieces = scan.Pieces(table, starts, arena, pieces.n_pieces)
 
 
 def grown(array: np.ndarray, n_least: int) -> np.ndarray:

@@ -12,17 +12,22 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-# Classes of ASCII characters, as `segment` has them.
-OTHER, LETTER, DIGIT, LINK, MID_LETTER, MID_NUMBER, MID_BOTH = range(7)
-WHOLE, AS_IS, LOWERED = range(3)  # how pieces are taken: see `read_pieces`
+# Classes of bytes: of ASCII characters as `segment` has them, of white space, and of all others.
+OTHER, LETTER, DIGIT, LINK, MID_LETTER, MID_NUMBER, MID_BOTH, SPACE, BEYOND = range(9)
+
+
+# A row of the table holds all that a short word is told by: one place in memory is looked at.
+NUMBER, KEY, HEAD, START, N_FIELDS = range(5)
+HEAD_BYTES = 8
 
 
 class Pieces(NamedTuple):
     """The distinct pieces seen so far."""
 
-    table: np.ndarray  # int32[2 ** k], numbers of pieces by hash, -1 where empty
-    hashes: np.ndarray  # uint32[:], by number
-    starts: np.ndarray  # int64[:], where each piece's bytes begin; one more than there are
+    # int64[2 ** k, N_FIELDS]: the piece's number or -1; its length and hash; its first eight bytes;
+    # where it begins in the arena.
+    table: np.ndarray
+    starts: np.ndarray  # int64[:], by number, where each piece's bytes begin; one more than pieces
     arena: np.ndarray  # uint8[:], their bytes
     n_pieces: np.ndarray  # int64[1]
 
@@ -34,56 +39,54 @@ def is_letter(kind):
 
 
 @njit(cache=True, nogil=True)
-def rehash_pieces(pieces):
-    """Enter all pieces into an empty table."""
-    mask = len(pieces.table) - 1
-    for number in range(pieces.n_pieces[0]):
-        slot = np.int64(pieces.hashes[number]) & mask
-        while pieces.table[slot] >= 0:
-            slot = (slot + 1) & mask
-        pieces.table[slot] = number
+def rehash_pieces(old, table):
+    """Enter the rows of one table into another, which is empty."""
+    mask = len(table) - 1
+    for at in range(len(old)):
+        if old[at, NUMBER] >= 0:
+            slot = old[at, KEY] & mask
+            while table[slot, NUMBER] >= 0:
+                slot = (slot + 1) & mask
+            table[slot] = old[at]
 
 
-@njit(cache=True, nogil=True)
-def find_piece(pieces, data, begin, end, is_lowered):
+@njit(cache=True, nogil=True, inline="always")
+def find_piece(pieces, data, begin, end, lowered):
     """The number of the piece data[begin:end], new or known; there must be room for it."""
-    value = np.uint64(2166136261)
-    for at in range(begin, end):
-        byte = data[at]
-        if is_lowered and np.uint8(65) <= byte <= np.uint8(90):
-            byte |= np.uint8(32)
-        value = ((value ^ np.uint64(byte)) * np.uint64(16777619)) & np.uint64(0xFFFFFFFF)
-    value ^= value >> np.uint64(15)
-    mask = len(pieces.table) - 1
-    slot = np.int64(value) & mask
     length = end - begin
-    while pieces.table[slot] >= 0:
-        number = pieces.table[slot]
-        start = pieces.starts[number]
-        if pieces.hashes[number] == value and pieces.starts[number + 1] - start == length:
+    head = np.uint64(0)
+    for i in range(min(length, HEAD_BYTES)):
+        head |= np.uint64(lowered[data[begin + i]]) << np.uint64(8 * i)
+    value = head * np.uint64(0x9E3779B97F4A7C15)
+    for i in range(HEAD_BYTES, length):
+        value = (value ^ np.uint64(lowered[data[begin + i]])) * np.uint64(0x100000001B3)
+    key = np.int64(value >> np.uint64(32)) | (length << 32)
+    own_head = np.int64(head)
+    table = pieces.table
+    mask = len(table) - 1
+    slot = key & mask
+    while table[slot, NUMBER] >= 0:
+        if table[slot, KEY] == key and table[slot, HEAD] == own_head:
+            start = table[slot, START]
             is_equal = True
-            for i in range(length):
-                byte = data[begin + i]
-                if is_lowered and np.uint8(65) <= byte <= np.uint8(90):
-                    byte |= np.uint8(32)
-                if byte != pieces.arena[start + i]:
+            for i in range(HEAD_BYTES, length):
+                if lowered[data[begin + i]] != pieces.arena[start + i]:
                     is_equal = False
                     break
             if is_equal:
-                return number
+                return table[slot, NUMBER]
         slot = (slot + 1) & mask
     number = pieces.n_pieces[0]
-    pieces.n_pieces[0] = number + 1
-    pieces.table[slot] = number
-    pieces.hashes[number] = value
     start = pieces.starts[number]
-    for i in range(length):
-        byte = data[begin + i]
-        if is_lowered and np.uint8(65) <= byte <= np.uint8(90):
-            byte |= np.uint8(32)
-        pieces.arena[start + i] = byte
+    pieces.n_pieces[0] = number + 1
     pieces.starts[number + 1] = start + length
-    return np.int32(number)
+    for i in range(length):
+        pieces.arena[start + i] = lowered[data[begin + i]]
+    table[slot, NUMBER] = number
+    table[slot, KEY] = key
+    table[slot, HEAD] = own_head
+    table[slot, START] = start
+    return number
 
 
 @njit(cache=True, nogil=True)
@@ -91,8 +94,10 @@ def read_pieces(
     first_text,
     offsets,  # int64[n_texts + 1]
     data,  # uint8[:], UTF-8
-    kinds,  # uint8[128], the class of each ASCII character
-    mode,  # WHOLE: a text is one piece; LOWERED: ASCII words in lower case; AS_IS: as they are
+    kinds,  # uint8[256], the class of each byte
+    is_whole,  # whether a text is one piece
+    lowered,  # uint8[256], the form of each byte of an ASCII word
+    as_it_is,  # uint8[256], the same byte
     pieces,  # Pieces
     found,  # int32[:], output: the pieces of all texts; room for all of them
     ends,  # int64[n_texts], output: where each text's pieces end
@@ -104,70 +109,60 @@ def read_pieces(
         begin, end = offsets[text], offsets[text + 1]
         n_then = pieces.n_pieces[0] + (end - begin) // 2 + 1
         if (
-            n_then > len(pieces.hashes)
+            n_then >= len(pieces.starts)
             or 2 * n_then > len(pieces.table)
             or pieces.starts[pieces.n_pieces[0]] + end - begin > len(pieces.arena)
         ):
             return text
-        if mode == WHOLE:
+        if is_whole:
             if end > begin:
-                found[n_found] = find_piece(pieces, data, begin, end, False)
+                found[n_found] = find_piece(pieces, data, begin, end, as_it_is)
                 n_found += 1
         else:
-            n_found = read_text(data, begin, end, kinds, mode == LOWERED, pieces, found, n_found)
+            n_found = read_text(data, begin, end, kinds, lowered, as_it_is, pieces, found, n_found)
         ends[text] = n_found
     return len(offsets) - 1
 
 
-@njit(cache=True, nogil=True)
-def read_text(data, begin, end, kinds, is_lowered, pieces, found, n_found):
+@njit(cache=True, nogil=True, inline="always")
+def read_text(data, begin, end, kinds, lowered, as_it_is, pieces, found, n_found):
     """Write the pieces of one text; how many there are then."""
     at = begin
+    run, n_before = begin, n_found  # where the run without white space began
     while at < end:
-        if data[at] <= 32:
+        kind = kinds[data[at]]
+        if kind == SPACE:
             at += 1
-            continue
-        stop = at
-        bits = np.uint8(0)
-        while stop < end and data[stop] > 32:
-            bits |= data[stop]
-            stop += 1
-        if bits >= 128:
-            found[n_found] = find_piece(pieces, data, at, stop, False)
-            n_found += 1
+            run, n_before = at, n_found
+        elif kind == BEYOND:
+            # The whole run is one piece, in the place of the words that were found in it.
+            while at < end and kinds[data[at]] != SPACE:
+                at += 1
+            found[n_before] = find_piece(pieces, data, run, at, as_it_is)
+            n_found = n_before + 1
+        elif not is_letter(kind):
+            at += 1
         else:
-            n_found = read_ascii(data, at, stop, kinds, is_lowered, pieces, found, n_found)
-        at = stop
-    return n_found
-
-
-@njit(cache=True, nogil=True)
-def read_ascii(data, at, stop, kinds, is_lowered, pieces, found, n_found):
-    """Write the words of a run of ASCII without white space; how many pieces there are then."""
-    while at < stop:
-        if not is_letter(kinds[data[at]]):
-            at += 1
-            continue
-        begin = at
-        has_core = False
-        while at < stop:
-            kind = kinds[data[at]]
-            if kind == LETTER or kind == DIGIT:
-                has_core = True
-            elif kind != LINK:
-                # Something in the middle of a word, if both sides are alike.
-                if at + 1 >= stop or kind == OTHER:
-                    break
-                side = kinds[data[at - 1]]
-                if side != kinds[data[at + 1]]:
-                    break
-                is_inside = (side == LETTER and kind != MID_NUMBER) or (
-                    side == DIGIT and kind != MID_LETTER
-                )
-                if not is_inside:
-                    break
-            at += 1
-        if has_core:
-            found[n_found] = find_piece(pieces, data, begin, at, is_lowered)
-            n_found += 1
+            first = at
+            has_core = False
+            while at < end:
+                kind = kinds[data[at]]
+                if kind == LETTER or kind == DIGIT:
+                    has_core = True
+                elif kind != LINK:
+                    # Something in the middle of a word, if both sides are alike.
+                    if at + 1 >= end or kind == OTHER or kind == SPACE or kind == BEYOND:
+                        break
+                    side = kinds[data[at - 1]]
+                    if side != kinds[data[at + 1]]:
+                        break
+                    is_inside = (side == LETTER and kind != MID_NUMBER) or (
+                        side == DIGIT and kind != MID_LETTER
+                    )
+                    if not is_inside:
+                        break
+                at += 1
+            if has_core and (at == end or kinds[data[at]] != BEYOND):
+                found[n_found] = find_piece(pieces, data, first, at, lowered)
+                n_found += 1
     return n_found
