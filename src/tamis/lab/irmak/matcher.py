@@ -67,6 +67,8 @@ class IrmakIndex:
         self._table = self._make_table()
 
     def _refuse_long(self, sizes: np.ndarray) -> None:
+        if sizes.max(initial=0) > 255:
+            raise TamisError(f"a query has {sizes.max()} terms; accumulators count to 255")
         most = 32 * self.options.n_words + 1
         if self.options.superqueries and sizes.max(initial=0) > most:
             raise TamisError(f"a query has {sizes.max()} terms; a superquery has {most} at most")
@@ -74,13 +76,11 @@ class IrmakIndex:
     def _split(self, firsts: np.ndarray) -> list[np.ndarray]:
         """The queries of each partition; those with one least frequent term stay together."""
         rng = np.random.default_rng(self.options.seed)
-        if self.options.n_partitions == 1:
+        if not self.options.split:
             return [rng.permutation(self.n_queries)]
-        part_of = rng.integers(0, self.options.n_partitions, self.n_terms)[firsts]
-        return [
-            rng.permutation(np.flatnonzero(part_of == part))
-            for part in range(self.options.n_partitions)
-        ]
+        by_first = np.argsort(firsts, kind="stable")
+        part_of = rng.integers(0, self.options.n_partitions, self.n_terms)[firsts[by_first]]
+        return [by_first[part_of == part] for part in range(self.options.n_partitions)]
 
     def _build(self, members: np.ndarray, starts: np.ndarray, tids: np.ndarray) -> Partition:
         """One partition of the queries `members`, which are numbered anew in this order."""
@@ -99,6 +99,7 @@ class IrmakIndex:
         lists = Lists(
             first_starts,
             owners[is_first][first],
+            (sizes[owners[is_first][first]] - 1).astype(np.uint8),
             rest_starts,
             owners[~is_first][rest],
             np.empty(0, np.uint8),
@@ -114,26 +115,20 @@ class IrmakIndex:
         assert options.superqueries is not None
         clusters = cluster(starts, tids, options.superqueries, options.n_words, options.seed)
         n_clusters = len(clusters.starts) - 1
-        # Numbers are random (§3.1): they are the hash function.
-        number = np.random.default_rng(options.seed).permutation(n_clusters).astype(np.int32)
-        by_number = np.argsort(number)
-        sizes = np.diff(clusters.starts)[by_number]
-        new_starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-        places = np.arange(new_starts[-1]) + np.repeat(
-            clusters.starts[:-1][by_number] - new_starts[:-1], sizes
-        )
-        first_starts, first = self._invert(clusters.first_terms, number)
-        rest_starts, rest = self._invert(clusters.terms, number[clusters.owners])
+        first_starts, first = self._invert(clusters.first_terms, np.arange(n_clusters))
+        rest_starts, rest = self._invert(clusters.terms, clusters.owners)
         lists = Lists(
             first_starts,
-            number[first],
+            first.astype(np.int32),
+            np.empty(0, np.uint8),
             rest_starts,
-            number[clusters.owners[rest]],
+            clusters.owners[rest],
             clusters.bits[rest],
         )
-        own = members[clusters.members[places]].astype(np.int32)
-        queries = Queries(np.empty(0, np.int32), new_starts, own, clusters.masks[places])
-        return Partition(lists, queries)
+        own = members[clusters.members].astype(np.int32)
+        return Partition(
+            lists, Queries(np.empty(0, np.int32), clusters.starts, own, clusters.masks)
+        )
 
     def _invert(self, terms: np.ndarray, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where each term's postings start, and the postings' order."""
@@ -186,12 +181,16 @@ class IrmakIndex:
         """A table that all queries of a partition would fill to a half."""
         n_most = max(len(queries.starts) for _, queries in self.partitions)
         size = 1 << max(4, (2 * n_most).bit_length())
+        longest = max(
+            int(np.diff(lists.rest_starts).max(initial=0)) for lists, _ in self.partitions
+        )
         return Table(
             np.full(size, -1, dtype=np.int32),
             np.zeros(size, dtype=np.uint8),
             np.zeros((size, self.options.n_words), dtype=np.uint32),
             np.empty(n_most, dtype=np.int32),
-            np.zeros(size // 4 + 1, dtype=np.uint64),
+            np.zeros(size // 2 + 1, dtype=np.uint64),
+            np.empty(longest + 1, dtype=np.uint64),
         )
 
     @property

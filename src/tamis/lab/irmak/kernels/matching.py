@@ -1,7 +1,9 @@
 """One partition against documents: the matching phase, then the testing phase (§3.2, §3.3, §4.2).
 
-The hash table is addressed by the low bits of a query's number, which is random (§3.1), and probed
-linearly. It is as large as a document needs: its entries are cleared one by one after it.
+The hash table is as large as a document needs, probed linearly, and its entries are cleared one by
+one after it. In the primitive algorithm queries are numbered at random and their low bits are the
+hash (§3.1). In the others they are numbered by their least frequent term, so that what is created
+and tested together lies together, and the numbers are hashed.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ class Lists(NamedTuple):
 
     first_starts: np.ndarray  # int64[n_terms + 1], postings of position zero
     first_queries: np.ndarray  # int32[:]
+    first_needs: np.ndarray  # uint8[:], how many terms more the query has
     rest_starts: np.ndarray  # int64[n_terms + 1], the others; in the primitive algorithm all
     rest_queries: np.ndarray  # int32[:]
     rest_bits: np.ndarray  # uint8[:], with superqueries: which bit of the mask the term is
@@ -27,7 +30,7 @@ class Lists(NamedTuple):
 class Queries(NamedTuple):
     """What is tested when an accumulator is there."""
 
-    sizes: np.ndarray  # int32[n], terms of each query; with superqueries not used
+    sizes: np.ndarray  # int32[n], terms of each query; only the primitive algorithm looks there
     # The queries of each superquery; without superqueries each query stands for itself.
     starts: np.ndarray  # int64[n + 1]
     members: np.ndarray  # int32[:]
@@ -42,6 +45,7 @@ class Table(NamedTuple):
     bits: np.ndarray  # uint32[2 ** k, n_words]
     used: np.ndarray  # int32[:], slots in use
     bloom: np.ndarray  # uint64[2 ** j]
+    passed: np.ndarray  # uint64[:], postings of one list that pass the filter
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -51,6 +55,12 @@ def table_mask(n_entries, size):
     while wanted < 2 * n_entries and wanted < size:
         wanted *= 2
     return wanted - 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def scatter(query):
+    """A hash of a query's number."""
+    return (np.uint64(np.uint32(query)) * np.uint64(2654435761)) >> np.uint64(13)
 
 
 @njit(cache=True, nogil=True)
@@ -123,42 +133,53 @@ def match_split(document, terms, lists, queries, table, has_bloom, is_super, fou
     if n_first == 0:
         return n_found
     mask = table_mask(n_first, len(table.keys))
-    # 16 bits for each entry; a query's low bits say which.
-    bloom_mask = table_mask(8 * n_first, 64 * len(table.bloom))
+    # 32 bits for each entry, of which one is set.
+    bloom_mask = table_mask(16 * n_first, 64 * len(table.bloom))
     n_words = table.bits.shape[1]
     n_used = 0
     for term in terms:
         for at in range(lists.first_starts[term], lists.first_starts[term + 1]):
             query = lists.first_queries[at]
-            slot = query & mask
+            place = np.int64(scatter(query))
+            slot = place & mask
             while table.keys[slot] != EMPTY:
                 slot = (slot + 1) & mask
             table.keys[slot] = query
-            table.counts[slot] = 1
             if is_super:
                 for word in range(n_words):
                     table.bits[slot, word] = 0
+            else:
+                table.counts[slot] = lists.first_needs[at]
             table.used[n_used] = slot
             n_used += 1
             if has_bloom:
-                bit = query & bloom_mask
+                bit = place & bloom_mask
                 table.bloom[bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
+    passed = table.passed
     for term in terms:
-        for at in range(lists.rest_starts[term], lists.rest_starts[term + 1]):
+        begin, end = np.uint64(lists.rest_starts[term]), np.uint64(lists.rest_starts[term + 1])
+        n_passed = np.uint64(end - begin)
+        if has_bloom:
+            # Without a branch: which postings pass cannot be foreseen.
+            n_passed = np.uint64(0)
+            for at in range(begin, end):
+                bit = scatter(lists.rest_queries[at]) & np.uint64(bloom_mask)
+                passed[n_passed] = at
+                n_passed += (table.bloom[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(
+                    1
+                )
+        for i in range(n_passed):
+            at = passed[i] if has_bloom else begin + i
             query = lists.rest_queries[at]
-            if has_bloom:
-                bit = query & bloom_mask
-                if (table.bloom[bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1) == 0:
-                    continue
-            slot = query & mask
+            slot = np.int64(scatter(query)) & mask
             while table.keys[slot] != query and table.keys[slot] != EMPTY:
                 slot = (slot + 1) & mask
             if table.keys[slot] == query:
                 if is_super:
-                    place = lists.rest_bits[at]
-                    table.bits[slot, place >> 5] |= np.uint32(1) << np.uint32(place & 31)
+                    own = lists.rest_bits[at]
+                    table.bits[slot, own >> 5] |= np.uint32(1) << np.uint32(own & 31)
                 else:
-                    table.counts[slot] += 1
+                    table.counts[slot] -= 1
     if has_bloom:
         for at in range((bloom_mask >> 6) + 1):
             table.bloom[at] = 0
@@ -174,7 +195,7 @@ def test(document, queries, table, n_used, is_super, found, rows, n_found):
         query = table.keys[slot]
         table.keys[slot] = EMPTY
         if not is_super:
-            if table.counts[slot] == queries.sizes[query]:
+            if table.counts[slot] == 0:
                 found[n_found] = queries.members[query]
                 rows[n_found] = document
                 n_found += 1
