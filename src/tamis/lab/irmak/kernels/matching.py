@@ -165,18 +165,17 @@ def match_split(document, terms, lists, queries, table, has_bloom, is_super, fou
             for at in range(begin, end):
                 bit = scatter(lists.rest_queries[at]) & np.uint64(bloom_mask)
                 passed[n_passed] = at
-                n_passed += (table.bloom[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & np.uint64(
-                    1
-                )
+                word = table.bloom[bit >> np.uint64(6)]
+                n_passed += (word >> (bit & np.uint64(63))) & np.uint64(1)
         for i in range(n_passed):
-            at = passed[i] if has_bloom else begin + i
-            query = lists.rest_queries[at]
+            posting = passed[i] if has_bloom else begin + i
+            query = lists.rest_queries[posting]
             slot = np.int64(scatter(query)) & mask
             while table.keys[slot] != query and table.keys[slot] != EMPTY:
                 slot = (slot + 1) & mask
             if table.keys[slot] == query:
                 if is_super:
-                    own = lists.rest_bits[at]
+                    own = lists.rest_bits[posting]
                     table.bits[slot, own >> 5] |= np.uint32(1) << np.uint32(own & 31)
                 else:
                     table.counts[slot] -= 1
