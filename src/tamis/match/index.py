@@ -300,7 +300,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 
     `tags` gives subscriptions words by which `Index.tagged` finds them. From a `sample` of events
     it is learned which tests seldom hold: single events are matched faster by it. `frequencies` is
-    what `Index.term_frequencies` counted, and batches of texts are. `progress` is called with how many subscriptions are read, and how many there are.
+    what `Index.term_frequencies` counted, and batches of texts are. `progress` is called with how
+    many subscriptions are read, and how many there are.
     """
     if missing not in tuple(Missing):
         raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
