@@ -213,6 +213,15 @@ def test_frequencies_change_no_answer(seed):
             assert (engine.ask(again, example.events) == engine.expected(truth)).all(), at
 
 
+def test_ten_thousand_words():
+    """All that grows while building grows, and together."""
+    queries = {str(at): f"matches(body, 'w{at} w{at + 1}')" for at in range(10_000)}
+    index = build(queries, "body TEXT")
+    assert index.rejects == []
+    for at in (0, 1, 4_094, 4_098, 4_099, 4_100, 8_191, 8_200, 9_999):
+        assert index.match({"body": f"w{at + 1} w{at}"}) == [str(at)]
+
+
 def test_explain_and_stats_know_words():
     index = build(
         {"s": "matches(body, 'the weapons') AND NOT matches_phrase(body, 'of mass')"}, "body TEXT"

@@ -212,11 +212,13 @@ class Store:
         if 2 * n_used >= len(bases.table):
             bases = bases._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int64))
             rehash_bases(bases)
+        forms = _grown(bases.forms, n_used)
         self.bases = bases._replace(
-            heads=_grown(bases.heads, n_used),
-            forms=_grown(bases.forms, n_used),
-            columns=_grown(bases.columns, n_used),
-            value_starts=_grown(bases.value_starts, n_used + 1),
+            heads=_grown(bases.heads, len(forms)),
+            forms=forms,
+            columns=_grown(bases.columns, len(forms)),
+            # Whether there is room is asked of the forms only.
+            value_starts=_grown(bases.value_starts, len(forms) + 1),
             values=_grown(bases.values, values_used),
         )
 
