@@ -19,8 +19,8 @@ SHARED = ENGINE | {"files", "validate"}
 # What each part may import, type-only and lazy imports included.
 ALLOWED = {
     "errors": set(),
-    "language": {"errors"},
-    "text": {"errors", "language"},
+    "language": {"errors", "text"},
+    "text": {"errors"},
     "operators": {"errors", "language", "text"},
     "logic": {"errors", "language", "text", "operators"},
     "index": {"errors", "language", "text", "operators", "logic"},

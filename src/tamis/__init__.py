@@ -25,7 +25,7 @@ from tamis.errors import (
     TypeCheckError,
     UnknownAttributeError,
 )
-from tamis.language import DEFAULT_LIMITS, Limits, Schema
+from tamis.language import DEFAULT_LIMITS, Limits, Schema, search_query
 
 if TYPE_CHECKING:
     import os
@@ -57,9 +57,12 @@ __all__ = [
     "evaluate",
     "open",
     "parse",
+    "search_query",
 ]
 
-_PARTS = frozenset(("events", "files", "index", "language", "logic", "match", "spark", "validate"))
+_PARTS = frozenset(
+    ("events", "files", "index", "language", "logic", "match", "spark", "text", "validate")
+)
 
 
 def build(  # noqa: PLR0913 - all that decides what the index is
@@ -70,6 +73,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     limits: Limits = DEFAULT_LIMITS,
     tags: Mapping[str, Sequence[str]] | None = None,
     sample: Any = None,
+    frequencies: Mapping[str, Mapping[str, float]] | None = None,
     processes: int = 1,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Index:
@@ -79,8 +83,9 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     go on. `schema` is anything `Schema.of` takes; without one the types are inferred from all
     expressions together. `missing` is as in `evaluate`, for all events ever matched. `tags` gives
     subscriptions words by which `Index.tagged` finds them. From a `sample` of events it is learned
-    which tests seldom hold, and single events are matched faster. `progress` is called with how
-    many subscriptions are read, and how many there are.
+    which tests seldom hold, and single events are matched faster. `frequencies`, from
+    `Index.term_frequencies`, says how often words are in texts, for speed alone. `progress` is
+    called with how many subscriptions are read, and how many there are.
     """
     from tamis.match.index import build as build_index
     from tamis.match.warmup import announce
@@ -94,6 +99,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         limits=limits,
         tags=tags,
         sample=sample,
+        frequencies=frequencies,
         processes=processes,
         progress=progress,
     )

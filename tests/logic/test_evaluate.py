@@ -209,8 +209,10 @@ def test_paths_into_what_is_no_struct_are_missing():
 def test_only_typed_conditions_have_a_meaning():
     with pytest.raises(TamisError, match="a has no type yet"):
         evaluate(parse("a = 1"), {"a": 1})
-    with pytest.raises(TamisError, match="no meaning yet for: matches"):
+    with pytest.raises(TamisError, match="a has no type yet"):
         evaluate(parse("matches(a, 'x')"), {"a": "x"})
+    with pytest.raises(TamisError, match="no meaning yet for: loc_in"):
+        evaluate(parse("loc_in('x')"), {"a": "x"})
     with pytest.raises(TamisError, match=r"no meaning yet for: \?x"):
         evaluate(parse("?x > 5"), {})
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tamis.events.carriers import text_buffers
 from tamis.events.event_arrays import ColumnCodes, EventArrays, TextLeaves, assemble
 from tamis.events.pairs import compare_attributes, pick_attributes
 from tamis.events.plan import EncodingPlan
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from tamis.events.entries import EventValues
     from tamis.events.pairs import AttributeValues
-    from tamis.events.plan import PairColumn, PatternColumn
+    from tamis.events.plan import PairColumn, PatternColumn, TextColumn
     from tamis.index.columns import Column
     from tamis.index.layout import Int64
 
@@ -64,7 +65,7 @@ class EventEncoder:
     def encode_values(self, values: EventValues) -> EventArrays:
         """All columns of a batch as codes."""
         plan = self._plan
-        picked = pick_attributes(values, plan.paired_or_pattern, len(plan.table))
+        picked = pick_attributes(values, plan.asked_more, len(plan.table))
         found = [self._encode_own(carrier, values) for carrier in values.entries]
         texts = _Texts(plan.n_codes)
         found.extend(
@@ -77,7 +78,13 @@ class EventEncoder:
             for pair in plan.pairs
             if pair.left in picked and pair.right in picked
         )
-        return assemble(values.n_rows, found, texts.finish(), self._encode_marks(values))
+        marks = [self._encode_marks(values)]
+        for column in plan.texts:
+            if column.attribute in picked:
+                terms, present = _encode_terms(picked[column.attribute], column)
+                found.append(terms)
+                marks.append(present)
+        return assemble(values.n_rows, found, texts.finish(), marks)
 
     def _encode_own(self, carrier: str, values: EventValues) -> ColumnCodes:
         """Scalar columns, and the elements of array columns."""
@@ -102,6 +109,19 @@ class EventEncoder:
         columns = self._plan.own_numbers[marks.attributes]
         found = ColumnCodes(marks.rows, columns, marks.has_null.astype(np.int32))
         return found if self._has_own_columns else _keep(found, columns >= 0)
+
+
+def _encode_terms(texts: AttributeValues, column: TextColumn) -> tuple[ColumnCodes, ColumnCodes]:
+    """The terms of each text, and a mark that it is there: it may have no term at all."""
+    places, codes = column.find(*text_buffers(texts.values))
+    of_column = np.full(len(codes), column.column, dtype=np.int32)
+    n_texts = len(texts.rows)
+    marks = ColumnCodes(
+        texts.rows,
+        np.full(n_texts, column.column, dtype=np.int32),
+        np.zeros(n_texts, dtype=np.int32),
+    )
+    return ColumnCodes(texts.rows[places], of_column, codes), marks
 
 
 def _keep(found: ColumnCodes, is_kept: np.ndarray) -> ColumnCodes:

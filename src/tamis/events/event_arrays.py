@@ -23,7 +23,8 @@ class EventArrays(NamedTuple):
     # Texts of pattern columns: the leaves that each distinct one satisfies.
     text_starts: Int64
     text_leaves: Int32
-    # Arrays say by a mark that they are there (they may be empty) and whether an element is NULL.
+    # Arrays and texts say by a mark that they are there (they may be empty) and whether an element
+    # is NULL.
     mark_starts: Int64  # [n_rows + 1]
     mark_rows: Int32
     mark_columns: Int32
@@ -49,11 +50,11 @@ class TextLeaves(NamedTuple):
 
 
 def assemble(
-    n_rows: int, found: Sequence[ColumnCodes], texts: TextLeaves, marks: ColumnCodes
+    n_rows: int, found: Sequence[ColumnCodes], texts: TextLeaves, marks: Sequence[ColumnCodes]
 ) -> EventArrays:
     """Columns into rows; the codes of `marks` say whether an element is NULL."""
     row_starts, columns, codes = _by_row(n_rows, found)
-    mark_starts, mark_columns, has_null = _by_row(n_rows, [marks])
+    mark_starts, mark_columns, has_null = _by_row(n_rows, marks)
     return EventArrays(
         row_starts,
         columns,

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tamis.events.attributes import AttributeTable
-from tamis.index.columns import PAIR, PATTERN
+from tamis.index.columns import PAIR, PATTERN, TEXT
 from tamis.index.patterns import PatternMatcher
+from tamis.text import get_analyser
+from tamis.text.finder import TermFinder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamis.index.columns import Column
-    from tamis.index.layout import Int64
+    from tamis.index.layout import Int32, Int64, UInt8
     from tamis.language.types import Type
 
 
@@ -24,6 +26,21 @@ class PatternColumn(NamedTuple):
     column: int
     attribute: int
     matcher: PatternMatcher
+
+
+class TextColumn(NamedTuple):
+    """A column of which the codes are the terms in a text."""
+
+    column: int
+    attribute: int
+    first_code: int
+    finder: TermFinder
+
+    def find(self, offsets: Int64, data: UInt8) -> tuple[Int32, Int32]:
+        """The texts, by number, and the codes of the terms in them."""
+        texts, terms = self.finder.find(offsets, data)
+        # A constant c_i has the code 2i + 1.
+        return texts, 2 * terms + np.int32(self.first_code + 1)
 
 
 class PairColumn(NamedTuple):
@@ -42,6 +59,7 @@ class EncodingPlan:
         self.table = AttributeTable.of(columns)
         self.n_codes = int(column_codes[-1])
         self.patterns: list[PatternColumn] = []
+        self.texts: list[TextColumn] = []
         self.pairs: list[PairColumn] = []
         # The scalar or array column of each attribute, if it has one, and where its codes begin.
         self.own_columns: list[Column | None] = [None] * len(self.table)
@@ -53,6 +71,9 @@ class EncodingPlan:
             if column.kind == PATTERN:
                 matcher = PatternMatcher(column.patterns, column.pattern_leaves)
                 self.patterns.append(PatternColumn(at, attribute, matcher))
+            elif column.kind == TEXT:
+                finder = TermFinder(get_analyser(column.type.analyser), column.constants)
+                self.texts.append(TextColumn(at, attribute, int(column_codes[at]), finder))
             elif column.kind == PAIR:
                 self.pairs.append(PairColumn(at, int(column_codes[at]), attribute, others[0]))
             else:
@@ -71,7 +92,8 @@ class EncodingPlan:
         return next((type_ for type_ in types if type_.is_floating), types[0])
 
     @property
-    def paired_or_pattern(self) -> set[int]:
+    def asked_more(self) -> set[int]:
         """The attributes that more is asked of than their own columns tell."""
         asked = {pattern.attribute for pattern in self.patterns}
+        asked.update(column.attribute for column in self.texts)
         return asked.union(*((pair.left, pair.right) for pair in self.pairs))

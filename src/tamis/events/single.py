@@ -59,7 +59,7 @@ class EventSlots:
     def __init__(self, plan: EncodingPlan, ranking: Ranking) -> None:
         self._plan = plan
         self._ranking = ranking
-        self._kept = plan.paired_or_pattern
+        self._kept = plan.asked_more
         self._slots = self._make_slots(plan.table.tree)
 
     def encode(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
@@ -164,6 +164,13 @@ class EventSlots:
                 found.codes.append(plan.n_codes + n_texts)
                 n_texts += 1
                 n_leaves += len(own_leaves)
+        for column in plan.texts:
+            if column.attribute in typed:
+                data = np.frombuffer(typed[column.attribute].encode(), dtype=np.uint8)
+                _, codes = column.find(np.array((0, len(data)), dtype=np.int64), data)
+                found.columns.extend([column.column] * len(codes))
+                found.codes.extend(codes.tolist())
+                found.marks.append((column.column, False))
         for pair in plan.pairs:
             if pair.left in typed and pair.right in typed:
                 type_ = plan.common_type(pair)

@@ -12,6 +12,8 @@ import pyarrow as pa
 from tamis.errors import ExpressionError, InputError
 from tamis.index.contents import Contents
 from tamis.index.finish import finish
+from tamis.index.frequencies import estimate_term_rates
+from tamis.index.keyword_reader import KeywordReader
 from tamis.index.layout import LeafArrays, freeze
 from tamis.index.order import order_nodes
 from tamis.index.pattern_tests import PatternTests
@@ -28,6 +30,7 @@ from tamis.logic.evaluate import Missing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from tamis.index.frequencies import Frequencies
     from tamis.language.schema import Schema
 
     Progress = Callable[[int, int | None], None]  # how many are done, of how many
@@ -52,6 +55,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     *,
     tags: Mapping[str, Sequence[str]] | None = None,
     processes: int = 1,
+    frequencies: Frequencies | None = None,
     provenance: Mapping[str, Any] | None = None,
     statistics: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
@@ -59,7 +63,8 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     """The index of all subscriptions that are right; the others are rejects, each with its error.
 
     Of several subscriptions with one id the first is taken and the others are rejects. Rejects are
-    in the order of the subscriptions. `statistics` is kept with the index as it is. `progress` is
+    in the order of the subscriptions. `frequencies` says how often words are in texts, and only
+    decides how fast it is matched. `statistics` is kept with the index as it is. `progress` is
     told how many subscriptions are done, and of how many.
     """
     taken = _take(subscriptions)
@@ -74,8 +79,10 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
         if progress is not None:
             progress(min(start + size, len(taken.texts)), len(taken.texts))
     roots = np.concatenate([np.empty(0, np.int32), *read.roots])
-    finished = order_nodes(finish(read.store, roots))
-    rates = estimate_leaf_rates(finished.leaves, finished.n_leaves)
+    finished = finish(read.store, roots)
+    finished = order_nodes(finished, estimate_term_rates(finished, frequencies or {}))
+    term_rates = estimate_term_rates(finished, frequencies or {})
+    rates = estimate_leaf_rates(finished.leaves, finished.n_leaves, term_rates)
     triggers = build_triggers(finished.nodes, rates)
     finished.never.flags.writeable = False
     ids = _without(pa.array(taken.ids, pa.string()), list(read.rejects))
@@ -110,6 +117,7 @@ class _Intake:
         self._processes = processes
         self._reader = Reader(limits)
         self._patterns = PatternTests(schema, self.store, limits)
+        self._keywords = KeywordReader(schema, self.store, limits)
         self._n_read = 0
 
     def add(self, ids: list[str], texts: list[str]) -> None:
@@ -118,6 +126,9 @@ class _Intake:
         programs = self._reader.programs(chunk, self._schema, self.store, self._patterns)
         roots = self.store.add(programs)
         left = np.flatnonzero(programs.is_left)
+        plain = self._keywords.read([texts[at] for at in left.tolist()])
+        roots[left] = self.store.add(plain)
+        left = left[plain.is_left.astype(np.bool_)]
         rows = [(ids[at], texts[at]) for at in left.tolist()]
         parsed = parse_many(rows, self._schema, self._limits, processes=self._processes)
         conditions = [row.condition for row in parsed if row.condition is not None]
@@ -133,9 +144,11 @@ class _Intake:
         self._n_read += len(texts)
 
 
-def estimate_leaf_rates(leaves: LeafArrays, n_leaves: int) -> np.ndarray:
+def estimate_leaf_rates(
+    leaves: LeafArrays, n_leaves: int, term_rates: np.ndarray | None = None
+) -> np.ndarray:
     """How often each leaf is true, guessed from its kind alone: sets by their size among the
-    column's constants, bounds half of the time, complements the rest."""
+    column's constants, bounds half of the time, complements the rest; words by `term_rates`."""
     rates = np.full(n_leaves, 0.1, dtype=np.float32)
     n_constants = np.maximum(1, np.diff(leaves.column_codes) // 2)
     code_columns = np.repeat(np.arange(len(n_constants)), np.diff(leaves.column_codes))
@@ -145,6 +158,8 @@ def estimate_leaf_rates(leaves: LeafArrays, n_leaves: int) -> np.ndarray:
     np.add.at(sums, leaves.posting_leaves, shares[posting_codes])
     rates[sums > 0] = sums[sums > 0]
     rates[leaves.threshold_leaves] = 0.5
+    if term_rates is not None:
+        rates = np.where(np.isnan(term_rates), rates, term_rates)
     rates[leaves.complement_leaves] = 1 - rates[leaves.complement_bases]
     return np.clip(rates, 0, 1)
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tamis.index.columns import ARRAY, PAIR, PATTERN
-from tamis.language.ast import ArraysOverlap, Comparison, Condition, IsNull, Literal, Not
+from tamis.index.columns import ARRAY, PAIR, PATTERN, TEXT
+from tamis.language.ast import ArraysOverlap, Comparison, Condition, IsNull, Literal, Not, Words
 from tamis.language.printer import print_expression
 from tamis.logic.leaves import FALSE, TRUE, inverse, one_of
+from tamis.text.terms import read_term
 
 if TYPE_CHECKING:
     from tamis.index.columns import Column
@@ -73,6 +74,8 @@ class LeafReader:
         first = int(self.contents.leaves.column_codes[self._column_id(int(codes[0]))])
         # A constant c_i has the code 2i + 1.
         values = [column.constants[(int(code) - first) // 2] for code in codes]
+        if column.kind == TEXT:
+            return Words(column.attributes[0], read_term(values[0], column.type.analyser))
         literals = tuple(Literal(value, column.type) for value in values)
         attribute = column.attributes[0]
         if column.kind == ARRAY:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.errors import TamisError
-from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, Column
+from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, TEXT, Column
 from tamis.index.kernels import tests as form
 from tamis.index.kernels.nodes import Inner, add_programs, rehash_nodes, room_needed
 from tamis.index.kernels.tests import Bases, Texts, find_base, find_text, rehash_bases, rehash_texts
@@ -24,9 +24,11 @@ from tamis.language.ast import (
     Not,
     Rlike,
     StringTest,
+    Words,
 )
 from tamis.language.printer import print_expression
 from tamis.language.types import INT64_MIN, INTEGER
+from tamis.text.terms import spell_term
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -111,6 +113,10 @@ class Store:
                 return self._place_pair(leaf)
             case Comparison(left=Attribute(), right=Literal()):
                 return self._place_comparison(leaf)
+            case Words():
+                column = self.column(TEXT, leaf.operand)
+                term = self._word(spell_term(leaf.words), column)
+                return 2 * self._base(form.ONE_OF, column, (term,))
             case Like() | Rlike() | StringTest():
                 column = self.column(PATTERN, leaf.operand)
                 patterns = self.columns[column].patterns
@@ -206,11 +212,13 @@ class Store:
         if 2 * n_used >= len(bases.table):
             bases = bases._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int64))
             rehash_bases(bases)
+        forms = _grown(bases.forms, n_used)
         self.bases = bases._replace(
-            heads=_grown(bases.heads, n_used),
-            forms=_grown(bases.forms, n_used),
-            columns=_grown(bases.columns, n_used),
-            value_starts=_grown(bases.value_starts, n_used + 1),
+            heads=_grown(bases.heads, len(forms)),
+            forms=forms,
+            columns=_grown(bases.columns, len(forms)),
+            # Whether there is room is asked of the forms only.
+            value_starts=_grown(bases.value_starts, len(forms) + 1),
             values=_grown(bases.values, values_used),
         )
 

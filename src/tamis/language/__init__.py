@@ -7,6 +7,7 @@ from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse
 from tamis.language.printer import print_expression, print_for_spark
 from tamis.language.schema import Schema
+from tamis.language.search_box import search_query
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -20,4 +21,5 @@ __all__ = [
     "parse_many",
     "print_expression",
     "print_for_spark",
+    "search_query",
 ]

@@ -157,12 +157,25 @@ class ArraysOverlap:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Words of a query are found in analysed text (Irmak)."""
+    """Words of a query are found in analysed text (Irmak); each in any of the attributes."""
 
     mode: str  # all, any, phrase or at_least
     attributes: tuple[Attribute, ...]
     query: str
     k: int = 0  # at_least only
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Analysed words stand side by side in the attribute's text; canonical trees are made of it.
+
+    An empty word is any one word. The words are as the analyser made them, not as they were
+    written: printed, they may be read as others.
+    """
+
+    operand: Attribute
+    words: tuple[str, ...]  # at least one; neither the first nor the last is empty
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -237,6 +250,7 @@ Predicate: TypeAlias = (
     | StringTest
     | ArraysOverlap
     | Matches
+    | Words
     | OperatorCall
 )
 Condition: TypeAlias = Predicate | Attribute | Literal | Not | And | Or | Xor | Xnor | AtLeast
@@ -282,7 +296,7 @@ def _attributes_of(node: Condition | Value) -> Iterator[Attribute]:
         case Between():
             for value in (node.operand, node.low, node.high):
                 yield from _attributes_of(value)
-        case In() | IsNull() | Like() | Rlike() | StringTest() | ArraysOverlap():
+        case In() | IsNull() | Like() | Rlike() | StringTest() | ArraysOverlap() | Words():
             yield node.operand
         case Matches():
             yield from node.attributes

@@ -40,6 +40,7 @@ from tamis.language.ast import (
     StringTest,
     Value,
     Variable,
+    Words,
     Xnor,
     Xor,
 )
@@ -47,6 +48,7 @@ from tamis.language.functions import SIGNATURES
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.names import print_path
 from tamis.language.patterns import BadPatternError, compile_regex, parse_like
+from tamis.language.queries import query_words
 from tamis.language.types import (
     ANY,
     BOOLEAN,
@@ -67,6 +69,7 @@ from tamis.language.types import (
     parse_timestamp,
     round_to_float,
 )
+from tamis.text import ANY_WORD, get_analyser
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
@@ -108,7 +111,11 @@ class _Checker:
                 return replace(node, operand=self.attribute(node.operand))
             case Like() | Rlike() | StringTest():
                 return self.text_test(node)
-            case Matches() | OperatorCall():
+            case Matches():
+                return self.matches(node)
+            case Words():
+                return node
+            case OperatorCall():
                 self.refuse_later(node)
 
     # ── leaves ─────────────────────────────────────────────────────────────────────────────
@@ -230,6 +237,54 @@ class _Checker:
             )
         compile_regex(node.pattern)
 
+    def matches(self, node: Matches) -> Matches:
+        """Words of strings that one analyser reads; the query must have some."""
+        typed = tuple(map(self.attribute, node.attributes))
+        for attribute in typed:
+            if attribute.type != STRING:
+                _refuse(
+                    f"{_name(attribute)} is {_article(attribute)}; matches() searches strings",
+                    attribute.span,
+                )
+        analysers = {attribute.type.analyser for attribute in typed if attribute.type}
+        if len(analysers) > 1:
+            _refuse(
+                f"{', '.join(map(_name, typed))} have different analysers: "
+                f"{', '.join(sorted(analysers))}",
+                node.span,
+                hint="search each by its own matches() and join them with OR",
+            )
+        checked = replace(node, attributes=typed)
+        words = query_words(checked)
+        if not words:
+            analyser = analysers.pop()
+            are_stopped = bool(get_analyser(analyser).words(node.query))
+            raise TypeCheckError(
+                "no-words",
+                f"'{_cut(node.query)}' has no word to search for"
+                + (": all are stop words" if are_stopped else ""),
+                span=node.span,
+                hint=f"the analyser is {analyser}: words hold letters, numbers or emoji",
+            )
+        self.check_words(node, len(words), len({*words} - {ANY_WORD}))
+        return checked
+
+    def check_words(self, node: Matches, n_words: int, n_distinct: int) -> None:
+        """Refuse a query of more words than the limit, or of fewer than it asks for."""
+        if n_words * len(node.attributes) > self.limits.predicates:
+            message = (
+                f"the query has {n_words} words; more than {self.limits.predicates} predicates"
+            )
+            raise LimitError("too-many-predicates", message, span=node.span)
+        if node.k > n_distinct:
+            raise TypeCheckError(
+                "bad-count",
+                f"matches_at_least({node.k}, …) of {n_distinct} words; k goes from 1 to their "
+                "number",
+                span=node.span,
+                hint="words that the analyser makes equal count once, stop words do not count",
+            )
+
     # ── refusals ───────────────────────────────────────────────────────────────────────────
 
     def refuse_unknown(self, node: Attribute) -> NoReturn:
@@ -248,12 +303,10 @@ class _Checker:
         hint = None if likely or len(known) > _SHOWN else f"known: {', '.join(sorted(known))}"
         raise UnknownAttributeError("unknown-attribute", message, span=node.span, hint=hint)
 
-    def refuse_later(self, node: Matches | OperatorCall | Variable | Arithmetic) -> NoReturn:
+    def refuse_later(self, node: OperatorCall | Variable | Arithmetic) -> NoReturn:
         """Refuse what the grammar has and the meaning does not have yet."""
         code, hint = "not-available", None
-        if isinstance(node, Matches):
-            message = "text search (matches…) is not available yet"
-        elif isinstance(node, OperatorCall):
+        if isinstance(node, OperatorCall):
             code = "unknown-function"
             message = f'unknown function "{node.name}"'
             likely = suggest(node.name, SIGNATURES)
@@ -269,6 +322,10 @@ class _Checker:
 
 _SHOWN: Final = 12
 _DECLARE: Final = "declare it in a schema, such as 'price DOUBLE, budget DOUBLE'"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _name(attribute: Attribute) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from tamis.errors import TamisError
 from tamis.language.ast import (
     And,
     Arithmetic,
@@ -32,6 +33,7 @@ from tamis.language.ast import (
     StringTest,
     Value,
     Variable,
+    Words,
     Xnor,
     Xor,
 )
@@ -54,6 +56,7 @@ class Dialect:
     print_xor: Callable[[Xor | Xnor, Callable[[Condition, int], str], int], str]
     print_at_least: Callable[[int, list[str]], str]
     print_overlap: Callable[[ArraysOverlap], str]
+    print_matches: Callable[[Matches | Words], str]
 
 
 def print_expression(condition: Condition) -> str:
@@ -165,8 +168,8 @@ def _print_leaf(node: Condition, dialect: Dialect) -> str:
             return f"{node.function}({print_value(node.operand)}, {print_string(node.text)})"
         case ArraysOverlap():
             return dialect.print_overlap(node)
-        case Matches():
-            return _print_matches(node)
+        case Matches() | Words():
+            return dialect.print_matches(node)
         case OperatorCall():
             return f"{node.name}({', '.join(map(print_value, node.arguments))})"
         case Attribute() | Literal():
@@ -194,12 +197,22 @@ def _print_overlap_for_spark(node: ArraysOverlap) -> str:
     return f"({' OR '.join(tests)})"
 
 
-def _print_matches(node: Matches) -> str:
+def _print_matches(node: Matches | Words) -> str:
+    if isinstance(node, Words):
+        function = "matches" if len(node.words) == 1 else "matches_phrase"
+        return f"{function}({print_value(node.operand)}, {print_string(' '.join(node.words))})"
     function = "matches" if node.mode == "all" else f"matches_{node.mode}"
     names = ", ".join(map(print_value, node.attributes))
     names = names if len(node.attributes) == 1 else f"({names})"
     k = f"{node.k}, " if node.mode == "at_least" else ""
     return f"{function}({k}{names}, {print_string(node.query)})"
+
+
+def _refuse_matches(node: Matches | Words) -> str:
+    raise TamisError(
+        f"keywords have no Spark SQL form: {_print_matches(node)}",
+        hint="match on Spark by an index; the words of a text depend on its analyser",
+    )
 
 
 def _print_arithmetic(node: Arithmetic) -> str:
@@ -252,7 +265,13 @@ _LITERAL_PRINTERS: Final[dict[str, Callable[[Any], str]]] = {
     "timestamp": _print_timestamp,
 }
 
-TAMIS: Final = Dialect(lambda pattern: pattern, _print_xor, _print_at_least, _print_overlap)
+TAMIS: Final = Dialect(
+    lambda pattern: pattern, _print_xor, _print_at_least, _print_overlap, _print_matches
+)
 SPARK: Final = Dialect(
-    to_java_regex, _print_xor_for_spark, _print_at_least_for_spark, _print_overlap_for_spark
+    to_java_regex,
+    _print_xor_for_spark,
+    _print_at_least_for_spark,
+    _print_overlap_for_spark,
+    _refuse_matches,
 )

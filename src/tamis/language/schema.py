@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SchemaError
 from tamis.language.names import parse_path, print_path
-from tamis.language.types import Type, array_type, decimal_type, parse_type
+from tamis.language.types import (
+    STRING,
+    Type,
+    array_type,
+    decimal_type,
+    parse_type,
+    text_type,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -144,6 +151,17 @@ class Schema:
             raise SchemaError(f"not the JSON of a Spark schema: {error!r}") from None
         return cls(types, unsupported)
 
+    def with_analysers(self, analysers: Mapping[str, str]) -> Schema:
+        """The same schema with the analysers of some string attributes given, by name."""
+        types = dict(self._types)
+        for name, analyser in analysers.items():
+            path = parse_path(name)
+            if types.get(path) != STRING:
+                known = types.get(path, "not declared")
+                raise SchemaError(f"attribute {name} is {known}; analysers are for strings")
+            types[path] = text_type(analyser)
+        return Schema(types, self._unsupported)
+
     # ── what it says ───────────────────────────────────────────────────────────────────────
 
     def __getitem__(self, path: Path | str) -> Type:
@@ -167,7 +185,8 @@ class Schema:
         return path in self._types
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Schema) and self._types == other._types
+        # Types are equal whatever their analysers; the notation tells them apart.
+        return isinstance(other, Schema) and self.to_json() == other.to_json()
 
     def __hash__(self) -> int:
         return hash(frozenset(self._types.items()))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any, Final
 
 from tamis.errors import SchemaError
+from tamis.text import DEFAULT_ANALYSER, get_analyser
 
 INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1
@@ -25,10 +26,14 @@ class Type:
     precision: int = 0  # decimals only: all digits, 1..38
     scale: int = 0  # decimals only: digits after the point, 0..precision
     element: Type | None = None  # arrays only: a scalar type
+    # Strings only: how `matches` reads the text. It is a string with any analyser.
+    analyser: str = field(default=DEFAULT_ANALYSER, compare=False)
 
     def __str__(self) -> str:
         if self.name == "decimal":
             return f"decimal({self.precision},{self.scale})"
+        if self.analyser != DEFAULT_ANALYSER:
+            return f"text({self.analyser})"
         return f"array<{self.element}>" if self.element else self.name
 
     @property
@@ -63,9 +68,14 @@ def decimal_type(precision: int, scale: int) -> Type:
     return Type("decimal", precision, scale)
 
 
+def text_type(analyser: str) -> Type:
+    """The type of strings whose words are found by the analyser of that name."""
+    return Type("string", analyser=get_analyser(analyser).name)
+
+
 def array_type(element: Type) -> Type:
     """The type of arrays of `element`, which must be a scalar."""
-    if element.name in ("array", "any"):
+    if element.name in ("array", "any") or element.analyser != DEFAULT_ANALYSER:
         raise SchemaError(f"array<{element}> is not supported; allowed: arrays of scalars")
     return Type("array", element=element)
 
@@ -81,6 +91,7 @@ _SCALAR_NAMES: Final = {
     "real": FLOAT,
     "double": DOUBLE,
     "string": STRING,
+    "text": STRING,
     "date": DATE,
     "timestamp": TIMESTAMP,
     "timestamp_ntz": TIMESTAMP,
@@ -88,6 +99,7 @@ _SCALAR_NAMES: Final = {
     "any": ANY,
 }
 _DECIMAL_NAME = re.compile(r"(?:decimal|dec|numeric)(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?$")
+_ANALYSED_NAME = re.compile(r"text\(\s*(\w+)\s*\)$")
 _TEXT_NAME = re.compile(r"(?:varchar|char)\(\s*\d+\s*\)$")
 _ARRAY_NAME = re.compile(r"array\s*<(.*)>$", re.DOTALL)
 
@@ -102,12 +114,14 @@ def parse_type(name: str) -> Type:
         return decimal_type(int(match[1] or 10), int(match[2] or 0))
     if _TEXT_NAME.match(folded):
         return STRING
+    if match := _ANALYSED_NAME.match(folded):
+        return text_type(match[1])
     if match := _ARRAY_NAME.match(folded):
         return array_type(parse_type(match[1]))
     raise SchemaError(
         f'unknown type "{name}"',
         hint="allowed: boolean, integer (bigint, int, …), float, double, decimal(p,s), string, "
-        "date, timestamp, array<…>",
+        "text(analyser), date, timestamp, array<…>",
     )
 
 

@@ -22,19 +22,24 @@ from tamis.language.ast import (
     IsNull,
     Like,
     Literal,
+    Matches,
     Not,
     Or,
     Rlike,
     StringTest,
     Value,
+    Words,
     Xnor,
     Xor,
 )
 from tamis.language.patterns import compile_regex, is_like, parse_like
 from tamis.language.printer import print_expression, print_value
+from tamis.language.queries import distinct_words, query_words
 from tamis.language.types import Type, WrongTypeError, read_value
 from tamis.logic.order import compare
 from tamis.logic.truth import Truth, and_, at_least, not_, or_, xor
+from tamis.text import get_analyser
+from tamis.text.analysers import has_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,6 +119,10 @@ def test_leaf(node: Condition, event: Mapping[str, Any]) -> Truth:
             return None if text is None else test_text(node, text)
         case ArraysOverlap():
             return _overlaps(_value(node.operand, event), node)
+        case Words():
+            return _has_words(node.operand, node.words, event)
+        case Matches():
+            return _matches(node, event)
         case _:
             raise TamisError(f"no meaning yet for: {print_expression(node)}")
 
@@ -163,6 +172,33 @@ def test_text(node: Like | Rlike | StringTest, text: str) -> bool:
             return text.endswith(node.text)
         case StringTest():
             return node.text in text
+
+
+def _matches(node: Matches, event: Mapping[str, Any]) -> Truth:
+    """Each word, or the phrase, may be found in any of the attributes."""
+
+    def found(*words: str) -> Truth:
+        return or_(_has_words(attribute, words, event) for attribute in node.attributes)
+
+    if node.mode == "phrase":
+        return found(*query_words(node))
+    each = [found(word) for word in distinct_words(node)]
+    match node.mode:
+        case "all":
+            return and_(each)
+        case "any":
+            return or_(each)
+        case _:
+            return at_least(node.k, each)
+
+
+def _has_words(attribute: Attribute, words: tuple[str, ...], event: Mapping[str, Any]) -> Truth:
+    """Whether the words stand side by side in the text; undefined where there is no text."""
+    text = attribute_value(attribute, event)
+    if text is None:
+        return None
+    assert attribute.type is not None
+    return has_words(get_analyser(attribute.type.analyser).words(text), words)
 
 
 def _overlaps(elements: tuple[Any, ...] | None, node: ArraysOverlap) -> Truth:

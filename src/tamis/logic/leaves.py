@@ -21,11 +21,11 @@ from tamis.language.ast import (
     IsNull,
     Like,
     Literal,
-    Matches,
     Not,
     OperatorCall,
     Rlike,
     StringTest,
+    Words,
     attributes,
 )
 from tamis.language.types import BOOLEAN, INT64_MAX, INT64_MIN
@@ -142,7 +142,7 @@ def required_attributes(leaf: Condition) -> frozenset[tuple[str, ...]]:
     """The attributes without which the unsigned leaf is undefined; none where it never is."""
     if isinstance(
         leaf,
-        Comparison | In | Like | Rlike | StringTest | ArraysOverlap | Matches | OperatorCall,
+        Comparison | In | Like | Rlike | StringTest | ArraysOverlap | Words | OperatorCall,
     ):
         return frozenset(attribute.path for attribute in attributes(leaf))
     return frozenset()

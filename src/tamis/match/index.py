@@ -15,8 +15,10 @@ from tamis.errors import InputError, suggest
 from tamis.events.encoder import EncodedEvents, EventEncoder
 from tamis.index import artefact
 from tamis.index.build import build_contents
+from tamis.index.columns import TEXT
 from tamis.index.layout import RootArrays, freeze, run_starts
 from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.names import print_path
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
 from tamis.match.batch import (
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from tamis.errors import ExpressionError
     from tamis.index.build import Progress
     from tamis.index.contents import Contents
+    from tamis.index.frequencies import Frequencies
 
     Subset = Iterable[str] | None  # ids of the subscriptions to consider; None for all
 
@@ -175,6 +178,27 @@ class Index:
             return events
         return self.encoder.encode(events, column=column, strict=strict)
 
+    def term_frequencies(self, events: Any) -> dict[str, dict[str, float]]:
+        """The share of events that have each word or phrase of the index, by attribute.
+
+        Given to `build`, an index of the same or other subscriptions is laid out by them.
+        """
+        batch = self.encode(events)
+        counts = np.bincount(
+            batch.arrays.codes[batch.arrays.codes < self.contents.n_codes],
+            minlength=self.contents.n_codes,
+        )
+        found: dict[str, dict[str, float]] = {}
+        for column, first in zip(
+            self.contents.columns, self.contents.leaves.column_codes.tolist(), strict=False
+        ):
+            if column.kind == TEXT:
+                # A constant c_i has the code 2i + 1.
+                own = counts[first + 1 : first + column.n_codes : 2] / max(1, batch.n_rows)
+                terms = dict(zip(column.constants, own.tolist(), strict=True))
+                found[print_path(column.attributes[0].path)] = terms
+        return found
+
     def ordinal(self, subscription_id: str) -> int:
         """The number of a subscription in the index."""
         if self._ordinals is None:
@@ -277,14 +301,16 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     limits: Limits = DEFAULT_LIMITS,
     tags: Mapping[str, Sequence[str]] | None = None,
     sample: Any = None,
+    frequencies: Frequencies | None = None,
     processes: int = 1,
     progress: Progress | None = None,
 ) -> Index:
     """An index of {id: expression}; what is wrong with the others is in `index.rejects`.
 
     `tags` gives subscriptions words by which `Index.tagged` finds them. From a `sample` of events
-    it is learned which tests seldom hold: single events are matched faster by it. `progress` is
-    called with how many subscriptions are read, and how many there are.
+    it is learned which tests seldom hold: single events are matched faster by it. `frequencies` is
+    what `Index.term_frequencies` counted, and batches of texts are. `progress` is called with how
+    many subscriptions are read, and how many there are.
     """
     if missing not in tuple(Missing):
         raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
@@ -296,6 +322,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         limits,
         tags=tags,
         processes=processes,
+        frequencies=frequencies,
         progress=progress,
     )
     index = Index(built.contents, built.rejects)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SECONDS_PER_KERNEL: Final = 0.8  # on one core of an ordinary machine
-_PACKAGES: Final = ("tamis.index", "tamis.events", "tamis.match")
+_PACKAGES: Final = ("tamis.text", "tamis.index", "tamis.events", "tamis.match")
 
 # Every operator and every kind of column, so that as few kernels as can be are left out.
 _SUBSCRIPTIONS: Final = {
@@ -21,6 +21,7 @@ _SUBSCRIPTIONS: Final = {
     "counted": "at_least(2, a = 1, b = 'x', c > 0.5)",
     "parity": "a = 1 XOR b = 'x'",
     "shared": "(a = 1 OR d = 4) AND (m > 1.25 OR e <= DATE '2024-01-01')",
+    "words": "matches(b, 'x') OR matches_phrase(b, 'x y')",
     "always": "TRUE",
 }
 _SCHEMA: Final = "a INT, b STRING, c DOUBLE, d INT, e DATE, m DECIMAL(9,2), t ARRAY<STRING>"

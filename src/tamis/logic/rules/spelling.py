@@ -2,7 +2,7 @@
 
 5 < a is a > 5; a BETWEEN 1 AND 3 is a >= 1 AND a <= 3; a IN (2, 1, 2) is a IN (1, 2);
 a LIKE 'x%' is startswith(a, 'x'); a <=> 5 is a = 5 AND a IS NOT NULL; a NOT LIKE p is
-NOT a LIKE p. All of it exact.
+NOT a LIKE p; matches(a, 'x y') is the word x AND the word y. All of it exact.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from tamis.language.ast import (
     And,
     ArraysOverlap,
+    AtLeast,
     Attribute,
     Between,
     Comparison,
@@ -21,13 +22,16 @@ from tamis.language.ast import (
     IsNull,
     Like,
     Literal,
+    Matches,
     Not,
     Or,
     Rlike,
     StringTest,
     Value,
+    Words,
 )
 from tamis.language.patterns import Wild, parse_like
+from tamis.language.queries import distinct_words, query_words
 from tamis.language.types import BOOLEAN, INTEGER, STRING
 from tamis.logic.evaluate import test_leaf
 from tamis.logic.leaves import FALSE, TRUE, bound, constant, one_of
@@ -58,6 +62,8 @@ def rewrite(node: Condition) -> Condition:
             return _signed(_spell_like(node), is_negated=node.negated)
         case Rlike():
             return _signed(replace(node, negated=False), is_negated=node.negated)
+        case Matches():
+            return _spell_matches(node)
         case StringTest(text=""):
             return _is_present(node.operand)
         case ArraysOverlap():
@@ -150,6 +156,27 @@ def _spell_like(node: Like) -> Condition:
 
 def _escape(character: str) -> str:
     return "\\" + character if character in "%_\\" else character
+
+
+def _spell_matches(node: Matches) -> Condition:
+    """The words of a query as leaves, each in any of the attributes."""
+
+    def found(*words: str) -> Condition:
+        leaves = tuple(Words(attribute, words) for attribute in dict.fromkeys(node.attributes))
+        return Or(leaves) if len(leaves) > 1 else leaves[0]
+
+    if node.mode == "phrase":
+        return found(*query_words(node))
+    each = tuple(map(found, distinct_words(node)))
+    if len(each) == 1:
+        return each[0]
+    match node.mode:
+        case "all":
+            return And(each)
+        case "any":
+            return Or(each)
+        case _:
+            return AtLeast(node.k, each)
 
 
 def _spell_text(operand: Attribute, text: str, *, opens: bool, closes: bool) -> Condition:

@@ -1,0 +1,51 @@
+"""How often the words of texts are there: measured on documents, or guessed from the queries.
+
+Irmak orders terms by how many queries have them (§3.3): what many search for, many write about.
+Shares of documents that were counted are better, and `Index.term_frequencies` counts them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from tamis.index.columns import TEXT
+from tamis.language.names import print_path
+
+if TYPE_CHECKING:
+    from tamis.index.columns import Column
+    from tamis.index.finish import Finished
+
+Frequencies: TypeAlias = Mapping[str, Mapping[str, float]]  # attribute, term: share of documents
+# What the most used word is taken for where nothing was counted, and a word that was never seen.
+_MOST: Final = 0.5
+_UNSEEN: Final = 1e-6
+
+
+def estimate_term_rates(finished: Finished, frequencies: Frequencies) -> np.ndarray:
+    """How often each leaf that is a word or a phrase is true; NaN for other leaves."""
+    rates = np.full(finished.n_leaves, np.nan, dtype=np.float32)
+    children = finished.nodes.children
+    uses = np.bincount(children[children < finished.n_leaves], minlength=finished.n_leaves)
+    for at, column in enumerate(finished.columns):
+        if column.kind == TEXT:
+            leaves = term_leaves(finished, at)
+            shares = uses[leaves] / (uses[leaves].max(initial=0) + 1)
+            known = frequencies.get(print_path(column.attributes[0].path))
+            rates[leaves] = _MOST * shares if known is None else _measured(column, known, shares)
+    return rates
+
+
+def _measured(column: Column, known: Mapping[str, float], shares: np.ndarray) -> np.ndarray:
+    measured = [known.get(term, 0.0) for term in column.constants]
+    # Among words that were never seen, the queries decide.
+    return np.clip(np.maximum(measured, _UNSEEN * shares), 0, 1)
+
+
+def term_leaves(finished: Finished, column: int) -> np.ndarray:
+    """The leaf of each term of a text column."""
+    first = int(finished.leaves.column_codes[column])
+    codes = first + 1 + 2 * np.arange(len(finished.columns[column].constants))
+    return finished.leaves.posting_leaves[finished.leaves.posting_starts[codes]]

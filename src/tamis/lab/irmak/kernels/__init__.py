@@ -1,0 +1,1 @@
+"""The hot loops: only these are compiled."""

@@ -1,0 +1,199 @@
+"""The paper's matcher: build inverted lists of queries, run documents through them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tamis.errors import TamisError
+from tamis.lab.irmak.clustering import CLUSTERINGS, cluster
+from tamis.lab.irmak.kernels.matching import Lists, Queries, Table, match_documents
+
+_ROOM: Final = 1 << 20  # matches that are written at a time
+
+
+@dataclass(frozen=True, slots=True)
+class IrmakOptions:
+    """Which of the paper's steps are taken."""
+
+    split: bool = True  # least frequent terms first; without it, the primitive algorithm
+    bloom: bool = True
+    n_partitions: int = 1
+    superqueries: str | None = None  # random, alphabetical or overlap
+    n_words: int = 1  # of a superquery's mask, 32 bits each
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.superqueries not in (None, *CLUSTERINGS):
+            known = ", ".join(CLUSTERINGS)
+            raise TamisError(f"superqueries is {self.superqueries!r}; allowed: {known}")
+        if not 1 <= self.n_words <= 4:
+            raise TamisError(f"n_words is {self.n_words}; allowed: 1 to 4")
+        if self.n_partitions < 1:
+            raise TamisError(f"n_partitions is {self.n_partitions}; at least 1")
+        if not self.split and (self.superqueries or self.n_partitions > 1):
+            raise TamisError("the primitive algorithm has neither partitions nor superqueries")
+
+
+class Partition(NamedTuple):
+    """One part of the queries."""
+
+    lists: Lists
+    queries: Queries
+
+
+class IrmakIndex:
+    """Queries of terms, all of which must be in a document."""
+
+    def __init__(self, starts: np.ndarray, terms: np.ndarray, options: IrmakOptions) -> None:
+        """Query i has terms[starts[i]:starts[i + 1]], at least one, each once."""
+        self.options = options
+        self.n_terms = int(terms.max(initial=-1)) + 1
+        self.n_queries = len(starts) - 1
+        frequencies = np.bincount(terms, minlength=self.n_terms)
+        # TIDs rise with the frequency of terms in queries (§3.3).
+        self._tid = np.empty(self.n_terms, dtype=np.int32)
+        self._tid[np.argsort(frequencies, kind="stable")] = np.arange(self.n_terms)
+        sizes = np.diff(starts)
+        owners = np.repeat(np.arange(self.n_queries), sizes)
+        tids = self._tid[terms]
+        tids = tids[np.lexsort((tids, owners))]
+        self._refuse_long(sizes)
+        self.partitions = [
+            self._build(members, starts, tids) for members in self._split(tids[starts[:-1]])
+        ]
+        self._table = self._make_table()
+
+    def _refuse_long(self, sizes: np.ndarray) -> None:
+        if sizes.max(initial=0) > 255:
+            raise TamisError(f"a query has {sizes.max()} terms; accumulators count to 255")
+        most = 32 * self.options.n_words + 1
+        if self.options.superqueries and sizes.max(initial=0) > most:
+            raise TamisError(f"a query has {sizes.max()} terms; a superquery has {most} at most")
+
+    def _split(self, firsts: np.ndarray) -> list[np.ndarray]:
+        """The queries of each partition; those with one least frequent term stay together."""
+        rng = np.random.default_rng(self.options.seed)
+        if not self.options.split:
+            return [rng.permutation(self.n_queries)]
+        by_first = np.argsort(firsts, kind="stable")
+        part_of = rng.integers(0, self.options.n_partitions, self.n_terms)[firsts[by_first]]
+        return [by_first[part_of == part] for part in range(self.options.n_partitions)]
+
+    def _build(self, members: np.ndarray, starts: np.ndarray, tids: np.ndarray) -> Partition:
+        """One partition of the queries `members`, which are numbered anew in this order."""
+        sizes = np.diff(starts)[members]
+        ends = np.cumsum(sizes)
+        own_starts = np.concatenate((np.zeros(1, np.int64), ends))
+        own = tids[np.arange(own_starts[-1]) + np.repeat(starts[members] - own_starts[:-1], sizes)]
+        owners = np.repeat(np.arange(len(members), dtype=np.int32), sizes)
+        if self.options.superqueries and len(members):
+            return self._build_superqueries(members, own_starts, own)
+        is_first = np.zeros(len(own), dtype=np.bool_)
+        if self.options.split:
+            is_first[own_starts[:-1]] = True
+        first_starts, first = self._invert(own[is_first], owners[is_first])
+        rest_starts, rest = self._invert(own[~is_first], owners[~is_first])
+        lists = Lists(
+            first_starts,
+            owners[is_first][first],
+            (sizes[owners[is_first][first]] - 1).astype(np.uint8),
+            rest_starts,
+            owners[~is_first][rest],
+            np.empty(0, np.uint8),
+        )
+        masks = np.empty((0, 1), dtype=np.uint32)
+        queries = Queries(sizes.astype(np.int32), own_starts, members.astype(np.int32), masks)
+        return Partition(lists, queries)
+
+    def _build_superqueries(
+        self, members: np.ndarray, starts: np.ndarray, tids: np.ndarray
+    ) -> Partition:
+        options = self.options
+        assert options.superqueries is not None
+        clusters = cluster(starts, tids, options.superqueries, options.n_words, options.seed)
+        n_clusters = len(clusters.starts) - 1
+        first_starts, first = self._invert(clusters.first_terms, np.arange(n_clusters))
+        rest_starts, rest = self._invert(clusters.terms, clusters.owners)
+        lists = Lists(
+            first_starts,
+            first.astype(np.int32),
+            np.empty(0, np.uint8),
+            rest_starts,
+            clusters.owners[rest],
+            clusters.bits[rest],
+        )
+        own = members[clusters.members].astype(np.int32)
+        return Partition(
+            lists, Queries(np.empty(0, np.int32), clusters.starts, own, clusters.masks)
+        )
+
+    def _invert(self, terms: np.ndarray, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where each term's postings start, and the postings' order."""
+        counts = np.bincount(terms, minlength=self.n_terms)
+        starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+        return starts, np.lexsort((queries, terms))
+
+    # ── matching ───────────────────────────────────────────────────────────────────────────
+
+    def match(self, starts: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Documents and queries that match, partition by partition: int32[n], int32[n]."""
+        return self.match_encoded(*self.encode(starts, terms))
+
+    def encode(self, starts: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Documents in TIDs, each one's rising; terms that no query has are left out."""
+        is_known = terms < self.n_terms
+        owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[is_known]
+        tids = self._tid[terms[is_known]]
+        counts = np.bincount(owners, minlength=len(starts) - 1)
+        own_starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
+        return own_starts, tids[np.lexsort((tids, owners))]
+
+    def match_encoded(self, starts: np.ndarray, tids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What `match` answers, for documents that are encoded already."""
+        options = self.options
+        room = self.n_queries + _ROOM
+        found, rows = (np.empty(room, dtype=np.int32) for _ in range(2))
+        runs = [(np.empty(0, np.int32), np.empty(0, np.int32))]
+        for lists, queries in self.partitions:
+            document = 0
+            while document < len(starts) - 1:
+                document, n_found = match_documents(
+                    document,
+                    starts,
+                    tids,
+                    lists,
+                    queries,
+                    self._table,
+                    options.split,
+                    options.bloom,
+                    options.superqueries is not None,
+                    found,
+                    rows,
+                )
+                runs.append((rows[:n_found].copy(), found[:n_found].copy()))
+        all_rows, all_found = zip(*runs, strict=True)
+        return np.concatenate(all_rows), np.concatenate(all_found)
+
+    def _make_table(self) -> Table:
+        """A table that all queries of a partition would fill to a half."""
+        n_most = max(len(queries.starts) for _, queries in self.partitions)
+        size = 1 << max(4, (2 * n_most).bit_length())
+        longest = max(
+            int(np.diff(lists.rest_starts).max(initial=0)) for lists, _ in self.partitions
+        )
+        return Table(
+            np.full(size, -1, dtype=np.int32),
+            np.zeros(size, dtype=np.uint8),
+            np.zeros((size, self.options.n_words), dtype=np.uint32),
+            np.empty(n_most, dtype=np.int32),
+            np.zeros(size // 2 + 1, dtype=np.uint64),
+            np.empty(longest + 1, dtype=np.uint64),
+        )
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory that the lists and queries take."""
+        return sum(array.nbytes for part in self.partitions for group in part for array in group)

@@ -1,0 +1,231 @@
+"""The terms of an index in many texts at once.
+
+Texts are cut into pieces by a kernel (`kernels.scan`); each distinct piece is analysed once and
+remembered, so that folding and stemming cost nothing after the first thousand documents. What is
+remembered is thrown away when it has grown too large.
+"""
+
+from __future__ import annotations
+
+import threading
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tamis.text.analysers import ANY_WORD, Analyser
+from tamis.text.kernels import scan
+from tamis.text.kernels.find import ANY_WORD as ANY_NUMBER
+from tamis.text.kernels.find import NO_WORD, PieceTexts, Terms, find_terms
+from tamis.text.segment import class_of
+from tamis.text.terms import read_term
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BLOCK_BYTES: Final = 1 << 20  # of texts that are cut at a time
+MAX_PIECES: Final = 1 << 20  # that are remembered
+MAX_BYTES: Final = 1 << 25
+_FIRST_SIZE: Final = 1 << 12
+_KIND_OF: Final = {
+    "A": scan.LETTER,
+    "N": scan.DIGIT,
+    "U": scan.LINK,
+    "L": scan.MID_LETTER,
+    "M": scan.MID_NUMBER,
+    "B": scan.MID_BOTH,
+    "Q": scan.MID_BOTH,
+}
+_AS_IT_IS: Final = np.frombuffer(bytes(range(256)), dtype=np.uint8)
+_LOWERED: Final = np.frombuffer(bytes(range(256)).lower(), dtype=np.uint8)
+_KINDS: Final = np.array(
+    [
+        *(scan.SPACE for _ in range(33)),
+        *(_KIND_OF.get(class_of(chr(at)), scan.OTHER) for at in range(33, 128)),
+        *(scan.BEYOND for _ in range(128, 256)),
+    ],
+    dtype=np.uint8,
+)
+
+
+class TermFinder:
+    """Finds terms in texts. Made once; each thread that uses it remembers its own pieces."""
+
+    def __init__(self, analyser: Analyser, terms: Sequence[str]) -> None:
+        self.analyser = analyser
+        self.n_terms = len(terms)
+        self._words: dict[str, int] = {}
+        self.terms = self._number(terms)
+        self._local = threading.local()
+        # Words in lower case stand for those in upper case, where the analyser has them equal.
+        self.lowered = _AS_IT_IS if analyser.is_turkish else _LOWERED
+
+    def find(self, offsets: np.ndarray, data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The texts, by number, and the terms in them, each once: int32[n], int32[n].
+
+        Text i is data[offsets[i]:offsets[i + 1]], UTF-8.
+        """
+        memory: _Memory | None = getattr(self._local, "memory", None)
+        if memory is None or memory.is_full:
+            memory = self._local.memory = _Memory(self)
+        runs = [(np.empty(0, np.int32), np.empty(0, np.int32))]
+        n_texts = len(offsets) - 1
+        first = 0
+        while first < n_texts:
+            limit = int(np.searchsorted(offsets, offsets[first] + BLOCK_BYTES, side="right")) - 1
+            last = min(max(limit, first + 1), n_texts)
+            rows, found = memory.find(offsets[first : last + 1], data)
+            runs.append((rows + np.int32(first), found))
+            first = last
+        all_rows, all_found = zip(*runs, strict=True)
+        return np.concatenate(all_rows), np.concatenate(all_found)
+
+    def number_words(self, piece: str) -> list[int]:
+        """The numbers of a piece's words."""
+        known = self._words
+        return [known.get(word, NO_WORD) for word in self.analyser.words(piece)]
+
+    def _number(self, terms: Sequence[str]) -> Terms:
+        """Words by number, phrases by their longest word, which is likely their rarest."""
+        words = self._words
+        phrases: list[tuple[int, list[int], int]] = []  # term, its words, where the anchor stands
+        term_of_word: list[int] = []
+        for term, spelled in enumerate(terms):
+            parts = read_term(spelled, self.analyser.name)
+            for part in parts:
+                if part != ANY_WORD and words.setdefault(part, len(words)) == len(term_of_word):
+                    term_of_word.append(-1)
+            if len(parts) == 1:
+                term_of_word[words[parts[0]]] = term
+            else:
+                numbers = [words.get(part, ANY_NUMBER) for part in parts]
+                phrases.append((term, numbers, max(range(len(parts)), key=lambda i: len(parts[i]))))
+        anchors = [numbers[place] for _, numbers, place in phrases]
+        flat = [number for _, numbers, _ in phrases for number in numbers]
+        return Terms(
+            np.array(term_of_word, dtype=np.int32),
+            _starts(np.bincount(np.array(anchors, dtype=np.int64), minlength=len(words))),
+            np.argsort(np.array(anchors, dtype=np.int64), kind="stable").astype(np.int32),
+            np.array([place for *_, place in phrases], dtype=np.int32),
+            _starts(np.array([len(numbers) for _, numbers, _ in phrases], dtype=np.int64)),
+            np.array(flat, dtype=np.int32),
+            np.array([term for term, *_ in phrases], dtype=np.int32),
+        )
+
+
+def _starts(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
+
+
+class _Memory:
+    """The pieces that one thread has seen, and the words of each."""
+
+    def __init__(self, finder: TermFinder) -> None:
+        self._finder = finder
+        self._pieces = scan.Pieces(
+            np.full((2 * _FIRST_SIZE, scan.N_FIELDS), -1, dtype=np.int64),
+            np.zeros(_FIRST_SIZE + 1, dtype=np.int64),
+            np.empty(8 * _FIRST_SIZE, dtype=np.uint8),
+            np.zeros(1, dtype=np.int64),
+        )
+        self._n_analysed = 0
+        self._word_starts = np.zeros(_FIRST_SIZE + 1, dtype=np.int64)
+        self._words = np.empty(_FIRST_SIZE, dtype=np.int32)
+        self._last_seen = np.full(finder.n_terms, -1, dtype=np.int64)
+        self._n_texts = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to forget."""
+        n_pieces = int(self._pieces.n_pieces[0])
+        return n_pieces > MAX_PIECES or int(self._pieces.starts[n_pieces]) > MAX_BYTES
+
+    def find(self, offsets: np.ndarray, data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The terms of a block of texts."""
+        n_texts = len(offsets) - 1
+        found = np.empty(int(offsets[-1] - offsets[0]) // 2 + n_texts, dtype=np.int32)
+        ends = np.empty(n_texts, dtype=np.int64)
+        text = 0
+        while True:
+            text = scan.read_pieces(
+                text,
+                offsets,
+                data,
+                _KINDS,
+                self._finder.analyser.takes_whole,
+                self._finder.lowered,
+                _AS_IT_IS,
+                self._pieces,
+                found,
+                ends,
+            )
+            if text == n_texts:
+                break
+            self._reserve(int(offsets[text + 1] - offsets[text]))
+        self._analyse()
+        texts = PieceTexts(found[: ends[-1]], ends, self._word_starts, self._words)
+        return self._find_terms(texts)
+
+    def _find_terms(self, texts: PieceTexts) -> tuple[np.ndarray, np.ndarray]:
+        room = 2 * len(texts.pieces) + 16
+        runs = []
+        text = 0
+        while text < len(texts.ends):
+            sequence, rows, found = (np.empty(room, dtype=np.int32) for _ in range(3))
+            text, n_found = find_terms(
+                text,
+                texts,
+                self._finder.terms,
+                self._last_seen,
+                self._n_texts,
+                sequence,
+                rows,
+                found,
+            )
+            runs.append((rows[:n_found], found[:n_found]))
+            room *= 2
+        self._n_texts += len(texts.ends)
+        if len(runs) == 1:
+            return runs[0]
+        all_rows, all_found = zip(*runs, strict=True)
+        return np.concatenate(all_rows), np.concatenate(all_found)
+
+    def _analyse(self) -> None:
+        """The words of pieces that are new."""
+        pieces = self._pieces
+        first, end = self._n_analysed, int(pieces.n_pieces[0])
+        if first == end:
+            return
+        data = pieces.arena[pieces.starts[first] : pieces.starts[end]].tobytes()
+        starts = (pieces.starts[first : end + 1] - pieces.starts[first]).tolist()
+        numbered = [
+            self._finder.number_words(data[begin:stop].decode()) for begin, stop in pairwise(starts)
+        ]
+        lengths = np.array(list(map(len, numbered)), dtype=np.int64)
+        words = np.array([word for own in numbered for word in own], dtype=np.int32)
+        n_words = int(self._word_starts[first])
+        self._word_starts = grown(self._word_starts, end + 1)
+        self._word_starts[first + 1 : end + 1] = n_words + np.cumsum(lengths)
+        self._words = grown(self._words, n_words + len(words))
+        self._words[n_words : n_words + len(words)] = words
+        self._n_analysed = end
+
+    def _reserve(self, n_bytes: int) -> None:
+        """Make room for the pieces of one more text."""
+        pieces = self._pieces
+        n_then = int(pieces.n_pieces[0]) + n_bytes // 2 + 1
+        n_bytes += int(pieces.starts[pieces.n_pieces[0]])
+        size = max(len(pieces.table), 1 << (2 * n_then).bit_length())
+        table = np.full((size, scan.N_FIELDS), -1, dtype=np.int64)
+        scan.rehash_pieces(pieces.table, table)
+        starts, arena = grown(pieces.starts, n_then + 1), grown(pieces.arena, n_bytes)
+        self._pieces = scan.Pieces(table, starts, arena, pieces.n_pieces)
+
+
+def grown(array: np.ndarray, n_least: int) -> np.ndarray:
+    """The array, or a copy twice as long where it is too short."""
+    if n_least <= len(array):
+        return array
+    longer = np.zeros(max(n_least, 2 * len(array)), dtype=array.dtype)
+    longer[: len(array)] = array
+    return longer

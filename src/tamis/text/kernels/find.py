@@ -1,0 +1,112 @@
+"""Which terms, words and phrases, are in each text."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+NO_WORD = -1  # a word that no term has
+ANY_WORD = -2  # in a phrase: whatever stands there
+
+
+class Terms(NamedTuple):
+    """The terms of one attribute: words and, in terms of words, phrases."""
+
+    term_of_word: np.ndarray  # int32[n_words], the term that the word is, or -1
+    # Phrases by one of their words, their anchor.
+    anchor_starts: np.ndarray  # int64[n_words + 1]
+    anchored: np.ndarray  # int32[:], numbers of phrases
+    anchor_places: np.ndarray  # int32[n_phrases], where in the phrase its anchor stands
+    phrase_starts: np.ndarray  # int64[n_phrases + 1]
+    phrase_words: np.ndarray  # int32[:], words or ANY_WORD
+    term_of_phrase: np.ndarray  # int32[n_phrases]
+
+
+class PieceTexts(NamedTuple):
+    """Texts as pieces, and the words of each piece."""
+
+    pieces: np.ndarray  # int32[:], of all texts
+    ends: np.ndarray  # int64[n_texts], where each text's pieces end
+    word_starts: np.ndarray  # int64[n_pieces + 1]
+    words: np.ndarray  # int32[:], numbers of words or NO_WORD
+
+
+@njit(cache=True, nogil=True)
+def find_terms(
+    first_text,
+    texts,  # PieceTexts
+    terms,  # Terms
+    last_seen,  # int64[n_terms], the last text that had the term, counted from the first ever
+    n_before,  # how many texts came before text 0
+    sequence,  # int32[:], scratch: the words of one text
+    rows,  # int32[:], output
+    found,  # int32[:], output: the terms of each text, each once
+):
+    """Write (text, term) for texts from `first_text` on while there is room; the next text and
+    how many were written."""
+    begin = texts.ends[first_text - 1] if first_text > 0 else np.int64(0)
+    n_found = np.int64(0)
+    for text in range(first_text, len(texts.ends)):
+        end = texts.ends[text]
+        n_words = np.int64(0)
+        n_most = n_found
+        for at in range(begin, end):
+            piece = texts.pieces[at]
+            for place in range(texts.word_starts[piece], texts.word_starts[piece + 1]):
+                word = texts.words[place]
+                if n_words == len(sequence):
+                    return text, n_found
+                sequence[n_words] = word
+                n_words += 1
+                if word >= 0:
+                    n_most += 1 + terms.anchor_starts[word + 1] - terms.anchor_starts[word]
+        if n_most > len(found):
+            return text, n_found
+        stamp = n_before + text
+        for at in range(n_words):
+            word = sequence[at]
+            if word >= 0:
+                term = terms.term_of_word[word]
+                if term >= 0 and last_seen[term] != stamp:
+                    last_seen[term] = stamp
+                    rows[n_found] = text
+                    found[n_found] = term
+                    n_found += 1
+        if len(terms.anchored) > 0:
+            n_found = find_phrases(
+                sequence, n_words, terms, last_seen, stamp, text, rows, found, n_found
+            )
+        begin = end
+    return len(texts.ends), n_found
+
+
+@njit(cache=True, nogil=True)
+def find_phrases(sequence, n_words, terms, last_seen, stamp, text, rows, found, n_found):
+    """Write the phrases of one text, whose words stand in `sequence`."""
+    for at in range(n_words):
+        word = sequence[at]
+        if word < 0:
+            continue
+        for slot in range(terms.anchor_starts[word], terms.anchor_starts[word + 1]):
+            phrase = terms.anchored[slot]
+            term = terms.term_of_phrase[phrase]
+            if last_seen[term] == stamp:
+                continue
+            begin, end = terms.phrase_starts[phrase], terms.phrase_starts[phrase + 1]
+            first = at - terms.anchor_places[phrase]
+            if first < 0 or first + end - begin > n_words:
+                continue
+            is_there = True
+            for i in range(end - begin):
+                wanted = terms.phrase_words[begin + i]
+                if wanted != ANY_WORD and sequence[first + i] != wanted:
+                    is_there = False
+                    break
+            if is_there:
+                last_seen[term] = stamp
+                rows[n_found] = text
+                found[n_found] = term
+                n_found += 1
+    return n_found

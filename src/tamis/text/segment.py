@@ -1,0 +1,71 @@
+"""Where words begin and end: Unicode's default word boundaries (UAX #29).
+
+The characters of a text become a string of their classes, and one regular expression finds the
+words in that. A word holds a letter, a number or an emoji; what stands between words is left out.
+Three things differ from the standard: a colon ends a word (`key:value` is two), a quote after a
+Hebrew letter is not part of the word, and a mark without a character before it is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from tamis.text.word_break import RANGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BREAK: Final = "O"  # the class of all characters that RANGES does not list
+
+# Classes in the order of the standard's rules; [EZ]*+ is WB4, marks belong to what they follow.
+_LETTER = r"A[EZ]*+(?:[LBQ][EZ]*+(?=A))?"  # WB5 to WB7: can't, example.com
+_NUMBER = r"N[EZ]*+(?:[MBQ][EZ]*+(?=N))?"  # WB8, WB11, WB12: 3,14
+_CORE = rf"(?:(?:{_LETTER}|{_NUMBER})++|(?:K[EZ]*+)++)"  # WB9, WB10, WB13
+_LINK = r"(?:U[EZ]*+)"  # WB13a, WB13b: snake_case
+_WORD: Final = re.compile(
+    rf"{_LINK}*{_CORE}(?:{_LINK}++{_CORE})*+{_LINK}*+"
+    r"|P[EZ]*+(?:(?<=Z)P[EZ]*+)*+"  # WB3c: emoji joined by ZWJ
+    r"|R[EZ]*+(?:R[EZ]*+)?"  # WB15, WB16: flags
+    r"|I[EZ]*+"
+)
+
+
+def segment(text: str) -> Iterator[str]:
+    """The words of the text as they stand there, in order."""
+    for found in _WORD.finditer(text.translate(_CLASSES)):
+        yield text[found.start() : found.end()]
+
+
+def class_of(character: str) -> str:
+    """The class of one character."""
+    return _CLASSES[ord(character)]
+
+
+class _Classes(dict[int, str]):
+    """The class of each code point, found when it is first asked for."""
+
+    def __missing__(self, code_point: int) -> str:
+        firsts, lasts, classes = _ranges()
+        at = bisect_right(firsts, code_point) - 1
+        is_inside = at >= 0 and code_point <= lasts[at]
+        self[code_point] = found = classes[at] if is_inside else BREAK
+        return found
+
+
+_CLASSES: Final = _Classes()
+
+
+@cache
+def _ranges() -> tuple[list[int], list[int], list[str]]:
+    """The first and the last code point of each range, and its class, rising."""
+    ranges = []
+    for name, listed in RANGES.items():
+        for written in listed.split():
+            first, _, last = written.partition("-")
+            ranges.append((int(first, 16), int(last or first, 16), name))
+    ranges.sort()
+    firsts, lasts, classes = zip(*ranges, strict=True)
+    return list(firsts), list(lasts), list(classes)
