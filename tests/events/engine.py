@@ -12,7 +12,7 @@ from tamis.language.names import print_path
 from tamis.language.printer import print_expression
 from tamis.language.types import WrongTypeError, read_value
 from tamis.logic.evaluate import Missing, evaluate
-from tamis.match.batch import BLOCK, make_scratch, match_block_pairs
+from tamis.match.batch import make_scratch, match_block_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,14 +44,14 @@ class Engine:
     def match_arrays(self, arrays: EventArrays) -> Matches:
         """The matches of events in codes."""
         contents = self.contents
-        scratch = make_scratch(contents.n_nodes, len(contents.columns))
+        scratch = make_scratch(contents, 1)
         n_rows = len(arrays.row_starts) - 1
         found: Matches = set()
-        for first_row in range(0, n_rows, BLOCK):
-            pairs = match_block_pairs(first_row, arrays, contents, contents.roots, scratch)
-            for at in range(len(pairs.starts) - 1):
-                own = pairs.subscriptions[pairs.starts[at] : pairs.starts[at + 1]]
-                found.update((pairs.first_row + at, int(ordinal)) for ordinal in own)
+        for first_row in range(0, n_rows, scratch.n_rows):
+            for pairs in match_block_pairs(first_row, arrays, contents, contents.roots, scratch):
+                for at in range(len(pairs.starts) - 1):
+                    own = pairs.subscriptions[pairs.starts[at] : pairs.starts[at + 1]]
+                    found.update((pairs.first_row + at, int(ordinal)) for ordinal in own)
         found.update(
             (row, int(ordinal)) for ordinal in contents.roots.always for row in range(n_rows)
         )
