@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.match.kernels.block import N_TOPS, match_block
-from tamis.match.kernels.readout import count_by_event, count_by_subscription, write_pairs
+from tamis.match.kernels.block import N_TOPS, count_block, match_block
+from tamis.match.kernels.readout import count_by_event, write_pairs
 from tamis.match.kernels.rows import ROW, WORDS
 
 if TYPE_CHECKING:
@@ -124,8 +124,9 @@ def count_block_by_subscription(
     first_row: int, events: EventArrays, contents: Contents, scratch: Scratch, counts: Int64
 ) -> None:
     """Add the matches of one block to each subscription's count, constants left out."""
-    for group in _match(first_row, events, contents, contents.roots, scratch):
-        count_by_subscription(group.found, group.masks, contents.roots, counts)
+    n_rows = min(scratch.n_rows, len(events.row_starts) - 1 - first_row)
+    leaves, nodes, roots = contents.leaves, contents.nodes, contents.roots
+    count_block(first_row, n_rows, events, leaves, nodes, roots, scratch, counts)
 
 
 def count_block_by_event(

@@ -58,7 +58,7 @@ class Index:
         self.rejects = list(rejects)  # subscriptions that could not be taken in
         self.encoder = EventEncoder(contents.columns, contents.leaves.column_codes)
         self._n_groups: int | None = None  # of 512 events in a block; by size unless set
-        self._id_strings: np.ndarray | None = None
+        self._names: tuple[list[str], np.ndarray] | None = None  # see `_name`
         self._ordinals: dict[str, int] | None = None
         self._scratches: SimpleQueue[Scratch] = SimpleQueue()
         self._single_scratches: SimpleQueue[SingleScratch] = SimpleQueue()
@@ -91,8 +91,7 @@ class Index:
                 contents.triggers,
                 scratch,
             )
-            ordinals = np.concatenate((contents.roots.always, scratch.found[:n_found]))
-        return self._named(ordinals)
+            return self._name(scratch.found[:n_found])
 
     def match_batch(self, events: Any, *, subset: Subset = None, threads: int = 1) -> pa.Table:
         """One row (event_row, subscription_id) for each match, by event, then in index order."""
@@ -211,14 +210,21 @@ class Index:
             raise InputError(f'no subscription "{subscription_id}" in the index', hint=hint)
         return ordinal
 
-    def _named(self, ordinals: np.ndarray) -> list[str]:
-        """The ids of subscriptions. Making strings costs more than matching, so they are kept."""
-        ids = self.contents.ids
+    def _name(self, places: np.ndarray) -> list[str]:
+        """The ids of those that every event matches, and of those at places among the roots.
+
+        Making strings costs more than matching, so they are kept, in the order of the roots: what
+        is found together lies together.
+        """
+        ids, roots = self.contents.ids, self.contents.roots
         if len(ids) > MOST_IDS_KEPT:
+            ordinals = np.concatenate((roots.always, roots.subscriptions[places]))
             return list(ids.take(pa.array(ordinals)).to_pylist())
-        if self._id_strings is None:
-            self._id_strings = ids.to_numpy(zero_copy_only=False)
-        return list(self._id_strings[ordinals].tolist())
+        if self._names is None:
+            in_order = ids.take(pa.array(roots.subscriptions)).to_numpy(zero_copy_only=False)
+            self._names = (ids.take(pa.array(roots.always)).to_pylist(), in_order)
+        always, in_order = self._names
+        return [*always, *in_order[places].tolist()]
 
     def tagged(self, *tags: str) -> list[str]:
         """The ids of the subscriptions that have one of the tags, for use as a subset."""

@@ -23,7 +23,7 @@ class SingleScratch(NamedTuple):
     root_of: np.ndarray  # int32[n_stored], where the node stands in RootArrays, or -1
     n_leaves: np.ndarray  # int64[1]
     first_top: np.ndarray  # int64[1], the root of the first top: every top is one
-    found: np.ndarray  # int32[n_subscriptions], the event's matches
+    found: np.ndarray  # int32[n_subscriptions], where in `roots.subscriptions` the matches are
 
 
 def make_single_scratch(contents: Contents) -> SingleScratch:

@@ -16,9 +16,11 @@ from tamis.index.layout import AND, OR, XOR
 from tamis.match.kernels.leaves import count_groups, set_leaves
 from tamis.match.kernels.prefetch import prefetch_row
 from tamis.match.kernels.rows import (
+    WORDS,
     add_to_counters,
     at_least_count,
     both,
+    count_bits,
     either,
     fill,
     has_bit,
@@ -55,6 +57,41 @@ def match_block(
         evaluate(begin, end, nodes, scratch, masks, is_live, 0, n_groups)
         first, last = n_leaves + begin, n_leaves + end
         root = collect(root, last, first, masks, is_live, roots, scratch, n_groups)
+
+
+@njit(cache=True, nogil=True)
+def count_block(first_row, n_rows, events, leaves, nodes, roots, scratch, counts):
+    """Add the matches of the block to each subscription's count; nothing is listed."""
+    set_leaves(first_row, n_rows, events, leaves, scratch)
+    n_groups = count_groups(n_rows)
+    n_leaves, n_stored = scratch.n_leaves[0], len(scratch.is_live)
+    masks, is_live = scratch.masks, scratch.is_live
+    evaluate(0, n_stored - n_leaves, nodes, scratch, masks, is_live, n_leaves, n_groups)
+    root = count_matches(0, n_stored, 0, masks, is_live, roots, counts, n_groups)
+    masks, is_live = scratch.top_masks, scratch.top_is_live
+    for begin in range(n_stored - n_leaves, len(nodes.operators), N_TOPS):
+        end = min(begin + N_TOPS, len(nodes.operators))
+        evaluate(begin, end, nodes, scratch, masks, is_live, 0, n_groups)
+        first, last = n_leaves + begin, n_leaves + end
+        root = count_matches(root, last, first, masks, is_live, roots, counts, n_groups)
+
+
+@njit(cache=True, nogil=True)
+def count_matches(root, end_node, first_node, masks, is_live, roots, counts, n_groups):
+    """Count the matches of the roots from `root` on, below `end_node`; return the next root."""
+    root_nodes = roots.nodes
+    starts, subscriptions = roots.subscription_starts, roots.subscriptions
+    while root < len(root_nodes) and root_nodes[root] < end_node:
+        own = np.uint64(root_nodes[root] - first_node)
+        if is_live[own]:
+            n_matches = 0
+            for row in range(own * n_groups, (own + np.uint64(1)) * n_groups):
+                for word in range(WORDS):
+                    n_matches += count_bits(masks[row, word])
+            for slot in range(starts[root], starts[root + 1]):
+                counts[subscriptions[slot]] += n_matches
+        root += 1
+    return root
 
 
 @njit(cache=True, nogil=True)

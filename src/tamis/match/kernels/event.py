@@ -26,7 +26,7 @@ def match_event(
     triggers,  # TriggerArrays
     scratch,  # SingleScratch; `found` is the output
 ):
-    """Write the subscriptions that the event satisfies; return how many."""
+    """Write where in `roots.subscriptions` the event's matches are; return how many."""
     stamp = next_stamp(scratch)
     set_leaves(row, stamp, events, leaves, triggers, scratch)
     # Stamped in the order of the event's columns; found in the order of nodes, as in a batch.
@@ -34,8 +34,7 @@ def match_event(
     n_found = 0
     for at in range(scratch.n_true_leaves[0]):
         root = scratch.root_of[scratch.true_leaves[at]]
-        starts, subscriptions = roots.subscription_starts, roots.subscriptions
-        n_found = emit(root, starts, subscriptions, scratch.found, n_found)
+        n_found = emit(root, roots.subscription_starts, scratch.found, n_found)
     return push(
         stamp,
         nodes.operators,
@@ -45,7 +44,6 @@ def match_event(
         triggers.starts,
         triggers.parents,
         roots.subscription_starts,
-        roots.subscriptions,
         scratch.is_true,
         scratch.pending,
         scratch.root_of,
@@ -78,13 +76,12 @@ def push(
     trigger_starts,
     trigger_parents,
     subscription_starts,
-    subscriptions,
     is_true,  # uint8[n_stored]
     pending,  # uint64[:], zero on return
     root_of,  # int32[n_stored]
     n_leaves,
     first_top,  # the root that stands at the first top
-    found,  # int32[n_subscriptions], output
+    found,  # int32[n_subscriptions], output: places in `roots.subscriptions`
     n_found,
 ):
     """Look at the pending nodes in rising order; return how many subscriptions were found."""
@@ -104,12 +101,12 @@ def push(
             node = first_inner + inner
             if node >= n_stored:
                 root = np.int64(node - n_stored) + first_top
-                n_found = emit(root, subscription_starts, subscriptions, found, n_found)
+                n_found = emit(root, subscription_starts, found, n_found)
                 continue
             is_true[node] = stamp
             trigger(node, trigger_starts, trigger_parents, pending)
             if root_of[node] >= 0:
-                n_found = emit(root_of[node], subscription_starts, subscriptions, found, n_found)
+                n_found = emit(root_of[node], subscription_starts, found, n_found)
     return n_found
 
 
@@ -122,10 +119,10 @@ def trigger(node, starts, parents, pending):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def emit(root, starts, subscriptions, found, n_found):
-    """Append the subscriptions that stand at a root; return the new number of them."""
+def emit(root, starts, found, n_found):
+    """Append the places of the subscriptions that stand at a root; return the new number."""
     for at in range(starts[root], starts[root + 1]):
-        found[n_found] = subscriptions[at]
+        found[n_found] = at
         n_found += 1
     return n_found
 

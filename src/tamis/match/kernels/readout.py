@@ -1,4 +1,4 @@
-"""What is read out of a block: pairs, or counts by subscription or by event."""
+"""What is read out of a block: pairs, or counts by event."""
 
 from __future__ import annotations
 
@@ -13,18 +13,6 @@ from tamis.match.kernels.rows import (
     load,
     lowest_bit,
 )
-
-
-@njit(cache=True, nogil=True)
-def count_by_subscription(found, masks, roots, counts):
-    """Add the matches of one group to each subscription's count."""
-    for at in range(len(found)):
-        n_matches = 0
-        for word in range(WORDS):
-            n_matches += count_bits(masks[at, word])
-        root = found[at]
-        for slot in range(roots.subscription_starts[root], roots.subscription_starts[root + 1]):
-            counts[roots.subscriptions[slot]] += n_matches
 
 
 @njit(cache=True, nogil=True)
