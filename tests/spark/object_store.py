@@ -21,7 +21,6 @@ import pytest
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    wbufsize = 1 << 16  # a header and its body in one packet
     objects: dict[str, tuple[bytes, datetime]]
     uploads: dict[str, dict[int, bytes]]
     lock: threading.Lock
@@ -75,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def on_get(self, key: str, query: dict[str, str]) -> None:
         if "list-type" in query:
-            self.list(key.split("/")[0], query)
+            self.list(key.split("/", maxsplit=1)[0], query)
             return
         if key not in self.objects:
             self.missing()
@@ -108,7 +107,7 @@ class Handler(BaseHTTPRequestHandler):
     def on_post(self, key: str, query: dict[str, str]) -> None:
         body = self.body()
         if "delete" in query:
-            bucket = key.split("/")[0]
+            bucket = key.split("/", maxsplit=1)[0]
             for name in re.findall(rb"<Key>(.*?)</Key>", body):
                 self.objects.pop(f"{bucket}/{name.decode()}", None)
             self.xml("<DeleteResult></DeleteResult>")

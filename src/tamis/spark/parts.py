@@ -122,8 +122,9 @@ class PartSet:
     def _hidden_by(self, delta: Part) -> pa.Array:
         """The ids that a delta replaces or removes in the parts before it."""
         taken = self._map(delta).ids
-        removed = self.read(delta, REMOVED)["subscription_id"].combine_chunks()
-        return pa.concat_arrays([taken, removed])
+        table = self.read(delta, REMOVED)
+        removed = [] if table is None else table["subscription_id"].chunks
+        return pa.concat_arrays([taken, *removed])
 
     def read(self, part: Part, name: str) -> pa.Table | None:
         """One of the part's tables; None in an index that was not built by a job."""
