@@ -59,9 +59,13 @@ def expect_some(
     events: DataFrame, paths: Iterable[Path], attributes: str | Sequence[str] | None
 ) -> None:
     """Refuse columns none of which any subscription mentions: hardly what was meant."""
+    if isinstance(attributes, str):
+        return
+    for name in attributes or ():
+        _find(events, name)
     wanted = _by_first_name(paths)
     available = set(events.columns if attributes is None else attributes)
-    if wanted and not isinstance(attributes, str) and not wanted.keys() & available:
+    if wanted and not wanted.keys() & available:
         raise InputError(
             f"the events have none of the attributes that subscriptions mention: "
             f"{', '.join(sorted(wanted)[:10])}; they have: {', '.join(sorted(available)[:10])}",
@@ -96,8 +100,6 @@ def _find(events: DataFrame, name: str) -> Column:
 def _attribute_columns(
     events: DataFrame, paths: Iterable[Path], attributes: Sequence[str] | None
 ) -> list[Column]:
-    for name in attributes or ():
-        _find(events, name)
     available = set(events.columns if attributes is None else attributes)
     wanted = _by_first_name(paths)
     found = [field for field in events.schema.fields if field.name in wanted.keys() & available]

@@ -46,7 +46,9 @@ class Storage:
         self.uri = os.fspath(uri)
         try:
             if "://" in self.uri:
-                self._fs, path = fs.FileSystem.from_uri(self.uri)
+                # Hadoop calls S3 s3a; Arrow calls it s3.
+                uri = f"s3{self.uri[3:]}" if self.uri.startswith("s3a://") else self.uri
+                self._fs, path = fs.FileSystem.from_uri(uri)
             else:
                 self._fs, path = fs.LocalFileSystem(), str(Path(self.uri).absolute())
         except (pa.ArrowException, OSError, ValueError) as error:

@@ -24,6 +24,7 @@ from tamis.spark.failures import telling
 from tamis.spark.manifest import BASE, Part, Version
 from tamis.spark.parts import DETAIL_SCHEMA, digest_rows, write_part
 from tamis.spark.store import IndexStore, Retention
+from tamis.spark.tuning import find_sample, read_sample, tune
 
 if TYPE_CHECKING:
     import os
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
+    from tamis.index.contents import Contents
     from tamis.spark.storage import Storage
 
 SUBSCRIPTIONS_PER_PART: Final = 500_000
@@ -90,6 +92,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
                 Missing(missing),
                 limits,
                 Reusable.of(before, elected, is_declared=declared is not None),
+                sample=find_sample(target),
             )
             built = run_parts(dealt, len(bounds), task)
     finally:
@@ -277,6 +280,7 @@ class BuildPart:
     reusable: Reusable
     kind: str = BASE
     removed: tuple[str, ...] = ()
+    sample: str | None = None  # an object with a sample of events
     SCHEMA: ClassVar[str] = "number int, n_rows bigint, is_new boolean, part string"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -309,10 +313,15 @@ class BuildPart:
             tags={one: [tag for tag in own if tag is not None] for one, own in tags.items()},
         )
         details = pick_details(rows, built.contents.ids)
+        contents = self._tune(built.contents)
         part = write_part(
-            self.storage, built.contents, digest, self.kind, built.rejects, details, self.removed
+            self.storage, contents, digest, self.kind, built.rejects, details, self.removed
         )
         return True, part
+
+    def _tune(self, contents: Contents) -> Contents:
+        sampled = None if self.sample is None else self.storage.read(self.sample)
+        return contents if sampled is None else tune(contents, read_sample(sampled))
 
     @staticmethod
     def say(number: int, n_rows: int, is_new: bool, part: Part) -> pa.RecordBatch:
