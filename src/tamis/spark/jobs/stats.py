@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, BooleanType, DateType, NumericType, StringType
+from pyspark.sql.types import ArrayType, BooleanType, DateType, NumericType, StringType, StructType
 
 from tamis.errors import InputError
 from tamis.language.names import print_path
@@ -56,18 +56,20 @@ def save_statistics(
     events: DataFrame,
     store: str | os.PathLike[str] | IndexStore,
     *,
+    attributes: str | None = None,
     sample_rows: int = SAMPLE_ROWS,
     seed: int = 0,
 ) -> Version:
     """Compute statistics of the attributes that subscriptions mention, and publish them with a
     sample of the events: the next build chooses access children by it.
 
-    In: one column for each attribute
+    `attributes` is the column of whole events, a struct; without it each attribute has a column.
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     version = target.current()
     if sample_rows < 1:
         raise InputError(f"a sample of {sample_rows} events; at least 1")
+    events = _flatten(events, attributes)
     expect_some(events, version.attributes, None)
     with telling():
         told = compute_statistics(events, version.attributes)
@@ -78,6 +80,19 @@ def save_statistics(
     target.storage.write(name, sink.getvalue().to_pybytes())
     told |= {"sample": name, "sample_rows": sample.num_rows}
     return target.publish(lambda newest: replace(newest or version, statistics=told))
+
+
+def _flatten(events: DataFrame, attributes: str | None) -> DataFrame:
+    if attributes is None:
+        return events
+    type_ = events.schema[attributes].dataType if attributes in events.columns else None
+    if not isinstance(type_, StructType):
+        told = "not there" if type_ is None else type_.simpleString()
+        raise InputError(
+            f'column "{attributes}" is {told}; statistics need typed columns or a struct',
+            hint="read JSON with from_json, or write the events as Parquet",
+        )
+    return events.select(f"{quoted(attributes)}.*")
 
 
 def _sample(events: DataFrame, version: Version, n_events: int, n_rows: int, seed: int) -> pa.Table:
