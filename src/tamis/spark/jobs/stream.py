@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
+from pyspark.sql.utils import is_remote
 
 from tamis.errors import InputError
 from tamis.spark.reading import open_version
@@ -134,6 +135,11 @@ def stream(  # noqa: PLR0913
     batch's number, which must be idempotent: a batch can come again after a crash. Each row says
     which version answered. `trigger` is as for Spark: `{"availableNow": True}`.
     """
+    if is_remote():
+        raise InputError(
+            "a match stream needs a classic session: it reads the index's versions between batches",
+            hint="run it where the driver is, through spark-submit",
+        )
     if not events.isStreaming:
         raise InputError(
             "the events are no stream", hint="read them with spark.readStream, or use match"
