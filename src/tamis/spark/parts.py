@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from tamis.errors import IndexFormatError
 from tamis.index import artefact
 from tamis.index.layout import RootArrays, freeze
+from tamis.index.stored_texts import StoredTexts
 from tamis.match.index import Index
 from tamis.spark.cache import PartCache, check_manifest
 from tamis.spark.manifest import DELTA, Part, Version
@@ -156,7 +157,7 @@ def hide(contents: Contents, ids: pa.ChunkedArray) -> Contents:
     is_kept = is_shown[roots.subscriptions]
     owners = np.repeat(np.arange(len(roots.nodes)), np.diff(roots.subscription_starts))
     counts = np.bincount(owners[is_kept], minlength=len(roots.nodes))
-    starts = np.zeros(int((counts > 0).sum()) + 1, dtype=np.int64)
+    starts = np.zeros(int((counts > 0).sum()) + 1, dtype=roots.subscription_starts.dtype)
     np.cumsum(counts[counts > 0], out=starts[1:])
     shown = RootArrays(
         roots.nodes[counts > 0],
@@ -244,6 +245,12 @@ def reject_row(reject: ExpressionError) -> dict[str, Any]:
     """The reject as a row of the table of rejects."""
     told = reject.to_dict()
     return {name: told.get(name) for name in REJECT_SCHEMA.names} | {"expression": reject.text}
+
+
+def all_texts(contents: Contents) -> pa.ChunkedArray:
+    """The expressions of all subscriptions."""
+    texts = contents.texts
+    return texts.to_arrow() if isinstance(texts, StoredTexts) else texts
 
 
 def plain_part(directory: Path) -> tuple[Version, Part]:

@@ -24,7 +24,7 @@ SPLIT: Final = "split"
 PRODUCT: Final = "product"
 AUTO: Final = "auto"
 SPREADS: Final = (AUTO, REPLICATE, SPLIT, PRODUCT)
-BYTES_PER_NODE: Final = 64 + 1  # what the batch kernel writes for each node
+BYTES_PER_NODE: Final = 4 * 64  # at most what the batch kernel writes for each node
 MEMORY: Final = "spark.tamis.memory"  # bytes one Python worker may use for an index
 
 

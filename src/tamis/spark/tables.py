@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.spark.parts import DETAIL_SCHEMA, DETAILS, REJECTS
+from tamis.spark.parts import DETAIL_SCHEMA, DETAILS, REJECTS, all_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,7 +58,7 @@ class ReadSubscriptions:
         table = pa.table(
             {
                 "subscription_id": contents.ids,
-                "expression": contents.texts,
+                "expression": all_texts(contents),
                 "tags": contents.tags,
                 **{name: details[name] for name in DETAIL_SCHEMA.names[1:]},
             }

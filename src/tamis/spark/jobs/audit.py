@@ -18,6 +18,7 @@ from tamis.language.parser import parse
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.spark.layout import ID, expect_some, select_events
 from tamis.spark.matching import Matcher, cut
+from tamis.spark.parts import all_texts
 from tamis.spark.reading import open_version
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ class Reference:
 
     def __init__(self, index: Index, hidden: pa.ChunkedArray | None) -> None:
         self._index = index
+        self._texts = all_texts(index.contents)
         ids = index.contents.ids
         is_hidden = pc.is_in(ids, hidden or pa.chunked_array([[]], pa.string()))
         self._shown: list[int] = pc.indices_nonzero(pc.invert(is_hidden)).to_pylist()
@@ -150,7 +152,7 @@ class Reference:
 
     def _evaluate(self, ordinal: int, event: Any) -> bool | None:
         if ordinal not in self._conditions:
-            text = self._index.contents.texts[ordinal].as_py()
+            text = self._texts[ordinal].as_py()
             try:
                 self._conditions[ordinal] = check(parse(text), self._schema, text=text)
             except ExpressionError:
