@@ -314,7 +314,11 @@ def test_example_of_a_code_gives_it(kind, code, expression):
     [block for path in DOCUMENTS for block in blocks_of(path, "python")],
     ids=lambda block: block.place,
 )
-def test_python_runs_as_shown(block):
+def test_python_runs_as_shown(block, request, monkeypatch):
+    if "local_session" in block.text:
+        # There is one session in a process, and the tests have it.
+        session = request.getfixturevalue("spark")
+        monkeypatch.setattr("tamis.spark.local_session", lambda: session)
     test = doctest.DocTestParser().get_doctest(block.text + "\n", {}, block.place, None, None)
     assert test.examples, "a Python block shows a session, with >>>"
     told: list[str] = []

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 import tamis
+from tamis.cli import spark_commands  # noqa: F401 - adds its commands to the group
 from tamis.cli.build import build_command
 from tamis.cli.check import check_command
 from tamis.cli.demo import demo_command
@@ -19,6 +20,7 @@ from tamis.cli.dot import dot_command
 from tamis.cli.evaluate import eval_command
 from tamis.cli.explain import explain_command
 from tamis.cli.match import match_command
+from tamis.cli.spark import spark_group
 from tamis.cli.stats import stats_command
 from tamis.errors import TamisError
 
@@ -70,6 +72,7 @@ for command in (
     eval_command,
     explain_command,
     match_command,
+    spark_group,
     stats_command,
 ):
     main.add_command(command)

@@ -69,7 +69,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     """
     taken = _take(subscriptions)
     if schema is None:
-        schema = _infer(taken.texts, limits)
+        schema = collect_votes(taken.texts, limits).elect()
     read = _Intake(schema, missing, limits, processes)
     # Each chunk that leaves expressions to the parser starts its processes anew.
     size = CHUNK if processes <= 1 else 25 * CHUNK
@@ -261,8 +261,8 @@ def _reject(code: str, message: str, subscription_id: str, text: Any) -> Express
     )
 
 
-def _infer(texts: list[str], limits: Limits) -> Schema:
-    """The schema that most uses of each attribute speak for."""
+def collect_votes(texts: list[str], limits: Limits = DEFAULT_LIMITS) -> SchemaVotes:
+    """How the expressions use their attributes; those that cannot be parsed do not vote."""
     votes = SchemaVotes()
     reader = Reader(limits)
     for start in range(0, len(texts), CHUNK):
@@ -274,7 +274,7 @@ def _infer(texts: list[str], limits: Limits) -> Schema:
                 votes.add(parse(own[at], limits))
             except ExpressionError:
                 continue  # reported when it is parsed for good
-    return votes.elect()
+    return votes
 
 
 def _tag_array(ids: pa.StringArray, tags: Mapping[str, Sequence[str]]) -> pa.ListArray:

@@ -71,6 +71,12 @@ class SchemaVotes:
         """Count uses that were found otherwise."""
         self._votes[path][type_] += n_uses
 
+    def merge(self, other: SchemaVotes) -> None:
+        """Add the votes of other expressions, which come after these."""
+        for path, counted in other._votes.items():
+            self._votes[path].update(counted)
+        self._pairs |= other._pairs
+
     def elect(self) -> Schema:
         """The schema that most uses of each attribute speak for."""
         _share_votes(self._votes, self._pairs)

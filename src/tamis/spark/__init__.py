@@ -13,6 +13,58 @@ if find_spec("pyspark") is None:
     )
 
 from tamis.spark.java import JavaHome, choose_java
+from tamis.spark.jobs.audit import audit
+from tamis.spark.jobs.backtest import Backtest, backtest
+from tamis.spark.jobs.build import BuildReport, build
+from tamis.spark.jobs.diff import Diff, diff
+from tamis.spark.jobs.stats import compute_statistics, save_statistics
+from tamis.spark.jobs.stream import BatchReport, stream
+from tamis.spark.jobs.update import compact, update
+from tamis.spark.kafka import register_kafka
+from tamis.spark.listener import MetricsListener, StreamMetrics
+from tamis.spark.reading import open_version
 from tamis.spark.session import local_session
+from tamis.spark.sql import register
+from tamis.spark.store import IndexStore, Retention
+from tamis.spark.transforms import (
+    count_by_event,
+    count_by_subscription,
+    event_rejects,
+    match,
+    match_lists,
+    rejects,
+    subscriptions,
+)
 
-__all__ = ["JavaHome", "choose_java", "local_session"]
+__all__ = [
+    "Backtest",
+    "BatchReport",
+    "BuildReport",
+    "Diff",
+    "IndexStore",
+    "JavaHome",
+    "MetricsListener",
+    "Retention",
+    "StreamMetrics",
+    "audit",
+    "backtest",
+    "build",
+    "choose_java",
+    "compact",
+    "compute_statistics",
+    "count_by_event",
+    "count_by_subscription",
+    "diff",
+    "event_rejects",
+    "local_session",
+    "match",
+    "match_lists",
+    "open_version",
+    "register",
+    "register_kafka",
+    "rejects",
+    "save_statistics",
+    "stream",
+    "subscriptions",
+    "update",
+]

@@ -1,0 +1,164 @@
+"""`tamis spark`: the jobs of the data pipeline, from the shell or through spark-submit."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from tamis.cli.console import StatusLine, make_console, print_columns
+from tamis.errors import InputError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+COMMON: Final = "all"
+SESSION: Final = "spark"
+# What the meaning of expressions needs; a session of spark-submit's may be set otherwise.
+CONTRACT: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+}
+
+
+@click.group("spark")
+@click.option(
+    "--config",
+    "config_file",
+    metavar="FILE.toml",
+    help="A pipeline in one file: options of the commands, in a table for each, and of all of "
+    "them in [all]. What the command line says wins.",
+)
+@click.option("--cores", metavar="N|*", default="*", show_default=True, help="Of this machine.")
+@click.option("--memory", metavar="SIZE", help="Of Spark on this machine: 4g.")
+@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark's.")
+@click.pass_context
+def spark_group(
+    context: click.Context,
+    config_file: str | None,
+    cores: str,
+    memory: str | None,
+    conf: tuple[str, ...],
+) -> None:
+    """Build, match and compare in bulk, on this machine or on a cluster.
+
+    Through `spark-submit --master …` the same commands run there.
+    """
+    config = {} if config_file is None else read_config(config_file, context)
+    settings = {str(key): str(value) for key, value in config.pop(SESSION, {}).items()}
+    for pair in conf:
+        key, is_pair, value = pair.partition("=")
+        if not is_pair:
+            raise click.UsageError(f"--conf {pair}: write KEY=VALUE")
+        settings[key] = value
+    if memory:
+        settings["spark.driver.memory"] = memory
+    context.default_map = config
+    context.obj = {"cores": cores, "settings": settings}
+
+
+def read_config(file: str, context: click.Context) -> dict[str, dict[str, Any]]:
+    """The tables of a pipeline's file, the common one added to each command's."""
+    try:
+        tables = tomllib.loads(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {file}: {error.strerror}") from None
+    except ValueError as error:  # of the text's encoding or of TOML
+        raise InputError(f"{file} is not TOML: {error}") from None
+    group = context.command
+    assert isinstance(group, click.Group)
+    for name, table in tables.items():
+        _expect_known(file, "table", name, [COMMON, SESSION, *group.commands])
+        if not isinstance(table, dict):
+            raise InputError(f"{file}: {name} is no table; write [{name}]")
+    common = tables.pop(COMMON, {})
+    known = {name: _options(command) for name, command in group.commands.items()}
+    for key in common:
+        _expect_known(file, "option", key, sorted({o for own in known.values() for o in own}))
+    config: dict[str, dict[str, Any]] = {SESSION: tables.pop(SESSION, {})}
+    for name, names in known.items():
+        for key in tables.get(name, {}):
+            _expect_known(file, f"option of [{name}]", key, names)
+        merged = {**common, **tables.get(name, {})}
+        config[name] = {key: value for key, value in merged.items() if key in names}
+    return config
+
+
+def _options(command: click.Command) -> list[str]:
+    return [parameter.name for parameter in command.params if parameter.name]
+
+
+def _expect_known(file: str, what: str, name: str, known: list[str]) -> None:
+    if name not in known:
+        likely = suggest(name, known)
+        raise InputError(
+            f'{file}: unknown {what} "{name}"; known: {", ".join(known)}',
+            hint=f'did you mean "{likely}"?' if likely else None,
+        )
+
+
+# ── the session ─────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def spark_session(context: click.Context) -> Iterator[SparkSession]:
+    """The session that spark-submit prepared, or a quiet one on this machine; with progress."""
+    from tamis.spark.failures import telling
+
+    session = _submitted() if "PYSPARK_GATEWAY_PORT" in os.environ else _local(context)
+    try:
+        with _progress(session), telling():
+            yield session
+    finally:
+        _close(session)
+
+
+def _close(session: SparkSession) -> None:
+    session.stop()
+
+
+def _local(context: click.Context) -> SparkSession:
+    from tamis.spark import local_session
+
+    if os.environ.get("SPARK_REMOTE"):
+        raise InputError(
+            "SPARK_REMOTE is set, but the commands need a classic session",
+            hint="unset it; with Spark Connect, call tamis.spark's functions from Python",
+        )
+    given = context.obj
+    return local_session("tamis", given["cores"], **given["settings"])
+
+
+def _submitted() -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.getOrCreate()
+    for key, value in CONTRACT.items():
+        session.conf.set(key, value)
+    return session
+
+
+@contextmanager
+def _progress(session: SparkSession) -> Iterator[None]:
+    tracker = session.sparkContext.statusTracker()
+
+    def tell(seconds: float) -> str:
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        done = [f"{own.numCompletedTasks}/{own.numTasks} tasks" for own in stages if own]
+        return f"{seconds:.0f} s: {', '.join(done) or 'preparing'}"
+
+    with StatusLine().ticking(tell):
+        yield
+
+
+def print_summary(numbers: dict[str, Any]) -> None:
+    """One line of numbers under their names."""
+    shown = [f"{value:,}" if isinstance(value, int) else str(value) for value in numbers.values()]
+    print_columns(make_console(), [list(numbers), shown])

@@ -1,0 +1,161 @@
+"""Files into DataFrames and back, for the commands of `tamis spark`."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from tamis.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tamis.language.schema import Schema
+
+PARQUET: Final = "parquet"
+JSONL: Final = "jsonl"
+CSV: Final = "csv"
+FORMATS: Final = (PARQUET, JSONL, CSV)
+_SUFFIXES: Final = {
+    ".parquet": PARQUET,
+    ".pq": PARQUET,
+    ".jsonl": JSONL,
+    ".ndjson": JSONL,
+    ".json": JSONL,
+    ".csv": CSV,
+}
+
+
+class Events(NamedTuple):
+    """Events, and how to find their parts."""
+
+    frame: DataFrame
+    event_id: str | None
+    attributes: str | None
+
+
+def choose_format(path: str, asked: str | None) -> str:
+    """The format that was asked for, or that the name tells; a folder is Parquet."""
+    suffix = PurePath(path.rstrip("/")).suffix.lower()
+    return asked or _SUFFIXES.get(suffix, PARQUET)
+
+
+def read_subscriptions(spark: SparkSession, path: str, asked: str | None) -> DataFrame:
+    """One row for each subscription, with the columns that the file has."""
+    kind = choose_format(path, asked)
+    with explained(path):
+        if kind == CSV:
+            # An expression may hold line breaks, and quotes are doubled, as everywhere in CSV.
+            return spark.read.options(header=True, multiLine=True, escape='"').csv(path)
+        return spark.read.parquet(path) if kind == PARQUET else spark.read.json(path)
+
+
+def read_events(  # noqa: PLR0913 - where from, and what of it
+    spark: SparkSession,
+    path: str,
+    asked: str | None,
+    event_id: str | None,
+    attributes: str | None,
+    *,
+    is_stream: bool = False,
+    files_per_trigger: int | None = None,
+) -> Events:
+    """The events of a path. JSON stays text, which the workers read; CSV becomes maps of texts,
+    so both mean what they mean in `tamis match`."""
+    from pyspark.sql import functions as F
+
+    kind = choose_format(path, asked)
+    with explained(path):
+        reader: Any = spark.readStream if is_stream else spark.read
+        if is_stream and files_per_trigger:
+            reader = reader.option("maxFilesPerTrigger", files_per_trigger)
+        if kind == PARQUET:
+            schema = spark.read.parquet(path).schema
+            return Events(reader.schema(schema).parquet(path), event_id, attributes)
+        if kind == JSONL:
+            # `value` is a column that Spark's reader of lines makes.
+            frame = reader.text(path).where(F.trim("value") != "")
+            named = F.get_json_object("value", f"$['{event_id}']") if event_id else F.lit(None)
+            return Events(
+                frame.select(named.alias("id"), F.col("value").alias("event")),
+                "id" if event_id else None,
+                "event",
+            )
+        static = spark.read.options(header=True, escape='"').csv(path)
+        frame = reader.options(header=True, escape='"').schema(static.schema).csv(path)
+    names = [name for name in frame.columns if name != event_id]
+    pairs = [part for name in names for part in (F.lit(name), F.col(f"`{name}`"))]
+    event = F.create_map(*pairs).alias("event")
+    if event_id and event_id not in frame.columns:
+        raise InputError(f'{path} has no column "{event_id}"; it has: {", ".join(frame.columns)}')
+    ids = [F.col(f"`{event_id}`").alias("id")] if event_id else []
+    return Events(frame.select(*ids, event), "id" if event_id else None, "event")
+
+
+def read_typed_events(spark: SparkSession, path: str, kind: str, schema: Schema) -> DataFrame:
+    """JSON or CSV as typed columns, for those attributes that the schema has."""
+    tree: dict[str, Any] = {}
+    for names in schema:
+        branch = tree
+        for name in names[:-1]:
+            branch = branch.setdefault(name, {})
+        branch[names[-1]] = str(schema[names])
+    declared = _fields(tree, " ")
+    with explained(path):
+        if kind == JSONL:
+            return spark.read.schema(declared).json(path)
+        frame = spark.read.options(header=True, escape='"').csv(path)
+        known = [name for name in frame.columns if (name,) in schema]
+        return frame.selectExpr(
+            *(f"try_cast(`{name}` AS {_type(str(schema[name,]))}) AS `{name}`" for name in known)
+        )
+
+
+def _fields(tree: dict[str, Any], between: str = ": ") -> str:
+    return ", ".join(
+        f"`{name}`{between}" + (f"struct<{_fields(own)}>" if isinstance(own, dict) else _type(own))
+        for name, own in tree.items()
+    )
+
+
+def _type(name: str) -> str:
+    """The type as Spark spells it."""
+    return name.replace("integer", "bigint").replace("any", "string")
+
+
+def write_frame(frame: DataFrame, path: str, asked: str | None, *, overwrite: bool) -> None:
+    """Write a table; what a failure has begun is removed again."""
+    from tamis.spark.storage import Storage
+
+    kind = choose_format(path, asked)
+    storage = Storage(path)
+    existed = bool(storage.list())
+    if existed and not overwrite:
+        raise InputError(f"{path} exists", hint="name another one, or say --overwrite")
+    writer = frame.write.mode("overwrite")
+    try:
+        if kind == PARQUET:
+            writer.parquet(path)
+        elif kind == JSONL:
+            writer.json(path)
+        else:
+            writer.option("header", True).csv(path)
+    except BaseException:
+        if not existed:
+            storage.delete("")
+        raise
+
+
+@contextmanager
+def explained(path: str) -> Iterator[None]:
+    """Spark's complaint about a path, as ours."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        yield
+    except AnalysisException as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise InputError(f"{path} cannot be read: {reason}") from None

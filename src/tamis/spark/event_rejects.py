@@ -1,0 +1,57 @@
+"""Every value of an event that cannot be read, as rows."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.events.rejects import Refused, Reject, RejectKind, Rejects
+from tamis.language.names import print_path
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tamis.language.schema import Path
+    from tamis.language.types import Type
+
+MOST_LISTED: Final = 100_000  # of one batch; a column of wrong type would list every event
+_TEXTS: Final = ("attribute", "expected", "value", "reason", "kind")
+
+
+class ListedRejects(Rejects):
+    """Rejects of which each one is kept, but for attributes that were told of before."""
+
+    __slots__ = ("_has_rows", "_known", "listed")
+
+    def __init__(self, known: frozenset[Path], *, has_rows: bool) -> None:
+        super().__init__()
+        self._known = frozenset(print_path(path) for path in known)
+        self._has_rows = has_rows
+        self.listed: list[Reject] = []
+
+    def add_values(self, refused: Refused, type_: Type, paths: Sequence[Path]) -> None:
+        """Keep each value."""
+        for at in np.argsort(refused.rows, kind="stable").tolist():
+            told = self._tell(at, refused, type_, paths)
+            self._add(told.attribute, told.kind, [told])
+
+    def _add(
+        self, attribute: str | None, kind: RejectKind, told: list[Reject], n_rejects: int = 1
+    ) -> None:
+        is_new = self._has_rows if attribute is None else attribute not in self._known
+        if is_new and len(self.listed) < MOST_LISTED:
+            self.listed.extend(told)
+
+    def to_batch(self, event_ids: pa.Array) -> pa.RecordBatch:
+        """The rejects with the ids of their events."""
+        columns: dict[str, Any] = {
+            "event_id": event_ids.take(pa.array([reject.row for reject in self.listed], pa.int64()))
+        }
+        rows = [asdict(reject) for reject in self.listed]
+        for name in _TEXTS:
+            values = [None if row[name] is None else str(row[name]) for row in rows]
+            columns[name] = pa.array(values, pa.string())
+        return pa.RecordBatch.from_pydict(columns)

@@ -1,0 +1,39 @@
+"""Errors of ours that happened on a worker, told as if they had happened here."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from pyspark.errors import PySparkException
+
+from tamis import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# The last line of a worker's traceback, and the hint below it.
+_OURS: Final = re.compile(r"^tamis\.errors\.(\w+): (.*?)(?:\n  hint: ([^\n]*))?$", re.MULTILINE)
+
+
+@contextmanager
+def telling() -> Iterator[None]:
+    """Raise what a worker raised; Spark's own errors stay as they are."""
+    try:
+        yield
+    except PySparkException as error:
+        own = read_failure(str(error))
+        if own is None:
+            raise
+        raise own from error
+
+
+def read_failure(told: str) -> errors.TamisError | None:
+    """The error of ours that a worker's traceback ends with."""
+    found = _OURS.search(told)
+    if found is None:
+        return None
+    kind = getattr(errors, found[1], errors.TamisError)
+    is_plain = isinstance(kind, type) and not issubclass(kind, errors.ExpressionError)
+    return (kind if is_plain else errors.TamisError)(found[2], hint=found[3])

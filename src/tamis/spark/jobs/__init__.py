@@ -1,0 +1,1 @@
+"""What runs: jobs that read, write and publish. Transformations alone are in `transforms`."""

@@ -1,0 +1,169 @@
+"""The audit job: a share of the events, evaluated again by the reference evaluator."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType
+
+from tamis.errors import ExpressionError, InputError
+from tamis.language.check import check
+from tamis.language.parser import parse
+from tamis.logic.evaluate import Missing, evaluate
+from tamis.spark.layout import ID, expect_some, select_events
+from tamis.spark.matching import Matcher, cut
+from tamis.spark.parts import all_texts
+from tamis.spark.reading import open_version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import DataFrame
+
+    from tamis.language.ast import Condition
+    from tamis.match.index import Index
+
+N_SUBSCRIPTIONS: Final = 200  # drawn for each event, beside those that match
+_TEXTS: Final = ("subscription_id", "engine", "reference")
+
+
+def audit(  # noqa: PLR0913
+    events: DataFrame,
+    index: Any,
+    *,
+    event_id: str | None = None,
+    attributes: Any = None,
+    share: float = 0.001,
+    n_subscriptions: int = N_SUBSCRIPTIONS,
+    seed: int = 0,
+) -> DataFrame:
+    """One row for each disagreement between the engine and the reference evaluator, and one with
+    subscription_id NULL for each task: how many answers were compared.
+
+    Every match of a sampled event is evaluated again, and so are `n_subscriptions` drawn at
+    random, which finds matches that are lost.
+
+    Out: event_id, subscription_id, engine, reference string, n_compared bigint
+    """
+    if not 0 < share <= 1:
+        raise InputError(f"share is {share}; above 0 and up to 1 is allowed")
+    parts = open_version(index)
+    if isinstance(attributes, str) and isinstance(events.schema[attributes].dataType, MapType):
+        raise InputError(
+            f'column "{attributes}" is a map; an audit reads columns, structs and JSON',
+            hint="turn the map's values into columns first",
+        )
+    expect_some(events, parts.version.attributes, attributes)
+    selected, layout = select_events(events, parts.version.attributes, event_id, attributes)
+    fields = [
+        StructField("event_id", layout.id_type),
+        *(StructField(n, StringType()) for n in _TEXTS),
+    ]
+    schema = StructType([*fields, StructField("n_compared", LongType())])
+    return selected.where(F.rand(seed) < share).mapInArrow(
+        AuditBatch(parts, layout, n_subscriptions, seed), schema
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AuditBatch(Matcher):
+    """Compares the engine's answers with the reference evaluator's."""
+
+    n_subscriptions: int = N_SUBSCRIPTIONS
+    seed: int = 0
+    TRUTHS: ClassVar[dict[bool | None, str]] = {True: "true", False: "false", None: "undefined"}
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        references = [
+            Reference(index, self.parts.hidden(part))
+            for part, index in zip(self.parts.parts, self.parts.open(), strict=True)
+        ]
+        rng = random.Random(self.seed)
+        n_compared = 0
+        empty = pa.nulls(0)
+        for batch in cut(batches):
+            rows: list[int] = []
+            told: list[tuple[str, str, str]] = []
+            for row, event in enumerate(self._events(batch)):
+                for reference in references:
+                    disagreements, n = reference.compare(
+                        batch.slice(row, 1), event, rng, self.n_subscriptions, self.layout.event
+                    )
+                    n_compared += n
+                    rows += [row] * len(disagreements)
+                    told += disagreements
+            empty = batch.column(ID).slice(0, 0)
+            if rows:
+                yield self._tell(batch.column(ID).take(pa.array(rows, pa.int64())), told, None)
+        if n_compared:
+            yield self._tell(pa.nulls(1, empty.type), [(None, None, None)], n_compared)
+
+    def _events(self, batch: pa.RecordBatch) -> Iterator[Any]:
+        """The events as Python objects, not read by the encoder that is audited."""
+        if self.layout.event is None:
+            yield from batch.to_pylist()
+            return
+        for value in batch.column(self.layout.event).to_pylist():
+            yield _load(value) if isinstance(value, str | bytes) else value or {}
+
+    @staticmethod
+    def _tell(event_ids: pa.Array, told: list[Any], n_compared: int | None) -> pa.RecordBatch:
+        columns: dict[str, Any] = {"event_id": event_ids}
+        for at, name in enumerate(_TEXTS):
+            columns[name] = pa.array([row[at] for row in told], pa.string())
+        columns["n_compared"] = pa.array([n_compared] * len(told), pa.int64())
+        return pa.RecordBatch.from_pydict(columns)
+
+
+class Reference:
+    """The reference evaluator's answers for one part, expressions parsed as they are met."""
+
+    def __init__(self, index: Index, hidden: pa.ChunkedArray | None) -> None:
+        self._index = index
+        self._texts = all_texts(index.contents)
+        ids = index.contents.ids
+        is_hidden = pc.is_in(ids, hidden or pa.chunked_array([[]], pa.string()))
+        self._shown: list[int] = pc.indices_nonzero(pc.invert(is_hidden)).to_pylist()
+        self._schema = index.contents.schema
+        self._missing = Missing(index.contents.missing)
+        self._conditions: dict[int, Condition | None] = {}
+
+    def compare(
+        self, row: pa.RecordBatch, event: Any, rng: random.Random, n_drawn: int, column: str | None
+    ) -> tuple[list[tuple[str, str, str]], int]:
+        """The disagreements (id, engine, reference) for one event, and how many were compared."""
+        found = self._index.match_batch(self._index.encode(row, column=column))
+        matched = set(found["subscription_id"].combine_chunks().indices.to_pylist())
+        drawn = set(rng.sample(self._shown, min(n_drawn, len(self._shown))))
+        told = []
+        for ordinal in sorted(matched | drawn):
+            truth = self._evaluate(ordinal, event)
+            if (truth is True) != (ordinal in matched):
+                name = self._index.contents.ids[ordinal].as_py()
+                engine = AuditBatch.TRUTHS[True] if ordinal in matched else "not true"
+                told.append((name, engine, AuditBatch.TRUTHS[truth]))
+        return told, len(matched | drawn)
+
+    def _evaluate(self, ordinal: int, event: Any) -> bool | None:
+        if ordinal not in self._conditions:
+            text = self._texts[ordinal].as_py()
+            try:
+                self._conditions[ordinal] = check(parse(text), self._schema, text=text)
+            except ExpressionError:
+                self._conditions[ordinal] = None  # taken in, so it once was right
+        condition = self._conditions[ordinal]
+        return None if condition is None else evaluate(condition, event, self._missing)
+
+
+def _load(text: str | bytes) -> Any:
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}

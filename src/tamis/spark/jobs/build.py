@@ -1,0 +1,383 @@
+"""The build job: subscriptions into parts, parts into a version."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import pyarrow as pa
+from pyspark import StorageLevel
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, IntegralType, StringType
+
+from tamis.errors import InputError, suggest
+from tamis.index.build import build_contents, collect_votes
+from tamis.language.infer import SchemaVotes
+from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.schema import Schema
+from tamis.logic.evaluate import Missing
+from tamis.spark import partitioning as slots
+from tamis.spark.failures import telling
+from tamis.spark.manifest import BASE, Part, Version
+from tamis.spark.parts import DETAIL_SCHEMA, digest_rows, write_part
+from tamis.spark.store import IndexStore, Retention
+from tamis.spark.tuning import find_sample, read_sample, tune
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pyspark.sql import Column, DataFrame
+
+    from tamis.index.contents import Contents
+    from tamis.spark.storage import Storage
+
+SUBSCRIPTIONS_PER_PART: Final = 500_000
+VOTE_ROWS: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What a build did."""
+
+    version: Version
+    n_subscriptions: int
+    n_rejects: int
+    n_parts: int
+    n_built: int  # the others were taken over from the version before
+    pruned: tuple[str, ...] = ()
+
+
+def build(  # noqa: PLR0913 - all that decides what the index is
+    subscriptions: DataFrame,
+    store: str | os.PathLike[str] | IndexStore,
+    *,
+    schema: Any = None,
+    missing: str | Missing = Missing.UNDEFINED,
+    limits: Limits = DEFAULT_LIMITS,
+    id_column: str = "subscription_id",
+    expression_column: str = "expression",
+    parts: int | None = None,
+    partition_by: str = slots.HASH,
+    incremental: bool = True,
+    retention: Retention | None = None,
+    provenance: Mapping[str, Any] | None = None,
+) -> BuildReport:
+    """Build the index of all subscriptions and publish it as the store's next version.
+
+    In: subscription_id string, expression string, and if there tags array<string>, owner string,
+    valid_from timestamp, valid_until timestamp
+
+    A subscription that is wrong becomes a row of `rejects`. Of several with one id the first is
+    taken. Parts whose subscriptions have not changed are taken over, unless `incremental` is off.
+    """
+    target = store if isinstance(store, IndexStore) else IndexStore(store)
+    if missing not in tuple(Missing):
+        raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
+    slots.check_partitioning(partition_by, parts)
+    declared = None if schema is None else Schema.of(schema)
+    before = target.current_or_none() if incremental else None
+    rows = select_rows(subscriptions, id_column, expression_column).persist(StorageLevel.DISK_ONLY)
+    try:
+        with telling():
+            n_rows = rows.count()
+            elected = declared or infer_schema(rows, limits)
+            dealt, bounds = deal_rows(rows, n_rows, parts, partition_by, before)
+            task = BuildPart(
+                target.storage,
+                elected,
+                Missing(missing),
+                limits,
+                Reusable.of(before, elected, is_declared=declared is not None),
+                sample=find_sample(target),
+            )
+            built = run_parts(dealt, len(bounds), task)
+    finally:
+        rows.unpersist()
+    expect_all(built, n_rows)
+    made = Version(
+        number=0,
+        parts=tuple(entry.part for entry in built),
+        schema=elected.to_json(),
+        missing=str(Missing(missing)),
+        partitioning=slots.describe(partition_by, bounds),
+        provenance={"rows": n_rows, **(provenance or {})},
+    )
+    version = target.publish(lambda newest: _keep_statistics(made, newest))
+    pruned = target.prune(retention)
+    return BuildReport(
+        version,
+        version.n_subscriptions,
+        version.n_rejects,
+        len(built),
+        sum(entry.is_new for entry in built),
+        tuple(pruned),
+    )
+
+
+def _keep_statistics(made: Version, newest: Version | None) -> Version:
+    return made if newest is None else replace(made, statistics=newest.statistics)
+
+
+# ── rows ────────────────────────────────────────────────────────────────────────────────────
+
+ROW_NAMES: Final = ("position", "subscription_id", "expression", "tags", *DETAIL_SCHEMA.names[1:])
+
+
+def select_rows(subscriptions: DataFrame, id_column: str, expression_column: str) -> DataFrame:
+    """The columns that a build reads, under their own names, with each row's position."""
+    names = subscriptions.columns
+    for name in (id_column, expression_column):
+        if name not in names:
+            likely = suggest(name, names)
+            raise InputError(
+                f'the subscriptions have no column "{name}"; they have: {", ".join(names)}',
+                hint=f'did you mean "{likely}"?' if likely else None,
+            )
+    types = {field.name: field.dataType for field in subscriptions.schema.fields}
+    if not isinstance(types[id_column], StringType | IntegralType):
+        raise InputError(
+            f'column "{id_column}" is {types[id_column].simpleString()}; ids are text or integers'
+        )
+    if not isinstance(types[expression_column], StringType):
+        told = types[expression_column].simpleString()
+        raise InputError(f'column "{expression_column}" is {told}; expressions are text')
+    tags = types.get("tags")
+    if tags is not None and not (
+        isinstance(tags, ArrayType) and isinstance(tags.elementType, StringType)
+    ):
+        raise InputError(f'column "tags" is {tags.simpleString()}; array<string> is allowed')
+    return subscriptions.select(
+        F.monotonically_increasing_id().alias("position"),
+        F.col(f"`{id_column}`").cast("string").alias("subscription_id"),
+        F.col(f"`{expression_column}`").alias("expression"),
+        _optional("tags", "array<string>", names),
+        _optional("owner", "string", names),
+        _optional("valid_from", "timestamp", names),
+        _optional("valid_until", "timestamp", names),
+    )
+
+
+def _optional(name: str, type_: str, names: list[str]) -> Column:
+    column = F.col(name) if name in names else F.lit(None)
+    return column.cast(type_).alias(name)
+
+
+def infer_schema(rows: DataFrame, limits: Limits) -> Schema:
+    """The schema that most uses of each attribute, in all partitions, speak for."""
+    told = rows.select("expression").mapInArrow(CollectVotes(limits), CollectVotes.SCHEMA).collect()
+    votes = SchemaVotes()
+    for row in sorted(told, key=lambda row: row["partition"]):
+        votes.merge(pickle.loads(row["votes"]))
+    return votes.elect()
+
+
+@dataclass(frozen=True, slots=True)
+class CollectVotes:
+    """The votes of one partition's expressions: one row, however many expressions."""
+
+    limits: Limits
+    SCHEMA: ClassVar[str] = "partition int, votes binary"
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        votes = SchemaVotes()
+        for batch in batches:
+            votes.merge(collect_votes(batch.column(0).to_pylist(), self.limits))
+        context = TaskContext.get()
+        partition = 0 if context is None else context.partitionId()
+        yield pa.RecordBatch.from_pydict(
+            {"partition": pa.array([partition], pa.int32()), "votes": [pickle.dumps(votes)]}
+        )
+
+
+def deal_rows(
+    rows: DataFrame, n_rows: int, n_parts: int | None, kind: str, before: Version | None
+) -> tuple[DataFrame, list[int]]:
+    """The rows with the number of their part, and the parts' bounds.
+
+    The bounds of the version before are kept while they fit: else every part would change.
+    """
+    wanted = n_parts or max(1, -(-n_rows // SUBSCRIPTIONS_PER_PART))
+    known = {} if before is None else before.partitioning
+    is_fitting = known.get("kind") == kind and (
+        len(known["bounds"]) == n_parts if n_parts else len(known["bounds"]) <= 2 * wanted
+    )
+    if kind == slots.HASH:
+        slotted = rows.withColumn("slot", slots.hash_slot(F.col("subscription_id")))
+        bounds = known["bounds"] if is_fitting else slots.even_bounds(wanted)
+    else:
+        slotted = _with_first_slot(
+            rows.withColumn("slot", slots.structure_slot(F.col("expression")))
+        )
+        bounds = known["bounds"] if is_fitting else slots.choose_bounds(slotted, wanted)
+    slot = F.coalesce(F.col("slot"), F.lit(0))
+    return slotted.withColumn("part", slots.part_of(slot, bounds)).drop("slot"), bounds
+
+
+def _with_first_slot(slotted: DataFrame) -> DataFrame:
+    """Rows with one id in the slot of the first of them: their part finds that they are many."""
+    repeated = (
+        slotted.groupBy("subscription_id")
+        .agg(F.min_by("slot", "position").alias("first_slot"), F.count("*").alias("n"))
+        .where("n > 1")
+        .drop("n")
+    )
+    joined = slotted.join(F.broadcast(repeated), "subscription_id", "left")
+    return joined.withColumn("slot", F.coalesce("first_slot", "slot")).drop("first_slot")
+
+
+# ── parts ───────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Reusable:
+    """Parts of the version before that may stand for themselves again, by digest."""
+
+    parts: dict[str, Part]
+
+    @classmethod
+    def of(cls, before: Version | None, schema: Schema, *, is_declared: bool) -> Reusable:
+        if before is None:
+            return cls({})
+        known = before.typed_schema()
+        is_same = known == schema
+        # An attribute that a declared schema no longer has makes rejects of what mentions it.
+        has_all = all(path in schema for path in known) or not is_declared
+        agrees = all(known[path] == schema[path] for path in known if path in schema)
+        return cls(
+            {
+                part.digest: replace(part, n_hidden=0)
+                for part in before.parts
+                # What was rejected may be right under another schema.
+                if part.kind == BASE and (is_same or (has_all and agrees and part.n_rejects == 0))
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPart:
+    """What a task says of its part."""
+
+    number: int
+    n_rows: int
+    is_new: bool
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class BuildPart:
+    """Builds the part whose rows come in, unless it is there already; says one row about it."""
+
+    storage: Storage
+    schema: Schema
+    missing: Missing
+    limits: Limits
+    reusable: Reusable
+    kind: str = BASE
+    removed: tuple[str, ...] = ()
+    sample: str | None = None  # an object with a sample of events
+    SCHEMA: ClassVar[str] = "number int, n_rows bigint, is_new boolean, part string"
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        found = [batch for batch in batches if batch.num_rows]
+        if not found:
+            return
+        table = pa.Table.from_batches(found)
+        number = table["part"][0].as_py()
+        yield self.say(number, table.num_rows, *self.build(table))
+
+    def build(self, table: pa.Table) -> tuple[bool, Part]:
+        """Whether the part was built, and the part."""
+        # In the order of ids, so that equal subscriptions make equal parts wherever they lay.
+        rows = table.sort_by([("subscription_id", "ascending"), ("position", "ascending")])
+        rows = rows.select(list(ROW_NAMES[1:]))
+        digest = digest_rows(rows, str(self.missing), self.limits)
+        if digest in self.reusable.parts:
+            return False, self.reusable.parts[digest]
+        ids, texts = rows["subscription_id"].to_pylist(), rows["expression"].to_pylist()
+        tags = {
+            one: own
+            for one, own in zip(reversed(ids), reversed(rows["tags"].to_pylist()), strict=True)
+            if own
+        }
+        built = build_contents(
+            zip(ids, texts, strict=True),
+            self.schema,
+            self.missing,
+            self.limits,
+            tags={one: [tag for tag in own if tag is not None] for one, own in tags.items()},
+        )
+        details = pick_details(rows, built.contents.ids)
+        contents = self._tune(built.contents)
+        part = write_part(
+            self.storage, contents, digest, self.kind, built.rejects, details, self.removed
+        )
+        return True, part
+
+    def _tune(self, contents: Contents) -> Contents:
+        sampled = None if self.sample is None else self.storage.read(self.sample)
+        return contents if sampled is None else tune(contents, read_sample(sampled))
+
+    @staticmethod
+    def say(number: int, n_rows: int, is_new: bool, part: Part) -> pa.RecordBatch:
+        """The one row about a part."""
+        return pa.RecordBatch.from_pydict(
+            {
+                "number": pa.array([number], pa.int32()),
+                "n_rows": pa.array([n_rows], pa.int64()),
+                "is_new": [is_new],
+                "part": [json.dumps(asdict(part))],
+            }
+        )
+
+
+def pick_details(rows: pa.Table, ids: pa.Array) -> pa.Table:
+    """Owner and validity of the subscriptions that were taken in, in their order."""
+    import pyarrow.compute as pc
+
+    # The first row of each id, as the build takes it.
+    at = pc.index_in(ids, rows["subscription_id"].combine_chunks())
+    return rows.select(DETAIL_SCHEMA.names).take(at).cast(DETAIL_SCHEMA)
+
+
+def run_parts(dealt: DataFrame, n_parts: int, task: BuildPart) -> list[BuiltPart]:
+    """Build all parts, one task each. A few hundred bytes per part come to the driver."""
+    rows = dealt.select(*ROW_NAMES, "part")
+    told = rows.repartitionById(n_parts, "part").mapInArrow(task, BuildPart.SCHEMA).collect()
+    built = [
+        BuiltPart(row["number"], row["n_rows"], row["is_new"], _read_part(row["part"]))
+        for row in told
+    ]
+    if not built:  # no rows at all: an index of nothing is an index
+        empty = pa.schema([("position", pa.int64()), ("tags", pa.list_(pa.string()))])
+        fields = {name: pa.string() for name in ("subscription_id", "expression")}
+        full = pa.schema([*empty, *((n, t) for n, t in fields.items()), *DETAIL_SCHEMA.remove(0)])
+        is_new, part = task.build(full.empty_table())
+        built = [BuiltPart(0, 0, is_new, part)]
+    return sorted(built, key=lambda entry: entry.number)
+
+
+def _read_part(told: str) -> Part:
+    body = json.loads(told)
+    return Part(**body | {"attributes": tuple(map(tuple, body["attributes"]))})
+
+
+def expect_all(built: list[BuiltPart], n_rows: int) -> None:
+    """Refuse to publish if rows were lost or came twice."""
+    n_seen = sum(entry.n_rows for entry in built)
+    if n_seen != n_rows:
+        raise InputError(
+            f"the parts were built of {n_seen:,} subscriptions, but {n_rows:,} were read; "
+            "nothing was published",
+            hint="the input gives other rows when it is read again: write it to a table first",
+        )
+
+
+def now() -> str:
+    """The moment, for provenance."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,83 @@
+"""The diff job: what another version would answer, over the same events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+
+from tamis.spark.reading import open_version
+from tamis.spark.transforms import count_by_subscription, match, subscriptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """Two versions over the same events.
+
+    counts: one row for each subscription that is not the same in both: subscription_id string,
+    n_before, n_after bigint, change string (added, removed, rewritten, or counted for one whose
+    text is the same but whose count is not)
+    """
+
+    counts: DataFrame
+    _arguments: tuple[Any, ...]
+
+    def pairs(self) -> DataFrame:
+        """The gained and the lost pairs of the subscriptions in `counts`.
+
+        Out: change string (gained or lost), event_id, subscription_id string
+        """
+        events, before, after, event_id, attributes = self._arguments
+        own = self.counts.select("subscription_id")
+        old, new = (
+            match(events, index, event_id=event_id, attributes=attributes).join(
+                own, "subscription_id", "left_semi"
+            )
+            for index in (before, after)
+        )
+        columns = ["change", "event_id", "subscription_id"]
+        gained = new.exceptAll(old.select(new.columns)).withColumn("change", F.lit("gained"))
+        lost = old.exceptAll(new.select(old.columns)).withColumn("change", F.lit("lost"))
+        return gained.select(*columns).unionByName(lost.select(*columns))
+
+
+def diff(
+    events: DataFrame,
+    before: Any,
+    after: Any,
+    *,
+    event_id: str | None = None,
+    attributes: Any = None,
+) -> Diff:
+    """Compare two versions by counts, which makes no pairs; `pairs` of the result makes them."""
+    old, new = open_version(before), open_version(after)
+    spark = events.sparkSession
+    texts = [
+        subscriptions(spark, parts).select("subscription_id", F.col("expression").alias(name))
+        for parts, name in ((old, "before"), (new, "after"))
+    ]
+    counts = [
+        count_by_subscription(events, parts, attributes=attributes).withColumnRenamed("n", name)
+        for parts, name in ((old, "n_before"), (new, "n_after"))
+    ]
+    both = texts[0].join(texts[1], "subscription_id", "full")
+    for counted in counts:
+        both = both.join(counted, "subscription_id", "left")
+    n_before, n_after = (F.coalesce(n, F.lit(0)) for n in ("n_before", "n_after"))
+    change = (
+        F.when(F.col("before").isNull(), "added")
+        .when(F.col("after").isNull(), "removed")
+        .when(F.col("before") != F.col("after"), "rewritten")
+        .when(n_before != n_after, "counted")
+    )
+    changed = both.select(
+        "subscription_id",
+        n_before.alias("n_before"),
+        n_after.alias("n_after"),
+        change.alias("change"),
+    ).where("change IS NOT NULL")
+    return Diff(changed, (events, old, new, event_id, attributes))

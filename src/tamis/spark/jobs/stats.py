@@ -1,0 +1,147 @@
+"""The statistics job: what events look like, for people and for the next build."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, BooleanType, DateType, NumericType, StringType, StructType
+
+from tamis.errors import InputError
+from tamis.language.names import print_path
+from tamis.spark.failures import telling
+from tamis.spark.layout import expect_some, quoted, select_events
+from tamis.spark.store import IndexStore
+
+if TYPE_CHECKING:
+    import os
+
+    from pyspark.sql import Column, DataFrame
+
+    from tamis.spark.manifest import Version
+
+SAMPLE_ROWS: Final = 20_000
+TOP: Final = 10
+QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+COLUMNS_AT_ONCE: Final = 50  # more make Spark compile one huge method
+ERROR: Final = 0.02  # relative, of the sketches
+
+
+def compute_statistics(
+    events: DataFrame, paths: list[tuple[str, ...]] | None = None
+) -> dict[str, Any]:
+    """For each attribute: share of events that have it, distinct values, most frequent values,
+    quantiles. Exact are the counts; the others are sketches of a fixed size.
+
+    `paths` are the attributes to look at; without them, all columns.
+    """
+    wanted = paths or [(name,) for name in events.columns]
+    found = {path: column for path in wanted if (column := _column(events, path)) is not None}
+    n_events = events.count()
+    attributes: dict[str, Any] = {}
+    items = list(found.items())
+    for start in range(0, len(items), COLUMNS_AT_ONCE):
+        own = items[start : start + COLUMNS_AT_ONCE]
+        row = events.agg(*(_summary(*item).alias(f"c{n}") for n, item in enumerate(own))).first()
+        for n, (path, _) in enumerate(own):
+            attributes[print_path(path)] = _describe(row[n] if row else None, n_events)
+    return {"n_events": n_events, "attributes": attributes}
+
+
+def save_statistics(
+    events: DataFrame,
+    store: str | os.PathLike[str] | IndexStore,
+    *,
+    attributes: str | None = None,
+    sample_rows: int = SAMPLE_ROWS,
+    seed: int = 0,
+) -> Version:
+    """Compute statistics of the attributes that subscriptions mention, and publish them with a
+    sample of the events: the next build chooses access children by it.
+
+    `attributes` is the column of whole events, a struct; without it each attribute has a column.
+    """
+    target = store if isinstance(store, IndexStore) else IndexStore(store)
+    version = target.current()
+    if sample_rows < 1:
+        raise InputError(f"a sample of {sample_rows} events; at least 1")
+    events = _flatten(events, attributes)
+    expect_some(events, version.attributes, None)
+    with telling():
+        told = compute_statistics(events, version.attributes)
+        sample = _sample(events, version, told["n_events"], sample_rows, seed)
+    name = f"statistics/{secrets.token_hex(8)}.parquet"
+    sink = pa.BufferOutputStream()
+    pq.write_table(sample, sink)
+    target.storage.write(name, sink.getvalue().to_pybytes())
+    told |= {"sample": name, "sample_rows": sample.num_rows}
+    return target.publish(lambda newest: replace(newest or version, statistics=told))
+
+
+def _flatten(events: DataFrame, attributes: str | None) -> DataFrame:
+    if attributes is None:
+        return events
+    type_ = events.schema[attributes].dataType if attributes in events.columns else None
+    if not isinstance(type_, StructType):
+        told = "not there" if type_ is None else type_.simpleString()
+        raise InputError(
+            f'column "{attributes}" is {told}; statistics need typed columns or a struct',
+            hint="read JSON with from_json, or write the events as Parquet",
+        )
+    return events.select(f"{quoted(attributes)}.*")
+
+
+def _sample(events: DataFrame, version: Version, n_events: int, n_rows: int, seed: int) -> pa.Table:
+    selected, _ = select_events(events, version.attributes, None, None)
+    attributes = selected.drop(selected.columns[0])
+    if n_events > n_rows:
+        # A little more than wanted, then cut: what a sample gives varies.
+        attributes = attributes.sample(min(1.0, 1.1 * n_rows / n_events), seed)
+    return attributes.limit(n_rows).toArrow()
+
+
+def _column(events: DataFrame, path: tuple[str, ...]) -> tuple[Column, Any] | None:
+    schema: Any = events.schema
+    column = None
+    for name in path:
+        fields = {field.name: field.dataType for field in getattr(schema, "fields", ())}
+        if name not in fields:
+            return None
+        column = F.col(quoted(name)) if column is None else column.getField(name)
+        schema = fields[name]
+    return None if column is None else (column, schema)
+
+
+def _summary(path: tuple[str, ...], found: tuple[Column, Any]) -> Column:
+    column, type_ = found
+    simple = isinstance(type_, NumericType | StringType | BooleanType | DateType)
+    nothing = F.lit(None)
+    # Elements of arrays have no sketch of their own: presence is what is known of them.
+    distinct = nothing if isinstance(type_, ArrayType) else F.approx_count_distinct(column, ERROR)
+    top = F.call_function("approx_top_k", column, F.lit(TOP)) if simple else nothing
+    quantiles = (
+        F.percentile_approx(column.cast("double"), list(QUANTILES), int(1 / ERROR) * 10)
+        if isinstance(type_, NumericType)
+        else nothing
+    )
+    return F.struct(F.count(column), distinct, top, quantiles)
+
+
+def _describe(summary: Any, n_events: int) -> dict[str, Any]:
+    n_present, n_distinct, top, quantiles = summary or (0, None, None, None)
+    told: dict[str, Any] = {"present": n_present / n_events if n_events else 0.0}
+    if n_distinct is not None:
+        told["distinct"] = n_distinct
+    if top:
+        told["top"] = [[_plain(item[0]), item[1] / n_events] for item in top if item[0] is not None]
+    if quantiles:
+        told["quantiles"] = dict(zip(map(str, QUANTILES), quantiles, strict=True))
+    return told
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool) else str(value)

@@ -1,0 +1,165 @@
+"""The match stream: micro-batches, each answered by one recorded version, exactly once.
+
+Before a batch is matched, the version it is answered by is recorded beside the checkpoint under the
+batch's number; a batch that is run again after a crash finds the record and gives the same rows.
+Its output is the folder of that number, overwritten as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import Observation
+from pyspark.sql import functions as F
+from pyspark.sql.utils import is_remote
+
+from tamis.errors import InputError
+from tamis.spark.reading import open_version
+from tamis.spark.storage import Storage
+from tamis.spark.store import IndexStore
+from tamis.spark.transforms import event_rejects, match
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from tamis.spark.parts import PartSet
+
+    Sink = Callable[[DataFrame, int], None]
+
+PINS: Final = "tamis-versions"
+KEPT_PINS: Final = 1000  # Spark may run only its last batch again; the others are for people
+
+
+@dataclass(frozen=True, slots=True)
+class BatchReport:
+    """What came of one micro-batch."""
+
+    batch_id: int
+    version: str
+    n_matches: int
+    n_rejects: int
+    seconds: float
+
+
+@dataclass
+class MatchBatch:
+    """What `foreachBatch` calls."""
+
+    store: IndexStore
+    checkpoint: Storage
+    matches: Sink
+    rejects: Sink | None
+    options: dict[str, Any]
+    on_batch: Callable[[BatchReport], None] | None = None
+    reports: list[BatchReport] = field(default_factory=list)  # of the last batches
+
+    def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        started = time.monotonic()
+        parts = self.pin(batch_id)
+        where = {key: self.options[key] for key in ("event_id", "attributes")}
+        if self.rejects is not None:
+            batch = batch.persist()  # it is read twice
+        try:
+            found = match(batch, parts, version=True, **self.options)
+            n_matches = _write_counted(found, self.matches, batch_id)
+            n_rejects = 0
+            if self.rejects is not None:
+                refused = event_rejects(batch, parts, **where)
+                n_rejects = _write_counted(refused, self.rejects, batch_id)
+        finally:
+            if self.rejects is not None:
+                batch.unpersist()
+        seconds = time.monotonic() - started
+        self._report(BatchReport(batch_id, parts.version.name, n_matches, n_rejects, seconds))
+
+    def pin(self, batch_id: int) -> PartSet:
+        """The version that answers this batch: the current one, recorded before it is used."""
+        name = f"{PINS}/{batch_id}"
+        recorded = self.checkpoint.read(name)
+        if recorded is None:
+            current = self.store.current()
+            body = json.dumps({"version": current.name}).encode()
+            if self.checkpoint.create(name, body):
+                self.checkpoint.delete(f"{PINS}/{batch_id - KEPT_PINS}")
+                return open_version(self.store, current.name)
+            recorded = self.checkpoint.read(name)
+        return open_version(self.store, json.loads(recorded or b"{}")["version"])
+
+    def _report(self, report: BatchReport) -> None:
+        self.reports[:] = [*self.reports[-99:], report]
+        if self.on_batch is not None:
+            self.on_batch(report)
+
+
+def _write_counted(frame: DataFrame, sink: Sink, batch_id: int) -> int:
+    observed = Observation()
+    sink(frame.observe(observed, F.count(F.lit(1)).alias("n")), batch_id)
+    return int(observed.get["n"])
+
+
+def parquet_sink(path: str) -> Sink:
+    """Writes each batch to its own folder below `path`, overwriting what a crash left there."""
+
+    def write(frame: DataFrame, batch_id: int) -> None:
+        frame.write.mode("overwrite").parquet(f"{path}/batch_id={batch_id}")
+
+    return write
+
+
+def stream(  # noqa: PLR0913
+    events: DataFrame,
+    store: str | os.PathLike[str] | IndexStore,
+    output: str | Sink,
+    *,
+    checkpoint: str,
+    rejects: str | Sink | None = None,
+    event_id: str | None = None,
+    attributes: Any = None,
+    tags: bool = False,
+    spread: str = "auto",
+    groups: int | None = None,
+    trigger: dict[str, Any] | None = None,
+    name: str | None = None,
+    on_batch: Callable[[BatchReport], None] | None = None,
+) -> StreamingQuery:
+    """Match a stream of events by the store's current version, batch by batch; the running query.
+
+    `output` is a path for Parquet, a folder for each batch, or a function of a DataFrame and the
+    batch's number, which must be idempotent: a batch can come again after a crash. Each row says
+    which version answered. `trigger` is as for Spark: `{"availableNow": True}`.
+    """
+    if is_remote():
+        raise InputError(
+            "a match stream needs a classic session: it reads the index's versions between batches",
+            hint="run it where the driver is, through spark-submit",
+        )
+    if not events.isStreaming:
+        raise InputError(
+            "the events are no stream", hint="read them with spark.readStream, or use match"
+        )
+    target = store if isinstance(store, IndexStore) else IndexStore(store)
+    target.current()  # an index that is not there is said now, not in the first batch
+    batch = MatchBatch(
+        target,
+        Storage(checkpoint),
+        parquet_sink(output) if isinstance(output, str) else output,
+        parquet_sink(rejects) if isinstance(rejects, str) else rejects,
+        {
+            "event_id": event_id,
+            "attributes": attributes,
+            "tags": tags,
+            "spread": spread,
+            "groups": groups,
+        },
+        on_batch,
+    )
+    writer = events.writeStream.foreachBatch(batch).option("checkpointLocation", checkpoint)
+    writer = writer.queryName(name) if name else writer
+    return writer.trigger(**(trigger or {"processingTime": "1 second"})).start()

@@ -1,0 +1,153 @@
+"""Small changes: a version that takes over all parts and adds one small one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F
+
+from tamis.errors import InputError, SchemaError
+from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.schema import Schema
+from tamis.logic.evaluate import Missing
+from tamis.spark.failures import telling
+from tamis.spark.jobs.build import (
+    BuildPart,
+    BuildReport,
+    Reusable,
+    build,
+    infer_schema,
+    run_parts,
+    select_rows,
+)
+from tamis.spark.manifest import DELTA, Part, Version
+from tamis.spark.parts import PartSet
+from tamis.spark.store import IndexStore
+from tamis.spark.tables import numbered_parts
+from tamis.spark.transforms import subscriptions as read_subscriptions
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+MOST_DELTAS: Final = 16  # more are merged: every task opens every part
+
+
+def update(  # noqa: PLR0913
+    spark: SparkSession,
+    store: str | os.PathLike[str] | IndexStore,
+    subscriptions: DataFrame | None = None,
+    *,
+    removed: Iterable[str] = (),
+    limits: Limits = DEFAULT_LIMITS,
+    most_deltas: int = MOST_DELTAS,
+) -> BuildReport:
+    """Add, replace and remove subscriptions: a new version with one more, small part.
+
+    A subscription that is wrong becomes a reject and the one it should have replaced stays. A
+    stream that runs on the store answers by the new version from its next batch on.
+    """
+    target = store if isinstance(store, IndexStore) else IndexStore(store)
+    base = target.current()
+    gone = _check_removed(removed)
+    nobody = spark.createDataFrame([], "subscription_id string, expression string")
+    rows = select_rows(nobody if subscriptions is None else subscriptions, *_NAMES)
+    with telling():
+        schema = extend_schema(base.typed_schema(), infer_schema(rows, limits))
+        task = BuildPart(
+            target.storage, schema, Missing(base.missing), limits, Reusable({}), DELTA, gone
+        )
+        (entry,) = run_parts(rows.withColumn("part", F.lit(0)), 1, task)
+
+        def derive(newest: Version | None) -> Version:
+            found = newest or base
+            made = replace(
+                found, parts=(*found.parts, entry.part), schema=_merged(found, schema).to_json()
+            )
+            return replace(made, parts=count_hidden(spark, target, made))
+
+        version = target.publish(derive)
+    n_deltas = sum(part.kind == DELTA for part in version.parts)
+    if n_deltas > most_deltas:
+        return compact(spark, target)
+    part = entry.part
+    return BuildReport(version, version.n_subscriptions, part.n_rejects, len(version.parts), 1)
+
+
+_NAMES: Final = ("subscription_id", "expression")
+
+
+def compact(spark: SparkSession, store: str | os.PathLike[str] | IndexStore) -> BuildReport:
+    """Build the current version's subscriptions anew, without deltas."""
+    target = store if isinstance(store, IndexStore) else IndexStore(store)
+    version = target.current()
+    rows = read_subscriptions(spark, PartSet(target.storage, version, version.parts))
+    known = version.partitioning
+    return build(
+        rows,
+        target,
+        schema=version.typed_schema(),
+        missing=version.missing,
+        parts=len(known["bounds"]) if known else None,
+        partition_by=known.get("kind", "hash"),
+    )
+
+
+def extend_schema(known: Schema, found: Schema) -> Schema:
+    """The known types, and those of attributes that are new. What contradicts is left out."""
+    types = {path: known[path] for path in known}
+    for path in found:
+        if path not in types:
+            try:
+                Schema({**types, path: found[path]})
+            except SchemaError:
+                continue  # `a.b` beside a known `a`: whoever mentions it is rejected
+            types[path] = found[path]
+    return Schema(types)
+
+
+def _merged(version: Version, schema: Schema) -> Schema:
+    return extend_schema(version.typed_schema(), schema)
+
+
+def _check_removed(removed: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(removed, str) or not isinstance(removed, Iterable):
+        raise InputError(f"removed is a list of ids, not {type(removed).__name__}")
+    gone = tuple(removed)
+    wrong = next((one for one in gone if not isinstance(one, str)), None)
+    if wrong is not None:
+        raise InputError(f"removed has {wrong!r}; ids are text")
+    return gone
+
+
+# ── how many are hidden ─────────────────────────────────────────────────────────────────────
+
+
+def count_hidden(spark: SparkSession, store: IndexStore, version: Version) -> tuple[Part, ...]:
+    """The parts, each knowing how many of its subscriptions later parts hide."""
+    parts = PartSet(store.storage, version, version.parts)
+    numbers = spark.range(0, len(parts.parts), 1, min(len(parts.parts), 64))
+    told = numbers.mapInArrow(CountHidden(parts), CountHidden.SCHEMA).collect()
+    counts: dict[Any, int] = {row["part"]: row["n"] for row in told}
+    return tuple(replace(part, n_hidden=counts[part.id]) for part in parts.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class CountHidden:
+    """One row for each part: how many of its subscriptions later parts hide."""
+
+    parts: PartSet
+    SCHEMA: ClassVar[str] = "part string, n bigint"
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for part in numbered_parts(self.parts, batches):
+            hidden = self.parts.hidden(part)
+            (index,) = self.parts.only([part]).open()
+            n = 0 if hidden is None else pc.sum(pc.is_in(index.contents.ids, hidden)).as_py() or 0
+            yield pa.RecordBatch.from_pydict({"part": [part.id], "n": pa.array([n], pa.int64())})

@@ -1,0 +1,148 @@
+"""Where the attributes are in an events DataFrame, and which columns leave the JVM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType, DataType, MapType, StringType, StructType
+
+from tamis.errors import InputError, suggest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyspark.sql import Column, DataFrame
+
+    Path = tuple[str, ...]
+
+EVENT_ID: Final = "event_id"
+# Columns of ours beside the attributes; no attribute is likely to have these names.
+ID: Final = "\x01id"
+EVENT: Final = "\x01event"
+KEPT: Final = "\x01kept"
+ANONYMOUS: Final = "\x01anonymous"  # for an event id: there is none, and none is needed
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What a worker is given: the id, perhaps a column to keep, then attributes."""
+
+    event: str | None  # the column that holds whole events; None: one column for each attribute
+    id_type: DataType
+    kept_type: DataType | None
+
+
+def select_events(
+    events: DataFrame,
+    paths: Iterable[Path],
+    event_id: str | None,
+    attributes: str | Sequence[str] | None,
+    keep: Column | None = None,
+) -> tuple[DataFrame, Layout]:
+    """The ids of the events and what `paths` name of them, nothing else."""
+    identity = _identity(events, event_id)
+    columns = [identity.alias(ID)] + ([] if keep is None else [keep.alias(KEPT)])
+    event = None
+    if isinstance(attributes, str):
+        columns.append(_whole_event(events, attributes, paths).alias(EVENT))
+        event = EVENT
+    else:
+        columns += _attribute_columns(events, paths, attributes)
+    selected = events.select(*columns)
+    types = {field.name: field.dataType for field in selected.schema.fields}
+    return selected, Layout(event, types[ID], types.get(KEPT))
+
+
+def expect_some(
+    events: DataFrame, paths: Iterable[Path], attributes: str | Sequence[str] | None
+) -> None:
+    """Refuse columns none of which any subscription mentions: hardly what was meant."""
+    if isinstance(attributes, str):
+        return
+    for name in attributes or ():
+        _find(events, name)
+    wanted = _by_first_name(paths)
+    available = set(events.columns if attributes is None else attributes)
+    if wanted and not wanted.keys() & available:
+        raise InputError(
+            f"the events have none of the attributes that subscriptions mention: "
+            f"{', '.join(sorted(wanted)[:10])}; they have: {', '.join(sorted(available)[:10])}",
+            hint="if one column holds whole events, name it: attributes='event'",
+        )
+
+
+def _identity(events: DataFrame, event_id: str | None) -> Column:
+    if event_id is None:
+        return F.monotonically_increasing_id()
+    return F.lit(0) if event_id == ANONYMOUS else _find(events, event_id)
+
+
+def quoted(name: str) -> str:
+    """The name as a reference to one top-level column."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def _find(events: DataFrame, name: str) -> Column:
+    names = events.columns
+    if names.count(name) != 1:
+        likely = suggest(name, names)
+        what = "two columns" if name in names else "no column"
+        shown = ", ".join(names[:20])
+        raise InputError(
+            f'the events have {what} "{name}"; they have: {shown}',
+            hint=f'did you mean "{likely}"?' if likely else None,
+        )
+    return F.col(quoted(name))
+
+
+def _attribute_columns(
+    events: DataFrame, paths: Iterable[Path], attributes: Sequence[str] | None
+) -> list[Column]:
+    available = set(events.columns if attributes is None else attributes)
+    wanted = _by_first_name(paths)
+    found = [field for field in events.schema.fields if field.name in wanted.keys() & available]
+    for field in found:
+        _find(events, field.name)
+    return [
+        _prune(F.col(quoted(field.name)), field.dataType, wanted[field.name]).alias(field.name)
+        for field in found
+    ]
+
+
+def _whole_event(events: DataFrame, name: str, paths: Iterable[Path]) -> Column:
+    column = _find(events, name)
+    type_ = events.schema[name].dataType
+    if isinstance(type_, StructType):
+        return _prune(column, type_, list(paths))
+    if isinstance(type_, StringType | BinaryType):
+        return column
+    if isinstance(type_, MapType) and isinstance(type_.keyType, StringType):
+        return column
+    raise InputError(
+        f'column "{name}" is {type_.simpleString()}: no event can be read from it',
+        hint="allowed: a struct, a map with string keys, JSON in a string column",
+    )
+
+
+def _prune(column: Column, type_: DataType, paths: list[Path]) -> Column:
+    """The column, of a struct only the fields that some path names."""
+    if not isinstance(type_, StructType) or () in paths:
+        return column
+    wanted = _by_first_name(paths)
+    fields: list[Any] = [
+        _prune(column.getField(field.name), field.dataType, wanted[field.name]).alias(field.name)
+        for field in type_.fields
+        if field.name in wanted
+    ]
+    # A NULL struct becomes one of NULL fields: both have no attributes.
+    return F.struct(*fields) if fields else column
+
+
+def _by_first_name(paths: Iterable[Path]) -> dict[str, list[Path]]:
+    """The rests of the paths by their first names."""
+    found: dict[str, list[Path]] = {}
+    for path in paths:
+        found.setdefault(path[0], []).append(path[1:])
+    return found

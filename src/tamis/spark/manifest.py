@@ -1,0 +1,136 @@
+"""What a version of an index is: its parts, its schema, its counts. One JSON object on storage."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from tamis.errors import IndexFormatError
+from tamis.language.schema import Schema
+
+FORMAT: Final = "tamis-index-version"
+FORMAT_VERSION: Final = 1
+BASE: Final = "base"
+DELTA: Final = "delta"  # its subscriptions hide those with the same ids in the parts before it
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One artefact among several that make an index together."""
+
+    id: str  # its folder below parts/, unique for all time
+    kind: str  # BASE or DELTA
+    digest: str  # of all that decides what is in it
+    manifest_crc32: int  # of its manifest.json, which has the checksums of all other files
+    n_subscriptions: int
+    n_hidden: int  # of these, by later parts
+    n_rejects: int
+    n_nodes: int
+    n_bytes: int
+    attributes: tuple[tuple[str, ...], ...]  # paths that its subscriptions mention
+
+    @property
+    def folder(self) -> str:
+        """Where it is below the store's root."""
+        return f"parts/{self.id}"
+
+    @property
+    def n_live(self) -> int:
+        """How many subscriptions answer."""
+        return self.n_subscriptions - self.n_hidden
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """All that a reader needs to know, and all that the next build may want to know."""
+
+    number: int
+    parts: tuple[Part, ...]  # bases first, then deltas in the order they came
+    schema: dict[str, Any]  # Schema.to_json
+    missing: str
+    partitioning: dict[str, Any] = field(default_factory=dict)
+    statistics: dict[str, Any] = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
+    created_at: str = ""
+
+    @property
+    def name(self) -> str:
+        """As it is called on storage and in every row that it answered."""
+        return version_name(self.number)
+
+    @property
+    def n_subscriptions(self) -> int:
+        """How many subscriptions answer."""
+        return sum(part.n_live for part in self.parts)
+
+    @property
+    def n_rejects(self) -> int:
+        """How many subscriptions could not be taken in."""
+        return sum(part.n_rejects for part in self.parts)
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of all parts."""
+        return sum(part.n_bytes for part in self.parts)
+
+    @property
+    def attributes(self) -> list[tuple[str, ...]]:
+        """The paths that some subscription mentions."""
+        return sorted({path for part in self.parts for path in part.attributes})
+
+    def typed_schema(self) -> Schema:
+        """The schema as the language knows it."""
+        return Schema.of(self.schema)
+
+    def numbered(self, number: int) -> Version:
+        """The same, as the version of that number, made now."""
+        now = datetime.now(UTC).isoformat(timespec="microseconds")
+        return replace(self, number=number, created_at=now)
+
+    def to_bytes(self) -> bytes:
+        """The manifest, with a checksum of itself."""
+        body = {"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(self)}
+        body["checksum"] = _checksum(body)
+        return json.dumps(body, ensure_ascii=False, indent=1).encode()
+
+
+def version_name(number: int) -> str:
+    """As a version is called."""
+    return f"v{number:08d}"
+
+
+def read_version(content: bytes, where: str) -> Version:
+    """The version that a manifest describes."""
+    try:
+        body = json.loads(content)
+    except ValueError:
+        body = None
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise IndexFormatError(f"{where} is not the manifest of an index version", hint=_RESTORE)
+    if body.get("format_version") != FORMAT_VERSION:
+        raise IndexFormatError(
+            f"{where} has format version {body.get('format_version')}; this program reads "
+            f"{FORMAT_VERSION}",
+            hint="build the index anew with this version of the program",
+        )
+    if body.get("checksum") != _checksum(body):
+        raise IndexFormatError(f"{where} is damaged: its checksum is wrong", hint=_RESTORE)
+    known = {each.name for each in fields(Version)}
+    values = {key: value for key, value in body.items() if key in known}
+    return Version(**values | {"parts": tuple(map(_read_part, body["parts"]))})
+
+
+_RESTORE: Final = "build the index anew, or use an older version"
+
+
+def _read_part(body: dict[str, Any]) -> Part:
+    paths = tuple(tuple(path) for path in body["attributes"])
+    return Part(**body | {"attributes": paths})
+
+
+def _checksum(body: dict[str, Any]) -> int:
+    own = {key: value for key, value in body.items() if key != "checksum"}
+    return zlib.crc32(json.dumps(own, sort_keys=True, ensure_ascii=False).encode())

@@ -1,0 +1,227 @@
+"""What a Python worker does with Arrow batches of events: functions for `mapInArrow`.
+
+Each is a picklable object that is told its parts and opens them on the worker. Batches are cut to
+a size that keeps memory flat, whatever one event or one batch holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tamis.events.read import read_events
+from tamis.spark.event_rejects import ListedRejects
+from tamis.spark.layout import ID, KEPT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tamis.match.index import Index
+    from tamis.spark.layout import Layout
+    from tamis.spark.parts import PartSet
+
+MOST_ROWS: Final = 16_384  # events taken at once
+MOST_BYTES: Final = 32 << 20  # of their Arrow data
+OUTPUT_ROWS: Final = 65_536  # matches in one batch to Spark
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """Common to all: which parts, which columns."""
+
+    parts: PartSet
+    layout: Layout
+
+    def _encode(self, index: Index, batch: pa.RecordBatch) -> Any:
+        return index.encode(batch, column=self.layout.event)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRows(Matcher):
+    """One row for each match: event_id, subscription_id, and what was asked for beside them."""
+
+    with_tags: bool = False
+    with_version: bool = False
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        indexes = self.parts.open()
+        for batch in cut(batches):
+            for index in indexes:
+                yield from self._match(index, batch)
+
+    def _match(self, index: Index, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        rows: list[np.ndarray] = []
+        ordinals: list[np.ndarray] = []
+        n_waiting = 0
+        for chunk in index.match_chunks(self._encode(index, batch)):
+            rows.append(chunk["event_row"].to_numpy())
+            ordinals.append(chunk["subscription_id"].indices.to_numpy())
+            n_waiting += len(rows[-1])
+            if n_waiting >= OUTPUT_ROWS:
+                yield from self._tell(index, batch, rows, ordinals)
+                rows, ordinals, n_waiting = [], [], 0
+        if n_waiting:
+            yield from self._tell(index, batch, rows, ordinals)
+
+    def _tell(
+        self, index: Index, batch: pa.RecordBatch, rows: list[Any], ordinals: list[Any]
+    ) -> Iterator[pa.RecordBatch]:
+        all_rows, all_ordinals = np.concatenate(rows), np.concatenate(ordinals)
+        # One event can match a million subscriptions: what goes out is cut as well.
+        for start in range(0, len(all_rows), OUTPUT_ROWS):
+            at_rows = pa.array(all_rows[start : start + OUTPUT_ROWS])
+            at_ids = pa.array(all_ordinals[start : start + OUTPUT_ROWS])
+            columns = {"event_id": batch.column(ID).take(at_rows)}
+            if self.layout.kept_type is not None:
+                columns["kept"] = batch.column(KEPT).take(at_rows)
+            columns["subscription_id"] = index.contents.ids.take(at_ids)
+            if self.with_tags:
+                columns["tags"] = index.contents.tags.take(at_ids)
+            if self.with_version:
+                columns["version"] = pa.repeat(self.parts.version.name, len(at_rows))
+            yield pa.RecordBatch.from_pydict(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchLists(Matcher):
+    """One row for each event: event_id and the list of subscription ids."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        indexes = self.parts.open()
+        for batch in cut(batches):
+            lists = match_lists(indexes, [self._encode(index, batch) for index in indexes])
+            yield pa.RecordBatch.from_pydict(
+                {"event_id": batch.column(ID), "subscription_ids": lists}
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class CountByEvent(Matcher):
+    """One row for each event: event_id and how many subscriptions it satisfies."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        indexes = self.parts.open()
+        for batch in cut(batches):
+            counts = sum(index.count_by_event(self._encode(index, batch)) for index in indexes)
+            total = np.broadcast_to(counts, batch.num_rows).astype(np.int64)
+            yield pa.RecordBatch.from_pydict({"event_id": batch.column(ID), "n": pa.array(total)})
+
+
+@dataclass(frozen=True, slots=True)
+class CountBySubscription(Matcher):
+    """One row for each subscription (and kept value) with matches in this partition."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        indexes = self.parts.open()
+        counts = [np.zeros(len(index), dtype=np.int64) for index in indexes]
+        kept = None
+        for batch in cut(batches):
+            for value, own in self._by_kept(batch):
+                if kept is not None and not kept.equals(value):
+                    yield from self._tell(indexes, counts, kept)
+                kept = value
+                for number, index in enumerate(indexes):
+                    counts[number] += index.count_by_subscription(self._encode(index, own))
+        yield from self._tell(indexes, counts, kept)
+
+    def _by_kept(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, pa.RecordBatch]]:
+        """The batch in runs of equal kept values."""
+        if self.layout.kept_type is None:
+            yield None, batch
+            return
+        encoded = pc.run_end_encode(batch.column(KEPT))
+        start = 0
+        for end, value in zip(encoded.run_ends.to_pylist(), encoded.values, strict=True):
+            yield value, batch.slice(start, end - start)
+            start = end
+
+    def _tell(
+        self, indexes: list[Index], counts: list[np.ndarray], kept: Any
+    ) -> Iterator[pa.RecordBatch]:
+        for index, so_far in zip(indexes, counts, strict=True):
+            found = np.flatnonzero(so_far)
+            for start in range(0, len(found), OUTPUT_ROWS):
+                own = found[start : start + OUTPUT_ROWS]
+                columns: dict[str, Any] = {}
+                if self.layout.kept_type is not None:
+                    columns["kept"] = pa.repeat(kept, len(own))
+                columns["subscription_id"] = index.contents.ids.take(pa.array(own))
+                columns["n"] = pa.array(so_far[own])
+                yield pa.RecordBatch.from_pydict(columns)
+            so_far[:] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RejectValues(Matcher):
+    """One row for each value (or whole event) that cannot be read as the schema says."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        # Parts may look at the same attributes: each is told of once.
+        tables = []
+        seen: set[tuple[str, ...]] = set()
+        for index in self.parts.open():
+            tables.append((index.encoder.table, frozenset(seen)))
+            seen.update(index.encoder.table.paths)
+        for batch in cut(batches):
+            for number, (table, known) in enumerate(tables):
+                rejects = ListedRejects(known, has_rows=number == 0)
+                source = batch if self.layout.event is None else batch.column(self.layout.event)
+                read_events(source, table, rejects)
+                if rejects.listed:
+                    yield rejects.to_batch(batch.column(ID))
+
+
+# ── helpers ─────────────────────────────────────────────────────────────────────────────────
+
+
+def cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches in pieces of bounded rows and bytes; tiny ones are put together."""
+    waiting: list[pa.RecordBatch] = []
+    n_rows = n_bytes = 0
+    for batch in batches:
+        for piece in _split(batch):
+            if waiting and (
+                n_rows + piece.num_rows > MOST_ROWS or n_bytes + piece.nbytes > MOST_BYTES
+            ):
+                yield _join(waiting)
+                waiting, n_rows, n_bytes = [], 0, 0
+            waiting.append(piece)
+            n_rows += piece.num_rows
+            n_bytes += piece.nbytes
+    if waiting:
+        yield _join(waiting)
+
+
+def _split(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    if batch.num_rows == 0:
+        return
+    per_row = batch.nbytes / batch.num_rows
+    n_rows = max(1, min(MOST_ROWS, int(MOST_BYTES / max(per_row, 1))))
+    for start in range(0, batch.num_rows, n_rows):
+        yield batch.slice(start, n_rows)
+
+
+def _join(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+
+
+def match_lists(indexes: list[Index], encoded: list[Any]) -> pa.ListArray:
+    """The ids of the subscriptions of all parts that each event satisfies, in order of parts."""
+    rows: list[np.ndarray] = [np.empty(0, dtype=np.int64)]
+    ids: list[pa.Array] = [pa.array([], pa.string())]
+    for index, events in zip(indexes, encoded, strict=True):
+        for chunk in index.match_chunks(events):
+            rows.append(chunk["event_row"].to_numpy())
+            ids.append(index.contents.ids.take(chunk["subscription_id"].indices))
+    all_rows, all_ids = np.concatenate(rows), pa.concat_arrays(ids)
+    if len(indexes) > 1:
+        order = np.argsort(all_rows, kind="stable")
+        all_ids = all_ids.take(pa.array(order))
+    n_rows = encoded[0].n_rows
+    starts = np.zeros(n_rows + 1, dtype=np.int32)
+    np.cumsum(np.bincount(all_rows, minlength=n_rows), out=starts[1:])
+    return pa.ListArray.from_arrays(pa.array(starts), all_ids)

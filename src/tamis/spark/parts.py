@@ -1,0 +1,273 @@
+"""Parts as workers see them: written by build tasks, opened by matching tasks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+import shutil
+import tempfile
+import zlib
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tamis.errors import IndexFormatError
+from tamis.index import artefact
+from tamis.index.layout import RootArrays, freeze
+from tamis.index.stored_texts import StoredTexts
+from tamis.match.index import Index
+from tamis.spark.cache import PartCache, check_manifest
+from tamis.spark.manifest import DELTA, Part, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tamis.errors import ExpressionError
+    from tamis.index.contents import Contents
+    from tamis.language.limits import Limits
+    from tamis.spark.storage import Storage
+
+REJECTS: Final = "rejects.parquet"
+DETAILS: Final = "details.parquet"
+REMOVED: Final = "removed.parquet"
+EVICTED_ATTEMPTS: Final = 5
+REBUILD: Final = "build the index anew, or use an older version"
+MOST_OPEN: Final = 8  # parts that a worker keeps open beyond those it needs now
+
+REJECT_SCHEMA: Final = pa.schema(
+    [
+        ("subscription_id", pa.string()),
+        ("expression", pa.string()),
+        ("code", pa.string()),
+        ("line", pa.int32()),
+        ("column", pa.int32()),
+        ("message", pa.string()),
+        ("hint", pa.string()),
+    ]
+)
+MOMENT: Final = pa.timestamp("us", "UTC")
+DETAIL_SCHEMA: Final = pa.schema(
+    [
+        ("subscription_id", pa.string()),
+        ("owner", pa.string()),
+        ("valid_from", MOMENT),
+        ("valid_until", MOMENT),
+    ]
+)
+
+
+# ── opening ─────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class PartSet:
+    """Some parts of one version, as a task is told to open them."""
+
+    storage: Storage
+    version: Version
+    parts: tuple[Part, ...]
+    is_plain: bool = False  # one artefact by itself, at the storage's root
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of the parts."""
+        return sum(part.n_bytes for part in self.parts)
+
+    def only(self, parts: Sequence[Part]) -> PartSet:
+        """A set of fewer parts."""
+        return replace(self, parts=tuple(parts))
+
+    def open(self) -> list[Index]:
+        """The indexes of all parts, kept open from task to task of one worker."""
+        return [self._open(part) for part in self.parts]
+
+    def _open(self, part: Part) -> Index:
+        key = (self.storage.uri, part.id, *(delta.id for delta in self._deltas_after(part)))
+        index = _OPEN.pop(key, None)
+        if index is None:
+            index = Index(self._open_contents(part))
+        _OPEN[key] = index
+        while len(_OPEN) > len(self.parts) + MOST_OPEN:
+            _OPEN.popitem(last=False)
+        return index
+
+    def _open_contents(self, part: Part) -> Contents:
+        contents = self._map(part)
+        hidden = self.hidden(part)
+        return contents if hidden is None else hide(contents, hidden)
+
+    def _map(self, part: Part) -> Contents:
+        for _ in range(0 if self.storage.is_local else EVICTED_ATTEMPTS):
+            try:
+                return artefact.open_contents(self.directory(part))
+            except (IndexFormatError, FileNotFoundError):
+                continue  # another process may have evicted the copy just now
+        return artefact.open_contents(self.directory(part))
+
+    def hidden(self, part: Part) -> pa.ChunkedArray | None:
+        """The ids of the part's subscriptions that later parts replace or remove, and others."""
+        found = [self._hidden_by(delta) for delta in self._deltas_after(part)]
+        return pa.chunked_array(found, pa.string()) if found else None
+
+    def _deltas_after(self, part: Part) -> list[Part]:
+        parts = self.version.parts
+        return [later for later in parts[parts.index(part) + 1 :] if later.kind == DELTA]
+
+    def _hidden_by(self, delta: Part) -> pa.Array:
+        """The ids that a delta replaces or removes in the parts before it."""
+        taken = self._map(delta).ids
+        table = self.read(delta, REMOVED)
+        removed = [] if table is None else table["subscription_id"].chunks
+        return pa.concat_arrays([taken, *removed])
+
+    def read(self, part: Part, name: str) -> pa.Table | None:
+        """One of the part's tables; None in an index that was not built by a job."""
+        if self.is_plain:
+            return None
+        content = self.storage.read(f"{part.folder}/{name}")
+        if content is None:
+            raise IndexFormatError(f"{self.storage.where(part.folder)} has no {name}", hint=REBUILD)
+        return pq.read_table(pa.BufferReader(content))
+
+    def directory(self, part: Part) -> Path:
+        """Where the part's files are on this machine."""
+        if self.is_plain:
+            return self.storage.local_path("")
+        if not self.storage.is_local:
+            return PartCache.default().fetch(self.storage, part)
+        directory = self.storage.local_path(part.folder)
+        check_manifest(directory, part)
+        return directory
+
+
+_OPEN: OrderedDict[tuple[str, ...], Index] = OrderedDict()
+
+
+def hide(contents: Contents, ids: pa.ChunkedArray) -> Contents:
+    """The same index, in which the subscriptions with these ids match nothing."""
+    is_shown = ~pc.is_in(contents.ids, ids).to_numpy(zero_copy_only=False)
+    roots = contents.roots
+    is_kept = is_shown[roots.subscriptions]
+    owners = np.repeat(np.arange(len(roots.nodes)), np.diff(roots.subscription_starts))
+    counts = np.bincount(owners[is_kept], minlength=len(roots.nodes))
+    starts = np.zeros(int((counts > 0).sum()) + 1, dtype=roots.subscription_starts.dtype)
+    np.cumsum(counts[counts > 0], out=starts[1:])
+    shown = RootArrays(
+        roots.nodes[counts > 0],
+        starts,
+        roots.subscriptions[is_kept],
+        roots.always[is_shown[roots.always]],
+    )
+    return replace(contents, roots=freeze(shown))
+
+
+# ── writing ─────────────────────────────────────────────────────────────────────────────────
+
+
+def digest_rows(rows: pa.Table, missing: str, limits: Limits) -> str:
+    """The name of all that decides what is in a part, the schema apart."""
+    hashed = hashlib.sha256(f"{artefact.FORMAT_VERSION} {missing} {limits!r}".encode())
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows.combine_chunks())
+    hashed.update(sink.getvalue())
+    return hashed.hexdigest()
+
+
+def write_part(  # noqa: PLR0913 - all that a part holds
+    storage: Storage,
+    contents: Contents,
+    digest: str,
+    kind: str,
+    rejects: Sequence[ExpressionError],
+    details: pa.Table,
+    removed: Sequence[str] = (),
+) -> Part:
+    """Write a part under a name that nobody else uses; it is visible once a version names it."""
+    part_id = f"{digest[:16]}-{secrets.token_hex(6)}"
+    parts = storage.local_path("parts") if storage.is_local else None
+    if parts is not None:
+        parts.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=parts))
+    try:
+        directory = draft / part_id
+        artefact.save(contents, directory)
+        _write_tables(directory, rejects, details, removed)
+        n_bytes = sum(file.stat().st_size for file in directory.iterdir())
+        manifest = (directory / artefact.MANIFEST).read_bytes()
+        if parts is not None:
+            directory.rename(parts / part_id)
+        else:
+            storage.upload(directory, f"parts/{part_id}", last=artefact.MANIFEST)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return Part(
+        id=part_id,
+        kind=kind,
+        digest=digest,
+        manifest_crc32=zlib.crc32(manifest),
+        n_subscriptions=len(contents.ids),
+        n_hidden=0,
+        n_rejects=len(rejects),
+        n_nodes=contents.n_nodes,
+        n_bytes=n_bytes,
+        attributes=mentioned_paths(contents),
+    )
+
+
+def mentioned_paths(contents: Contents) -> tuple[tuple[str, ...], ...]:
+    """The paths of the attributes that the index looks at."""
+    return tuple(sorted({a.path for column in contents.columns for a in column.attributes}))
+
+
+def _write_tables(
+    directory: Path,
+    rejects: Sequence[ExpressionError],
+    details: pa.Table,
+    removed: Sequence[str],
+) -> None:
+    told = [reject_row(reject) for reject in rejects]
+    pq.write_table(pa.Table.from_pylist(told, REJECT_SCHEMA), directory / REJECTS)
+    pq.write_table(details, directory / DETAILS)
+    pq.write_table(
+        pa.table({"subscription_id": pa.array(removed, pa.string())}), directory / REMOVED
+    )
+
+
+def reject_row(reject: ExpressionError) -> dict[str, Any]:
+    """The reject as a row of the table of rejects."""
+    told = reject.to_dict()
+    return {name: told.get(name) for name in REJECT_SCHEMA.names} | {"expression": reject.text}
+
+
+def all_texts(contents: Contents) -> pa.ChunkedArray:
+    """The expressions of all subscriptions."""
+    texts = contents.texts
+    return texts.to_arrow() if isinstance(texts, StoredTexts) else texts
+
+
+def plain_part(directory: Path) -> tuple[Version, Part]:
+    """An artefact by itself, saved by `Index.save`, as a version of one part."""
+    contents = artefact.open_contents(directory, verify=False)
+    content = (directory / artefact.MANIFEST).read_bytes()
+    part = Part(
+        id=directory.name,
+        kind="base",
+        digest="",
+        manifest_crc32=zlib.crc32(content),
+        n_subscriptions=len(contents.ids),
+        n_hidden=0,
+        n_rejects=0,
+        n_nodes=contents.n_nodes,
+        n_bytes=sum(file.stat().st_size for file in directory.iterdir()),
+        attributes=mentioned_paths(contents),
+    )
+    schema = json.loads(content)["schema"]
+    return Version(0, (part,), schema, str(contents.missing)), part

@@ -1,0 +1,49 @@
+"""Which index, and which of its versions: a path, a store, a version, as a caller may name it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import InputError
+from tamis.index.artefact import MANIFEST
+from tamis.spark.parts import PartSet, plain_part
+from tamis.spark.storage import Storage
+from tamis.spark.store import IndexStore
+
+if TYPE_CHECKING:
+    from tamis.spark.manifest import Version
+
+
+def open_version(index: Any, version: int | str | None = None) -> PartSet:
+    """The parts of one version of an index.
+
+    `index` is the path or URI of a store, of which the current version is taken unless `version`
+    names another, or the path of an index saved by `Index.save`; or what this function returned.
+    """
+    if isinstance(index, PartSet):
+        return index
+    if isinstance(index, IndexStore):
+        return _open_store(index, version)
+    if not isinstance(index, str | os.PathLike):
+        raise InputError(
+            f"an index is named by its path, not by {type(index).__name__}",
+            hint="save it first: index.save(path)",
+        )
+    storage = Storage(index)
+    if storage.is_local and (storage.local_path("") / MANIFEST).exists():
+        return _open_plain(storage, version)
+    return _open_store(IndexStore(storage), version)
+
+
+def _open_store(store: IndexStore, version: int | str | None) -> PartSet:
+    found: Version = store.current() if version is None else store.version(version)
+    return PartSet(store.storage, found, found.parts)
+
+
+def _open_plain(storage: Storage, version: int | str | None) -> PartSet:
+    if version is not None:
+        raise InputError(f"{storage.uri} is one index, without versions; there is no {version}")
+    found, part = plain_part(Path(storage.local_path("")))
+    return PartSet(storage, found, (part,), is_plain=True)

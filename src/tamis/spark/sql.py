@@ -1,0 +1,77 @@
+"""The SQL face: `tamis_match` as a table function and as a scalar, by one call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from tamis.errors import InputError
+from tamis.spark.layout import ID, Layout
+from tamis.spark.matching import MatchRows, match_lists
+from tamis.spark.reading import open_version
+from tamis.spark.spread import REPLICATE, choose_spread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+NAME: Final = "tamis_match"
+EVENT_ID: Final = "event_id"
+
+
+def register(
+    spark: SparkSession,
+    index: Any,
+    name: str = NAME,
+    *,
+    event_id_type: str = "string",
+    attributes: str | None = None,
+) -> str:
+    """Make the index known to SQL under `name`; the name of the version that answers.
+
+    As a table function: `SELECT * FROM tamis_match(TABLE(events))`, where `events` has a column
+    event_id of type `event_id_type` beside the attributes (or `attributes`, the column of whole
+    events): one row (event_id, subscription_id) for each match. As a scalar:
+    `tamis_match(struct(*))`, or of a map or JSON, is the array of subscription ids.
+
+    A new version is known after another call.
+    """
+    parts = open_version(index)
+    (whole,) = choose_spread(spark, parts, REPLICATE, None).groups
+    spark.udtf.register(name, _table_function(whole, event_id_type, attributes))
+    spark.udf.register(name, _scalar_function(whole))
+    return parts.version.name
+
+
+def _table_function(parts: Any, event_id_type: str, attributes: str | None) -> Any:
+    from pyspark.sql.types import DataType
+
+    run = MatchRows(parts, Layout(attributes, DataType(), None))
+
+    class TamisMatch:
+        """One row for each match."""
+
+        def eval(self, batch: pa.RecordBatch) -> Iterator[pa.Table]:
+            names = batch.schema.names
+            if EVENT_ID not in names:
+                raise InputError(
+                    f'the table has no column "{EVENT_ID}"; it has: {", ".join(names)}',
+                    hint="name it in the query: SELECT id AS event_id, …",
+                )
+            named = batch.append_column(ID, batch.column(EVENT_ID))
+            for found in run([named]):
+                yield pa.Table.from_batches([found])
+
+    returned = f"event_id {event_id_type}, subscription_id string"
+    return F.arrow_udtf(TamisMatch, returnType=returned)
+
+
+def _scalar_function(parts: Any) -> Any:
+    def tamis_match(events: pa.Array) -> pa.Array:
+        indexes = parts.open()
+        return match_lists(indexes, [index.encode(events) for index in indexes])
+
+    return F.arrow_udf(tamis_match, "array<string>")  # type: ignore[attr-defined]

@@ -1,0 +1,242 @@
+"""DataFrames in, DataFrames out: nothing here runs a job or writes anything.
+
+`index` is the path of a saved index, the path or URI of a store of versions, or an opened version
+(`open_version`). `attributes` says where an event's attributes are: None for a column each, a list
+of such columns, or the name of one column that holds whole events as a struct, a map or JSON.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from tamis.errors import InputError
+from tamis.spark.layout import ANONYMOUS, KEPT, expect_some, select_events
+from tamis.spark.matching import (
+    CountByEvent,
+    CountBySubscription,
+    MatchLists,
+    MatchRows,
+    RejectValues,
+)
+from tamis.spark.reading import open_version
+from tamis.spark.spread import AUTO, choose_spread
+from tamis.spark.tables import ReadRejects, ReadSubscriptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from tamis.spark.parts import PartSet
+
+    Attributes = str | Sequence[str] | None
+
+_STRING: Final = StringType()
+_STRINGS: Final = ArrayType(StringType())
+
+
+def match(  # noqa: PLR0913 - what to match, with what, and how
+    events: DataFrame,
+    index: Any,
+    *,
+    event_id: str | None = None,
+    attributes: Attributes = None,
+    tags: bool = False,
+    version: bool = False,
+    spread: str = AUTO,
+    groups: int | None = None,
+) -> DataFrame:
+    """One row for each match.
+
+    Out: event_id (as in the events), subscription_id string, and if asked for
+    tags array<string>, version string
+    """
+    parts = open_version(index)
+
+    def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
+        fields = [StructField("event_id", layout.id_type), StructField("subscription_id", _STRING)]
+        fields += [StructField("tags", _STRINGS)] if tags else []
+        fields += [StructField("version", _STRING)] if version else []
+        return selected.mapInArrow(MatchRows(own, layout, tags, version), StructType(fields))
+
+    return _spread(events, parts, event_id, attributes, None, spread, groups, run)
+
+
+def match_lists(  # noqa: PLR0913
+    events: DataFrame,
+    index: Any,
+    *,
+    event_id: str | None = None,
+    attributes: Attributes = None,
+    spread: str = AUTO,
+    groups: int | None = None,
+) -> DataFrame:
+    """One row for each event, also for one without matches.
+
+    Out: event_id, subscription_ids array<string>
+
+    Where the index is split, the lists of the groups are put together by event id: then ids must
+    be unique.
+    """
+    parts = open_version(index)
+
+    def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
+        fields = [
+            StructField("event_id", layout.id_type),
+            StructField("subscription_ids", _STRINGS),
+        ]
+        return selected.mapInArrow(MatchLists(own, layout), StructType(fields))
+
+    found = _spread(events, parts, event_id, attributes, None, spread, groups, run)
+    if _n_groups(events, parts, spread, groups) == 1:
+        return found
+    lists = F.flatten(F.collect_list("subscription_ids"))
+    return found.groupBy("event_id").agg(lists.alias("subscription_ids"))
+
+
+def count_by_event(  # noqa: PLR0913
+    events: DataFrame,
+    index: Any,
+    *,
+    event_id: str | None = None,
+    attributes: Attributes = None,
+    spread: str = AUTO,
+    groups: int | None = None,
+) -> DataFrame:
+    """One row for each event: how many subscriptions it satisfies. No pair is made.
+
+    Out: event_id, n bigint. Where the index is split, event ids must be unique.
+    """
+    parts = open_version(index)
+
+    def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
+        fields = [StructField("event_id", layout.id_type), StructField("n", LongType())]
+        return selected.mapInArrow(CountByEvent(own, layout), StructType(fields))
+
+    found = _spread(events, parts, event_id, attributes, None, spread, groups, run)
+    if _n_groups(events, parts, spread, groups) == 1:
+        return found
+    return found.groupBy("event_id").agg(F.sum("n").alias("n"))
+
+
+def count_by_subscription(  # noqa: PLR0913
+    events: DataFrame,
+    index: Any,
+    *,
+    attributes: Attributes = None,
+    by: str | Column | None = None,
+    spread: str = AUTO,
+    groups: int | None = None,
+) -> DataFrame:
+    """One row for each subscription that some event satisfies: by how many. No pair is made.
+
+    `by` counts for each of its values, of which there should be few: a day, a source.
+
+    Out: subscription_id string, n bigint, and with `by` a first column of that name
+    """
+    parts = open_version(index)
+    column = F.col(by) if isinstance(by, str) else by
+    name = by if isinstance(by, str) else "by"
+
+    def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
+        fields = [] if column is None else [StructField("kept", layout.kept_type)]
+        fields += [StructField("subscription_id", _STRING), StructField("n", LongType())]
+        return selected.mapInArrow(CountBySubscription(own, layout), StructType(fields))
+
+    found = _spread(events, parts, ANONYMOUS, attributes, column, spread, groups, run)
+    keys = ["subscription_id"] if column is None else ["kept", "subscription_id"]
+    counted = found.groupBy(*keys).agg(F.sum("n").alias("n"))
+    return counted if column is None else counted.withColumnRenamed("kept", name)
+
+
+def event_rejects(
+    events: DataFrame,
+    index: Any,
+    *,
+    event_id: str | None = None,
+    attributes: Attributes = None,
+) -> DataFrame:
+    """One row for each value that is not of its attribute's type, which counts as missing, and
+    for each event that cannot be read at all.
+
+    Out: event_id, attribute, expected, value, reason, kind, all string
+    """
+    parts = open_version(index)
+    expect_some(events, parts.version.attributes, attributes)
+    selected, layout = select_events(events, parts.version.attributes, event_id, attributes)
+    texts = ("attribute", "expected", "value", "reason", "kind")
+    fields = [StructField("event_id", layout.id_type), *(StructField(n, _STRING) for n in texts)]
+    return selected.mapInArrow(RejectValues(parts, layout), StructType(fields))
+
+
+# ── what is in an index ─────────────────────────────────────────────────────────────────────
+
+
+def subscriptions(spark: SparkSession, index: Any) -> DataFrame:
+    """One row for each subscription that answers.
+
+    Out: subscription_id, expression string, tags array<string>, owner string,
+    valid_from, valid_until timestamp
+    """
+    parts = open_version(index)
+    return _by_part(spark, parts).mapInArrow(ReadSubscriptions(parts), ReadSubscriptions.SCHEMA)
+
+
+def rejects(spark: SparkSession, index: Any) -> DataFrame:
+    """One row for each subscription that could not be taken in.
+
+    Out: subscription_id, expression, code string, line, column int, message, hint string
+    """
+    parts = open_version(index)
+    return _by_part(spark, parts).mapInArrow(ReadRejects(parts), ReadRejects.SCHEMA)
+
+
+def _by_part(spark: SparkSession, parts: PartSet) -> DataFrame:
+    n_parts = len(parts.parts)
+    return spark.range(0, n_parts, 1, n_parts)
+
+
+# ── spreading ───────────────────────────────────────────────────────────────────────────────
+
+
+def _n_groups(events: DataFrame, parts: PartSet, spread: str, groups: int | None) -> int:
+    return len(choose_spread(events.sparkSession, parts, spread, groups).groups)
+
+
+def _spread(  # noqa: PLR0913
+    events: DataFrame,
+    parts: PartSet,
+    event_id: str | None,
+    attributes: Attributes,
+    keep: Column | None,
+    spread: str,
+    groups: int | None,
+    run: Callable[[DataFrame, PartSet, Any], DataFrame],
+) -> DataFrame:
+    chosen = choose_spread(events.sparkSession, parts, spread, groups)
+    if len(chosen.groups) > 1 and event_id is None:
+        raise InputError(
+            "a split index needs the events' ids, to put the groups' answers together",
+            hint="name the column: event_id=…",
+        )
+    expect_some(events, parts.version.attributes, attributes)
+    whole = events.coalesce(1) if chosen.is_whole else events
+    results = []
+    for group in chosen.groups:
+        paths = sorted({path for part in group.parts for path in part.attributes})
+        selected, layout = select_events(whole, paths, event_id, attributes, keep)
+        if keep is not None:
+            # Runs of equal values: each is counted at once.
+            selected = selected.sortWithinPartitions(KEPT)
+        results.append(run(selected, group, layout))
+    return reduce(lambda one, other: one.unionByName(other), results)

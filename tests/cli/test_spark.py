@@ -1,0 +1,174 @@
+"""`tamis spark`: one session per command, so few of them, each doing much."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.shell import run, run_process
+
+SUBSCRIPTIONS = [
+    {"subscription_id": "adult", "expression": "age >= 18"},
+    {"subscription_id": "oslo", "expression": "city = 'Oslo' AND age < 30"},
+    {"subscription_id": "bad", "expression": "age >="},
+]
+EVENTS = [{"id": "e1", "age": 20, "city": "Oslo"}, {"id": "e2", "age": 3}, {"id": "e3", "age": "x"}]
+
+
+@pytest.fixture
+def place(spark, tmp_path, monkeypatch) -> Path:
+    """Input files, and the test run's own session for all commands."""
+    monkeypatch.setattr("tamis.cli.spark._local", lambda context: spark)
+    monkeypatch.setattr("tamis.cli.spark._close", lambda session: None)
+    write(tmp_path / "subscriptions.jsonl", SUBSCRIPTIONS)
+    write(tmp_path / "events.jsonl", EVENTS)
+    return tmp_path
+
+
+def write(path: Path, rows: list[dict]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def build(place: Path, *more: str, file: str = "subscriptions.jsonl"):
+    return run(
+        *("spark", "build", "--subscriptions", place / file, "--index", place / "index", *more)
+    )
+
+
+def rows_of(path: Path) -> list[tuple]:
+    table = pq.read_table(path)
+    return sorted(tuple(row.values()) for row in table.to_pylist())
+
+
+def test_build_match_and_rejects(place):
+    built = build(place, "--rejects", str(place / "rejects"))
+    assert built.exit_code == 0
+    assert built.stdout.split()[7:11] == ["v00000001", "2", "1", "1"]
+    assert rows_of(place / "rejects")[0][:3] == ("bad", "age >=", "unexpected-token")
+    common = ["--index", place / "index", "--events", place / "events.jsonl", "--event-id", "id"]
+    matched = run(
+        *("spark", "match", *common, "--output", place / "out", "--rejects", place / "bad")
+    )
+    assert matched.exit_code == 0
+    assert matched.stdout.split()[3:5] == ["v00000001", "2"]
+    assert rows_of(place / "out") == [("e1", "adult"), ("e1", "oslo")]
+    assert rows_of(place / "bad")[0][:2] == ("e3", "age")
+    again = run("spark", "match", *common, "--output", place / "out")
+    assert (again.exit_code, "exists" in again.stderr) == (1, True)
+    shown = run("spark", "match", *common, "--kind", "by-subscription")
+    assert sorted(shown.stdout.splitlines()[1:3]) == ["adult            1", "oslo             1"]
+
+
+def test_csv_means_what_it_means_to_match(place):
+    build(place)
+    (place / "events.csv").write_text("id,age,city\ne1,20,Oslo\ne2,,Oslo\n")
+    run(
+        *("spark", "match", "--index", place / "index", "--events", place / "events.csv"),
+        *("--event-id", "id", "--output", place / "out"),
+    )
+    assert rows_of(place / "out") == [("e1", "adult"), ("e1", "oslo")]
+
+
+def test_a_pipeline_in_one_file(place):
+    config = place / "pipeline.toml"
+    config.write_text(
+        f"""
+        [all]
+        index = "{place}/index"
+        events = "{place}/events.jsonl"
+        event_id = "id"
+
+        [build]
+        subscriptions = "{place}/subscriptions.jsonl"
+        parts = 2
+
+        [stream]
+        output = "{place}/stream"
+        checkpoint = "{place}/checkpoint"
+        once = true
+        metrics = "{place}/metrics.jsonl"
+        """
+    )
+    (place / "folder").mkdir()
+    (place / "events.jsonl").rename(place / "folder" / "events.jsonl")
+    config.write_text(config.read_text().replace("/events.jsonl", "/folder"))
+    config.write_text(config.read_text() + '\nevents_format = "jsonl"\n')
+    assert run("spark", "--config", config, "build").exit_code == 0
+    streamed = run("spark", "--config", config, "stream")
+    assert streamed.stdout.split() == ["batches", "matches", "rejects", "1", "2", "0"]
+    assert [row[:2] for row in rows_of(place / "stream")] == [("e1", "adult"), ("e1", "oslo")]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[biuld]\n", 'unknown table "biuld"'),
+        ("[build]\npart = 3\n", 'did you mean "parts"?'),
+        ("[all]\nindx = 'x'\n", 'did you mean "index"?'),
+        ("build = 3\n", "is no table"),
+        ("[", "is not TOML"),
+    ],
+)
+def test_a_wrong_pipeline_is_explained(place, text, said):
+    (place / "pipeline.toml").write_text(text)
+    result = run("spark", "--config", place / "pipeline.toml", "build")
+    assert result.exit_code == 1
+    assert said in result.stderr
+
+
+def test_stats_backtest_diff_and_audit(place):
+    build(place)
+    common = ["--index", place / "index", "--events", place / "events.jsonl", "--event-id", "id"]
+    stats = run("spark", "stats", *common)
+    assert stats.exit_code == 0, stats.stderr
+    assert "age        66.7%" in stats.stdout
+    backtest = run("spark", "backtest", *common)
+    assert "adult            1  1.0       1.0  1.0" in backtest.stdout
+    audit = run("spark", "audit", *common, "--share", "1")
+    assert audit.exit_code == 0
+    assert audit.stdout.split()[-1] == "0"
+    write(place / "more.jsonl", [{"subscription_id": "adult", "expression": "age >= 3"}])
+    updated = build(place, "--update", "--remove", "oslo", file="more.jsonl")
+    assert updated.exit_code == 0
+    diff = run("spark", "diff", *common, "--before", "v00000002")
+    assert diff.exit_code == 1
+    assert diff.stdout.splitlines()[1:3] == [
+        "adult            1         2        rewritten",
+        "oslo             1         0        removed",
+    ]
+    allowed = run("spark", "diff", *common, "--before", "v00000002", "--allow", "2", "--pairs")
+    assert allowed.exit_code == 0
+    assert "gained" in allowed.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["match", "--index", "nowhere", "--events", "events.jsonl"], "holds no version"),
+        (["build", "--subscriptions", "no.jsonl", "--index", "i"], "cannot be read"),
+    ],
+)
+def test_what_is_not_there_is_named(place, monkeypatch, arguments, said):
+    monkeypatch.chdir(place)
+    result = run("spark", *arguments)
+    assert result.exit_code == 1
+    assert said in result.stderr
+
+
+def test_usage(place):
+    assert run("spark", "build", "--index", "i").exit_code == 2
+    assert run("spark", "--conf", "novalue", "build").exit_code == 2
+
+
+def test_as_a_process_of_its_own(tmp_path):
+    write(tmp_path / "subscriptions.jsonl", SUBSCRIPTIONS)
+    done = run_process(
+        *("spark", "--cores", "2", "build", "--subscriptions", tmp_path / "subscriptions.jsonl"),
+        *("--index", tmp_path / "index"),
+    )
+    assert done.returncode == 0
+    assert b"1 subscriptions were rejected" in done.stderr
+    assert done.stdout.split()[7] == b"v00000001"

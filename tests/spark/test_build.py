@@ -1,0 +1,166 @@
+"""The build job: the same index as in process, rejects, schema, parts taken over, deltas."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+import tamis
+import tamis.spark as ts
+from tamis.errors import InputError
+from tests.spark.workloads import (
+    DDL,
+    event_frame,
+    expected_pairs,
+    make_workload,
+    pairs_of,
+    subscription_frame,
+)
+
+SUBSCRIPTIONS, EVENTS = make_workload(5, n_subscriptions=60, n_events=80)
+
+
+@pytest.mark.parametrize("partition_by", ["hash", "structure"])
+def test_builds_what_the_process_builds(spark, tmp_path, partition_by):
+    path = tmp_path / "i"
+    report = ts.build(
+        subscription_frame(spark, SUBSCRIPTIONS).repartition(3).sortWithinPartitions("expression"),
+        path,
+        parts=4,
+        partition_by=partition_by,
+    )
+    index = tamis.build(SUBSCRIPTIONS)
+    assert ts.open_version(path).version.typed_schema() == index.contents.schema
+    assert (report.n_subscriptions, report.n_rejects) == (len(index), len(index.rejects))
+    found = {(row["subscription_id"], row["code"]) for row in ts.rejects(spark, path).collect()}
+    assert found == {(reject.subscription_id, reject.code) for reject in index.rejects}
+    kept = {row["subscription_id"] for row in ts.subscriptions(spark, path).collect()}
+    assert kept == set(index.contents.ids.to_pylist())
+
+
+def test_rejects_say_all_that_is_wrong(spark, tmp_path):
+    frame = subscription_frame(
+        spark, [("bad", "a = 1\n AND AND"), ("ok", "a = 1"), (None, "a = 2"), ("none", None)]
+    )
+    ts.build(frame, tmp_path / "i")
+    rows = {row["subscription_id"]: row for row in ts.rejects(spark, tmp_path / "i").collect()}
+    bad = rows["bad"]
+    assert (bad["expression"], bad["line"], bad["column"]) == ("a = 1\n AND AND", 2, 6)
+    assert bad["code"] == "unexpected-token"
+    assert bad["message"]
+    assert len(rows) == 3
+
+
+def test_only_what_changed_is_built_again(spark, tmp_path):
+    path = tmp_path / "i"
+    first = ts.build(subscription_frame(spark, SUBSCRIPTIONS[:50]), path, parts=5, schema=DDL)
+    again = ts.build(
+        subscription_frame(spark, SUBSCRIPTIONS[:50]).repartition(3), path, parts=5, schema=DDL
+    )
+    assert (first.n_built, again.n_built, again.version.number) == (5, 0, 2)
+    changed = [*SUBSCRIPTIONS[:49], (SUBSCRIPTIONS[49][0], "age = 1")]
+    third = ts.build(subscription_frame(spark, changed), path, parts=5, schema=DDL)
+    assert third.n_built == 1
+    frame, _ = event_frame(spark, EVENTS)
+    found = pairs_of(ts.match(frame, path, event_id="id"))
+    assert found == expected_pairs(changed, EVENTS)
+    other = ts.build(
+        subscription_frame(spark, changed),
+        path,
+        parts=5,
+        schema=DDL.replace("age BIGINT", "age DOUBLE"),
+    )
+    assert other.n_built == 5  # other types, other meaning
+    fresh = ts.build(
+        subscription_frame(spark, changed), path, parts=5, schema=DDL, incremental=False
+    )
+    assert fresh.n_built == 5
+
+
+def test_owner_tags_and_validity_are_kept(spark, tmp_path):
+    moment = datetime(2024, 5, 1, 12)
+    rows = [("x", "a = 1", ["t"], "ann", moment, None), ("y", "a = ", None, "bob", None, None)]
+    names = (
+        "subscription_id string, expression string, tags array<string>, owner string, "
+        "valid_from timestamp, valid_until timestamp"
+    )
+    ts.build(spark.createDataFrame(rows, names), tmp_path / "i")
+    assert [tuple(row) for row in ts.subscriptions(spark, tmp_path / "i").collect()] == rows[:1]
+
+
+def test_nothing_to_build_is_an_index_of_nothing(spark, tmp_path):
+    report = ts.build(subscription_frame(spark, []), tmp_path / "i")
+    assert (report.n_subscriptions, report.n_parts) == (0, 1)
+    frame, _ = event_frame(spark, EVENTS[:3])
+    assert ts.match(frame, tmp_path / "i", event_id="id").count() == 0
+
+
+def test_a_failed_build_publishes_nothing(spark, tmp_path):
+    path = tmp_path / "i"
+    first = ts.build(subscription_frame(spark, SUBSCRIPTIONS[:5]), path)
+    from pyspark.errors import PySparkException
+
+    broken = subscription_frame(spark, SUBSCRIPTIONS).selectExpr(
+        "subscription_id", "IF(subscription_id = 's9', raise_error('no'), expression) expression"
+    )
+    with pytest.raises(PySparkException):
+        ts.build(broken, path)
+    assert ts.IndexStore(path).current() == first.version
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "said"),
+    [
+        ("id string, expression string", {}, 'no column "subscription_id"'),
+        ("subscription_id string, text string", {}, 'no column "expression"'),
+        ("subscription_id double, expression string", {}, "ids are text or integers"),
+        ("subscription_id string, expression int", {}, "expressions are text"),
+        ("subscription_id string, expression string, tags string", {}, "array<string> is allowed"),
+        ("subscription_id string, expression string", {"parts": 0}, "0 parts"),
+        ("subscription_id string, expression string", {"partition_by": "luck"}, "unknown partit"),
+        ("subscription_id string, expression string", {"missing": "maybe"}, "missing is 'maybe'"),
+    ],
+)
+def test_bad_input_is_said_before_anything_runs(spark, tmp_path, columns, options, said):
+    with pytest.raises(InputError, match=said):
+        ts.build(spark.createDataFrame([], columns), tmp_path / "i", **options)
+    assert not (tmp_path / "i").exists()
+
+
+def test_deltas_answer_as_a_full_build_would(spark, tmp_path):
+    path = tmp_path / "i"
+    ts.build(
+        subscription_frame(spark, SUBSCRIPTIONS[:40]), path, parts=2, schema=DDL + ", level INT"
+    )
+    added = [*SUBSCRIPTIONS[40:50], ("s3", "vip"), ("s4", "vip AND"), ("fresh", "level = 7")]
+    report = ts.update(spark, path, subscription_frame(spark, added), removed=["s5", "unknown"])
+    wanted = dict(SUBSCRIPTIONS[:40]) | dict(added[:11])
+    del wanted["s5"]
+    assert (report.n_rejects, report.n_subscriptions) == (1, len(wanted) + 1)
+    frame, _ = event_frame(spark, EVENTS)
+    assert pairs_of(ts.match(frame, path, event_id="id")) == expected_pairs(
+        list(wanted.items()), EVENTS
+    )
+    assert sum(row["n"] for row in ts.count_by_event(frame, path, event_id="id").collect()) == len(
+        expected_pairs(list(wanted.items()), EVENTS)
+    )
+    listed = ts.subscriptions(spark, path)
+    assert {row[0] for row in listed.collect()} == wanted.keys() | {"fresh"}
+    merged = ts.compact(spark, path)
+    assert [part.kind for part in merged.version.parts] == ["base", "base"]
+    assert merged.n_subscriptions == report.n_subscriptions
+    assert pairs_of(ts.match(frame, path, event_id="id")) == expected_pairs(
+        list(wanted.items()), EVENTS
+    )
+
+
+def test_many_deltas_are_merged(spark, tmp_path):
+    path = tmp_path / "i"
+    ts.build(subscription_frame(spark, SUBSCRIPTIONS[:5]), path)
+    one = ts.update(spark, path, removed=["s1"], most_deltas=1)
+    two = ts.update(spark, path, removed=["s2"], most_deltas=1)
+    assert ([p.kind for p in one.version.parts], len(two.version.parts)) == (["base", "delta"], 1)
+    assert two.n_subscriptions == 3
+    with pytest.raises(InputError, match="list of ids"):
+        ts.update(spark, path, removed="s1")

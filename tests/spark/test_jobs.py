@@ -1,0 +1,172 @@
+"""Statistics, backtest, diff, audit, SQL."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from pyspark.sql import functions as F
+
+import tamis
+import tamis.spark as ts
+from tamis.errors import InputError
+from tamis.match.learn import count_leaves
+from tamis.spark.parts import _OPEN
+from tamis.spark.tuning import read_sample
+from tests.spark.workloads import (
+    DDL,
+    event_frame,
+    expected_pairs,
+    make_workload,
+    subscription_frame,
+)
+
+SUBSCRIPTIONS, EVENTS = make_workload(3, n_subscriptions=50, n_events=200)
+PAIRS = expected_pairs(SUBSCRIPTIONS, EVENTS)
+
+
+@pytest.fixture(scope="module")
+def store(spark, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("stores") / "index")
+    ts.build(subscription_frame(spark, SUBSCRIPTIONS), path, parts=2, schema=DDL)
+    return path
+
+
+@pytest.fixture(scope="module")
+def events(spark):
+    return event_frame(spark, EVENTS)[0].persist()
+
+
+# ── statistics ──────────────────────────────────────────────────────────────────────────────
+
+
+def test_statistics_describe_the_events(events):
+    told = ts.compute_statistics(events, [("age",), ("geo", "city"), ("tags",), ("nothing",)])
+    assert told["n_events"] == len(EVENTS)
+    assert told["attributes"].keys() == {"age", "geo.city", "tags"}
+    ages = [event["age"] for event in EVENTS if "age" in event]
+    age = told["attributes"]["age"]
+    assert age["present"] == len(ages) / len(EVENTS)
+    assert abs(age["distinct"] - len(set(ages))) <= 0.1 * len(set(ages))
+    assert age["quantiles"]["0.5"] == pytest.approx(sorted(ages)[len(ages) // 2], abs=3)
+    cities = Counter(e["geo"]["city"] for e in EVENTS if e.get("geo"))
+    name, share = told["attributes"]["geo.city"]["top"][0]
+    assert share == cities[name] / len(EVENTS) == max(cities.values()) / len(EVENTS)
+
+
+def test_the_next_build_uses_the_statistics(spark, events, tmp_path):
+    path = tmp_path / "i"
+    rows = [("x", "age >= 0 AND age = 3 AND country = 'NO'")]
+    ts.build(subscription_frame(spark, rows), path)
+    version = ts.save_statistics(events, path, sample_rows=150)
+    assert version.statistics["sample_rows"] <= 150
+    ts.build(subscription_frame(spark, [*rows, ("y", "vip")]), path)
+    built = ts.IndexStore(path).current()
+    assert built.statistics == version.statistics
+    (index,) = ts.open_version(path).open()
+    sample = read_sample(ts.IndexStore(path).storage.read(version.statistics["sample"]))
+    rates = count_leaves(index.contents, index.encode(sample))
+    # The access child is the rarest leaf of the sample: age = 3.
+    (access,) = [n for n in range(index.contents.n_leaves) if _is_access(index, n)]
+    assert rates[access] == rates[index.contents.nodes.children].min()
+    assert index.match({"age": 3, "country": "NO"}) == ["x"]
+    with pytest.raises(InputError, match="at least 1"):
+        ts.save_statistics(events, path, sample_rows=0)
+
+
+def _is_access(index, node):
+    starts = index.contents.triggers.starts
+    return starts[node + 1] > starts[node]
+
+
+# ── backtest, diff, audit ───────────────────────────────────────────────────────────────────
+
+
+def test_backtest_counts_all_subscriptions(events, store):
+    told = ts.backtest(events, store, event_id="id", day=F.col("id") % 5, n_samples=2)
+    counts = Counter(name for _, name in PAIRS)
+    totals = {row["subscription_id"]: row for row in told.totals.collect()}
+    assert {name: row["n"] for name, row in totals.items()} == {
+        name: counts[name] for name, _ in SUBSCRIPTIONS if name != "broken"
+    }
+    assert all(row["low"] == row["expected"] == row["high"] == row["n"] for row in totals.values())
+    by_day = {(row["day"], row["subscription_id"]): row["n"] for row in told.by_day.collect()}
+    assert by_day == Counter((at % 5, name) for at, name in PAIRS)
+    shown = Counter(row["subscription_id"] for row in told.samples.collect())
+    assert shown == {name: min(2, n) for name, n in counts.items()}
+
+
+def test_backtest_of_a_sample_gives_intervals(events, store):
+    told = ts.backtest(events, store, event_id="id", sample=0.5, seed=4)
+    assert 0 < told.n_looked_at < told.n_events == len(EVENTS)
+    counts = Counter(name for _, name in PAIRS)
+    rows = told.totals.collect()
+    inside = [row["low"] <= counts[row["subscription_id"]] <= row["high"] for row in rows]
+    assert sum(inside) >= 0.8 * len(rows)
+    assert all(row["low"] <= row["high"] for row in rows)
+    with pytest.raises(InputError, match="sample is 2"):
+        ts.backtest(events, store, sample=2)
+
+
+def test_diff_tells_what_is_gained_and_lost(spark, events, store, tmp_path):
+    changed = dict(SUBSCRIPTIONS[:50]) | {"s0": "age < 20", "new": "vip"}
+    del changed["s1"]
+    other = tmp_path / "other"
+    ts.build(subscription_frame(spark, list(changed.items())), other, schema=DDL)
+    base = tmp_path / "base"
+    ts.build(subscription_frame(spark, SUBSCRIPTIONS[:50]), base, schema=DDL)
+    found = ts.diff(events, base, other, event_id="id")
+    before = expected_pairs(SUBSCRIPTIONS[:50], EVENTS)
+    after = expected_pairs(list(changed.items()), EVENTS)
+    counts = [Counter(name for _, name in pairs) for pairs in (before, after)]
+    told = {row["subscription_id"]: tuple(row)[1:] for row in found.counts.collect()}
+    kinds = {"s0": "rewritten", "s1": "removed", "new": "added"}
+    assert told == {name: (counts[0][name], counts[1][name], kinds[name]) for name in kinds}
+    pairs = sorted((row[0], row[1], row[2]) for row in found.pairs().collect())
+    assert pairs == sorted(
+        [("gained", *pair) for pair in set(after) - set(before)]
+        + [("lost", *pair) for pair in set(before) - set(after)]
+    )
+    assert ts.diff(events, base, base, event_id="id").counts.count() == 0
+
+
+def test_audit_agrees(events, store):
+    rows = ts.audit(events, store, event_id="id", share=1.0, n_subscriptions=20).collect()
+    assert [row for row in rows if row["subscription_id"] is not None] == []
+    assert sum(row["n_compared"] for row in rows) > len(EVENTS) * 20
+    with pytest.raises(InputError, match="share is 0"):
+        ts.audit(events, store, share=0)
+
+
+def test_audit_finds_a_wrong_answer(spark, events, tmp_path):
+    """An index whose texts are swapped answers wrongly; an audit must say so."""
+    import pyarrow as pa
+
+    path = tmp_path / "swapped"
+    index = tamis.build({"low": "age < 50", "high": "age >= 50"})
+    texts = pa.chunked_array([["age >= 50", "age < 50"]])
+    from dataclasses import replace
+
+    from tamis.index import artefact
+
+    artefact.save(replace(index.contents, texts=texts), path)
+    rows = ts.audit(events, path, event_id="id", share=1.0).collect()
+    told = {(row["event_id"], row["subscription_id"], row["engine"]) for row in rows if row[1]}
+    with_age = [at for at, event in enumerate(EVENTS) if "age" in event]
+    assert len(told) == 2 * len(with_age)
+    _OPEN.clear()
+
+
+# ── SQL ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_sql_table_function_and_scalar(spark, events, store):
+    assert ts.register(spark, store, event_id_type="bigint") == "v00000001"
+    events.createOrReplaceTempView("events")
+    found = spark.sql("SELECT * FROM tamis_match(TABLE(SELECT id AS event_id, * FROM events))")
+    assert found.dtypes == [("event_id", "bigint"), ("subscription_id", "string")]
+    assert sorted(map(tuple, found.collect())) == PAIRS
+    lists = spark.sql("SELECT id, tamis_match(struct(*)) AS ids FROM events")
+    assert sorted((row[0], one) for row in lists.collect() for one in row[1]) == PAIRS
+    as_json = spark.sql("SELECT id, explode(tamis_match(to_json(struct(*)))) FROM events")
+    assert sorted(map(tuple, as_json.collect())) == PAIRS

@@ -1,0 +1,191 @@
+"""Spark answers as the reference evaluator does: all layouts, spreads and outputs."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import pytest
+from pyspark.sql import functions as F
+
+import tamis
+import tamis.spark as ts
+from tamis.errors import IndexFormatError, InputError
+from tamis.spark import matching
+from tamis.spark.spread import MEMORY
+from tests.spark.workloads import (
+    DDL,
+    event_frame,
+    expected_pairs,
+    make_workload,
+    pairs_of,
+    subscription_frame,
+)
+
+SUBSCRIPTIONS, EVENTS = make_workload(11)
+PAIRS = expected_pairs(SUBSCRIPTIONS, EVENTS)
+
+
+@pytest.fixture(scope="module")
+def store(spark, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("stores") / "index")
+    ts.build(subscription_frame(spark, SUBSCRIPTIONS), path, schema=DDL, parts=3)
+    return path
+
+
+@pytest.fixture(scope="module")
+def events(spark):
+    return event_frame(spark, EVENTS)[0].persist()
+
+
+@pytest.mark.parametrize("layout", ["columns", "struct", "json"])
+def test_every_layout_gives_the_reference_pairs(spark, store, layout):
+    frame, attributes = event_frame(spark, EVENTS, layout)
+    assert pairs_of(ts.match(frame, store, event_id="id", attributes=attributes)) == PAIRS
+
+
+def test_maps_of_texts_give_the_reference_pairs(spark, store):
+    plain = [{k: v for k, v in event.items() if k != "tags"} for event in EVENTS]
+    frame, attributes = event_frame(spark, plain, "map")
+    found = pairs_of(ts.match(frame, store, event_id="id", attributes=attributes))
+    assert found == expected_pairs(SUBSCRIPTIONS, plain)
+
+
+@pytest.mark.parametrize("options", [{"spread": "split"}, {"spread": "product"}, {"groups": 2}])
+def test_every_spread_and_output_agrees(events, store, options):
+    options = {"event_id": "id", **options}
+    assert pairs_of(ts.match(events, store, **options)) == PAIRS
+    lists = defaultdict(list)
+    for at, name in PAIRS:
+        lists[at].append(name)
+    found = ts.match_lists(events, store, **options).collect()
+    assert {row[0]: sorted(row[1]) for row in found} == {
+        at: sorted(lists[at]) for at in range(len(EVENTS))
+    }
+    counted = dict(map(tuple, ts.count_by_event(events, store, **options).collect()))
+    assert counted == {at: len(lists[at]) for at in range(len(EVENTS))}
+    del options["event_id"]
+    by_name = dict(map(tuple, ts.count_by_subscription(events, store, **options).collect()))
+    assert by_name == Counter(name for _, name in PAIRS)
+
+
+def test_one_artefact_serves_both_runtimes(events, tmp_path):
+    index = tamis.build(SUBSCRIPTIONS, DDL)
+    index.save(tmp_path / "plain")
+    assert pairs_of(ts.match(events, tmp_path / "plain", event_id="id")) == PAIRS
+    single = [(at, name) for at, event in enumerate(EVENTS) for name in index.match(event)]
+    assert sorted(single) == PAIRS
+
+
+def test_counts_by_another_column(events, store):
+    found = ts.count_by_subscription(events, store, by=(F.col("id") % 3).alias("third"))
+    counted = {(row["by"], row["subscription_id"]): row["n"] for row in found.collect()}
+    assert counted == Counter((at % 3, name) for at, name in PAIRS)
+
+
+def test_tags_and_version_come_along(spark, tmp_path):
+    rows = [("x", "a = 1", ["red", "blue"]), ("y", "a > 0", None)]
+    frame = spark.createDataFrame(
+        rows, "subscription_id string, expression string, tags array<string>"
+    )
+    ts.build(frame, tmp_path / "i")
+    events = spark.createDataFrame([("e", 1)], "id string, a int")
+    found = ts.match(events, tmp_path / "i", event_id="id", tags=True, version=True)
+    assert sorted(map(tuple, found.collect())) == [
+        ("e", "x", ["red", "blue"], "v00000001"),
+        ("e", "y", [], "v00000001"),
+    ]
+
+
+def test_only_mentioned_columns_leave_the_jvm(events, store):
+    plan = ts.match(events, store, event_id="id")._jdf.queryExecution().optimizedPlan().toString()
+    assert "unused" not in plan.partition("MapInArrow")[2].partition("\n")[0]
+
+
+def test_batches_are_cut_and_put_together(events, store, monkeypatch):
+    monkeypatch.setattr(matching, "MOST_ROWS", 7)
+    batches = events.select("id").toArrow().to_batches(max_chunksize=20)
+    sizes = [batch.num_rows for batch in matching.cut(batches)]
+    assert sum(sizes) == len(EVENTS)
+    assert max(sizes) <= 7
+    monkeypatch.setattr(matching, "MOST_ROWS", 1000)
+    monkeypatch.setattr(matching, "MOST_BYTES", 160)
+    wide = [batch.num_rows for batch in matching.cut(batches)]
+    assert (sum(wide), max(wide)) == (len(EVENTS), 20)
+
+
+def test_wrong_values_are_rejects_and_the_others_still_answer(spark, tmp_path):
+    ts.build(
+        spark.createDataFrame(
+            [("x", "a = 1"), ("y", "b = 'u'")], "subscription_id string, expression string"
+        ),
+        tmp_path / "i",
+        parts=2,
+    )
+    rows = [("e1", '{"a": "one", "b": "u"}'), ("e2", "nonsense"), ("e3", '{"a": 1}'), ("e4", None)]
+    frame = spark.createDataFrame(rows, "id string, event string")
+    options = {"event_id": "id", "attributes": "event"}
+    assert pairs_of(ts.match(frame, tmp_path / "i", **options)) == [("e1", "y"), ("e3", "x")]
+    found = ts.event_rejects(frame, tmp_path / "i", **options).collect()
+    told = sorted((row["event_id"], row["attribute"], row["kind"]) for row in found)
+    assert told[:2] == [("e1", "a", "wrong-type"), ("e2", None, "bad-row")]
+
+
+def test_no_events_give_an_empty_typed_result(events, store):
+    none = events.where("id < 0")
+    found = ts.match(none, store, event_id="id")
+    assert found.dtypes == [("event_id", "bigint"), ("subscription_id", "string")]
+    assert found.count() == 0
+    assert ts.count_by_subscription(none, store).count() == 0
+
+
+# ── bad input ───────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"event_id": "idd"}, 'no column "idd"'),
+        ({"attributes": "evnt"}, 'no column "evnt"'),
+        ({"attributes": ["agee"]}, 'no column "agee"'),
+        ({"attributes": ["unused"]}, "none of the attributes"),
+        ({"attributes": "age"}, "no event can be read"),
+        ({"spread": "wide"}, 'unknown spread "wide"'),
+        ({"groups": 0}, "at least 1"),
+        ({"spread": "split"}, "needs the events' ids"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_runs(events, store, options, said):
+    with pytest.raises(InputError, match=said):
+        ts.match(events, store, **options)
+
+
+def test_an_index_that_is_not_there(events, tmp_path):
+    with pytest.raises(IndexFormatError, match="holds no version"):
+        ts.match(events, tmp_path / "nothing")
+
+
+def test_a_corrupt_part_is_named(spark, events, tmp_path):
+    report = ts.build(subscription_frame(spark, SUBSCRIPTIONS[:5]), tmp_path / "i")
+    (part,) = report.version.parts
+    (file,) = (tmp_path / "i" / part.folder).glob("*.bin")
+    file.write_bytes(b"\xff" * file.stat().st_size)
+    from tamis.spark.failures import telling
+
+    with pytest.raises(IndexFormatError, match="is damaged: the checksum"), telling():
+        ts.match(events, tmp_path / "i", event_id="id").collect()
+
+
+def test_an_index_larger_than_a_worker_is_split_or_refused(spark, events, store):
+    parts = ts.open_version(store)
+    from tamis.spark.spread import choose_spread, need
+
+    spark.conf.set(MEMORY, str(max(map(need, parts.parts)) + 1))
+    try:
+        assert len(choose_spread(spark, parts, "auto", None).groups) == 3
+        with pytest.raises(InputError, match="a worker has"):
+            ts.match(events, store, event_id="id", spread="replicate")
+        spark.conf.set(MEMORY, "1000")
+        with pytest.raises(InputError, match="build with smaller parts"):
+            ts.match(events, store, event_id="id")
+    finally:
+        spark.conf.unset(MEMORY)

@@ -1,0 +1,255 @@
+"""Versions on storage: published whole, by many at once, pruned, read by whoever opened them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from multiprocessing import get_context
+
+import pytest
+
+import tamis
+from tamis.errors import IndexFormatError, InputError
+from tamis.index.build import build_contents
+from tamis.spark.cache import PartCache
+from tamis.spark.manifest import BASE, Version, read_version
+from tamis.spark.parts import _OPEN, DETAIL_SCHEMA, PartSet, write_part
+from tamis.spark.reading import open_version
+from tamis.spark.storage import Storage
+from tamis.spark.store import CURRENT, IndexStore, Retention
+from tests.spark.object_store import object_store  # noqa: F401 - a fixture
+
+FOREVER = Retention(versions=100)
+NOTHING = timedelta(0)
+
+
+def write(store: IndexStore, subscriptions: dict[str, str], kind: str = BASE, removed=()):
+    built = build_contents(subscriptions)
+    details = DETAIL_SCHEMA.empty_table()
+    return write_part(store.storage, built.contents, "d" * 64, kind, [], details, removed)
+
+
+def version_of(*parts) -> Version:
+    return Version(0, tuple(parts), {"a": "integer"}, "undefined")
+
+
+@pytest.fixture(params=["local", "objects"])
+def store(request, tmp_path, monkeypatch) -> IndexStore:
+    monkeypatch.setenv("TAMIS_CACHE_DIR", str(tmp_path / "cache"))
+    if request.param == "local":
+        return IndexStore(tmp_path / "index")
+    return IndexStore(request.getfixturevalue("object_store"))
+
+
+def test_published_version_is_current(store):
+    with pytest.raises(IndexFormatError, match="holds no version"):
+        store.current()
+    part = write(store, {"x": "a = 1"})
+    first = store.publish(lambda newest: version_of(part))
+    assert (first.name, store.current()) == ("v00000001", first)
+    other = write(store, {"x": "a = 2"})
+    second = store.publish(lambda newest: replace(newest, parts=(*newest.parts, other)))
+    assert store.current() == second
+    assert second.parts == (part, other)
+    assert store.version("v00000001") == first
+    (one, _) = open_version(store).open()
+    assert one.match({"a": 1}) == ["x"]
+
+
+def test_a_version_is_not_published_without_its_parts(store):
+    part = write(store, {"x": "a = 1"})
+    store.storage.delete(part.folder)
+    with pytest.raises(IndexFormatError, match="is missing: nothing is published"):
+        store.publish(lambda newest: version_of(part))
+    assert store.current_or_none() is None
+
+
+def test_many_publishers_lose_nothing(store):
+    part = write(store, {"x": "a = 1"})
+
+    def add(word: str) -> None:
+        own = IndexStore(store.uri)
+        own.publish(
+            lambda newest: replace(
+                newest or version_of(part),
+                provenance={**(newest.provenance if newest else {}), word: 1},
+            )
+        )
+
+    words = [f"w{number}" for number in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, words))
+    assert sorted(store.current().provenance) == words
+    assert store.numbers() == list(range(1, 9))
+    assert json.loads(store.storage.read(CURRENT))["version"] == 8
+
+
+def test_a_lost_or_torn_pointer_is_made_up_for(store):
+    part = write(store, {"x": "a = 1"})
+    version = store.publish(lambda newest: version_of(part))
+    for torn in (b"", b"{", b'{"version": "x"}', b'{"version": 99}'):
+        store.storage.write(CURRENT, torn)
+        assert store.current() == version
+    store.storage.delete(CURRENT)
+    assert store.current() == version
+
+
+def test_rolling_back_is_a_new_version(store):
+    one, two = write(store, {"x": "a = 1"}), write(store, {"x": "a = 2"})
+    store.publish(lambda newest: version_of(one))
+    store.publish(lambda newest: version_of(two))
+    back = store.roll_back(1)
+    assert (back.number, back.parts) == (3, (one,))
+    assert store.current() == back
+
+
+def test_pruning_keeps_what_the_policy_says(store):
+    parts = [write(store, {"x": f"a = {n}"}) for n in range(4)]
+    for part in parts:
+        store.publish(lambda newest, part=part: version_of(part))
+    assert store.prune(Retention(versions=2)) == []  # replaced only lately
+    reader = open_version(store, "v00000001")
+    (opened,) = reader.open()
+    gone = store.prune(Retention(versions=2, replaced_within=NOTHING))
+    assert gone[:2] == ["v00000001", "v00000002"]
+    assert sorted(gone[2:]) == sorted(part.folder for part in parts[:2])
+    assert store.numbers() == [3, 4]
+    assert opened.match({"a": 0}) == ["x"]  # whoever has opened a version keeps it
+    with pytest.raises(IndexFormatError, match='no version "v00000001"') as raised:
+        store.version(1)
+    assert "v00000003" in raised.value.hint
+
+
+def test_leftovers_of_dead_builders_go_when_they_are_old(store):
+    named, left = write(store, {"x": "a = 1"}), write(store, {"x": "a = 2"})
+    store.publish(lambda newest: version_of(named))
+    assert store.prune(FOREVER) == []
+    assert store.prune(replace(FOREVER, leftovers_for=NOTHING)) == [left.folder]
+    assert open_version(store).open()[0].match({"a": 1}) == ["x"]
+
+
+def test_a_policy_keeps_at_least_the_current_version():
+    with pytest.raises(InputError, match="at least 1"):
+        Retention(versions=0)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda body: body[: len(body) // 2], "is not the manifest"),
+        (lambda body: b"[]", "is not the manifest"),
+        (lambda body: body.replace(b'"undefined"', b'"undefinde"'), "checksum is wrong"),
+        (lambda body: body.replace(b'"format_version": 1', b'"format_version": 9'), "version 9"),
+    ],
+)
+def test_a_damaged_manifest_is_refused(change, said, tmp_path):
+    store = IndexStore(tmp_path)
+    body = store.publish(lambda newest: version_of(write(store, {"x": "a = 1"}))).to_bytes()
+    assert read_version(body, "m").n_subscriptions == 1
+    with pytest.raises(IndexFormatError, match=said):
+        read_version(change(body), "m")
+
+
+def test_an_altered_part_is_refused(tmp_path):
+    store = IndexStore(tmp_path)
+    part = write(store, {"x": "a = 1"})
+    store.publish(lambda newest: version_of(part))
+    manifest = tmp_path / part.folder / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes() + b" ")
+    with pytest.raises(IndexFormatError, match="not the one that the version was published with"):
+        open_version(store).open()
+    manifest.unlink()
+    with pytest.raises(IndexFormatError, match="incomplete, or its version was pruned"):
+        open_version(store).open()
+
+
+def test_a_path_that_is_no_storage_is_refused():
+    with pytest.raises(InputError, match="cannot be used as storage"):
+        Storage("gopher://somewhere/else")
+
+
+def test_a_plain_artefact_is_a_version_of_one_part(tmp_path):
+    tamis.build({"x": "a = 1 AND geo.lat > 1.5"}).save(tmp_path / "plain")
+    parts = open_version(tmp_path / "plain")
+    assert parts.version.attributes == [("a",), ("geo", "lat")]
+    assert parts.open()[0].match({"a": 1, "geo": {"lat": 2}}) == ["x"]
+    with pytest.raises(InputError, match="without versions"):
+        open_version(tmp_path / "plain", 3)
+    with pytest.raises(InputError, match="named by its path"):
+        open_version(5)
+
+
+# ── deltas ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_delta_hides_what_it_replaces_and_removes(tmp_path):
+    store = IndexStore(tmp_path)
+    base = {f"s{n}": f"a = {n % 3}" for n in range(9)} | {"always": "TRUE", "also": "TRUE"}
+    parts = [
+        write(store, base),
+        write(store, {"s0": "a = 7", "new": "a = 0"}, "delta", ["s3", "always"]),
+        write(store, {"s3": "a = 0"}, "delta", ["new"]),
+    ]
+    store.publish(lambda newest: version_of(*parts))
+    indexes = open_version(store).open()
+    found = {a: sorted(s for index in indexes for s in index.match({"a": a})) for a in (0, 7)}
+    assert found == {0: ["also", "s3", "s6"], 7: ["also", "s0"]}
+    (first, *_) = indexes
+    assert sorted(first.match_lists([{"a": 0}]).to_pylist()[0]) == ["also", "s6"]
+    assert first.count_by_event([{"a": 0}]).tolist() == [2]
+
+
+# ── the cache ───────────────────────────────────────────────────────────────────────────────
+
+
+def test_copies_are_evicted_by_size_least_recently_used_first(object_store, tmp_path):  # noqa: F811
+    store = IndexStore(object_store)
+    parts = [write(store, {"x": f"a = {n}"}) for n in range(3)]
+    cache = PartCache(tmp_path / "cache", max_bytes=2 * parts[0].n_bytes + 100)
+    paths = [cache.fetch(store.storage, part) for part in parts[:2]]
+    os.utime(paths[1], (1, 1))
+    cache.fetch(store.storage, parts[0])
+    third = cache.fetch(store.storage, parts[2])
+    assert [path.exists() for path in (*paths, third)] == [True, False, True]
+    assert tamis.open(cache.fetch(store.storage, parts[1])).match({"a": 1}) == ["x"]
+
+
+def test_a_part_larger_than_the_cache_is_still_served(object_store, tmp_path):  # noqa: F811
+    store = IndexStore(object_store)
+    part = write(store, {"x": "a = 1"})
+    path = PartCache(tmp_path / "cache", max_bytes=1).fetch(store.storage, part)
+    assert tamis.open(path).match({"a": 1}) == ["x"]
+
+
+def fetch_many(uri: str, parts: list, seed: int) -> list[list[str]]:
+    rng = random.Random(seed)
+    found = []
+    for _ in range(10):
+        number = rng.randrange(len(parts))
+        own = PartSet(Storage(uri), version_of(parts[number]), (parts[number],))
+        _OPEN.clear()
+        found.append(own.open()[0].match({"a": number}))
+    return found
+
+
+def test_processes_share_a_cache_that_is_too_small(object_store, tmp_path, monkeypatch):  # noqa: F811
+    store = IndexStore(object_store)
+    parts = [write(store, {"x": f"a = {n}"}) for n in range(4)]
+    monkeypatch.setenv("TAMIS_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("TAMIS_CACHE_BYTES", str(2 * parts[0].n_bytes))
+    with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
+        asked = [pool.submit(fetch_many, store.uri, parts, seed) for seed in range(3)]
+        assert all(found == ["x"] for one in asked for found in one.result())
+
+
+def test_pruned_leftover_ages_are_those_of_the_store(tmp_path):
+    store = IndexStore(tmp_path)
+    part = write(store, {"x": "a = 1"})
+    old = (datetime.now(UTC) - timedelta(days=2)).timestamp()
+    for path in [*(tmp_path / part.folder).iterdir(), tmp_path / part.folder]:
+        os.utime(path, (old, old))
+    assert store.prune() == [part.folder]

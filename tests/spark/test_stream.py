@@ -1,0 +1,156 @@
+"""The match stream: exact, by one version a batch, changes picked up, run again after a stop."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import functions as F
+
+import tamis.spark as ts
+from tamis.errors import IndexFormatError, InputError
+from tests.spark.workloads import subscription_frame
+
+SCHEMA = "id bigint, a int"
+
+
+def write_events(folder: Path, name: str, rows: list[tuple[int, int]]) -> None:
+    folder.mkdir(exist_ok=True)
+    draft = folder / f".{name}"
+    draft.write_text("".join(json.dumps({"id": i, "a": a}) + "\n" for i, a in rows))
+    draft.rename(folder / name)
+
+
+class Place:
+    """A store, a folder of events, and where the stream writes."""
+
+    def __init__(self, spark, folder: Path) -> None:
+        self.spark, self.store = spark, str(folder / "index")
+        self.events, self.output = folder / "events", str(folder / "matches")
+        self.rejects, self.checkpoint = str(folder / "rejects"), str(folder / "checkpoint")
+        self.events.mkdir()
+
+    def build(self, **subscriptions: str):
+        frame = subscription_frame(self.spark, list(subscriptions.items()))
+        return ts.build(frame, self.store, schema="a INT")
+
+    def run(self, **options):
+        options = {"trigger": {"availableNow": True}, "event_id": "id", **options}
+        events = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+        frame = events.json(str(self.events))
+        query = ts.stream(frame, self.store, self.output, checkpoint=self.checkpoint, **options)
+        query.awaitTermination()
+
+    def rows(self):
+        found = self.spark.read.schema(
+            "event_id bigint, subscription_id string, version string, batch_id int"
+        ).parquet(self.output)
+        return sorted(map(tuple, found.collect()))
+
+
+@pytest.fixture
+def place(spark, tmp_path):
+    return Place(spark, tmp_path)
+
+
+def test_each_batch_is_answered_by_one_recorded_version(place):
+    place.build(one="a = 1")
+    write_events(place.events, "1.json", [(1, 1), (2, 2)])
+    reports = []
+    place.run(on_batch=reports.append)
+    place.build(one="a = 2")
+    write_events(place.events, "2.json", [(3, 1), (4, 2)])
+    place.run(on_batch=reports.append)
+    assert place.rows() == [(1, "one", "v00000001", 0), (4, "one", "v00000002", 1)]
+    assert [(r.batch_id, r.version, r.n_matches) for r in reports] == [
+        (0, "v00000001", 1),
+        (1, "v00000002", 1),
+    ]
+
+
+def test_a_batch_that_runs_again_keeps_its_version_and_its_rows(place):
+    place.build(one="a = 1")
+    write_events(place.events, "1.json", [(1, 1), (2, 2)])
+    place.run()
+    before = place.rows()
+    place.build(one="a = 2")
+    # As after a crash between the output and Spark's own commit.
+    (Path(place.checkpoint) / "commits" / "0").unlink()
+    (Path(place.checkpoint) / "commits" / ".0.crc").unlink(missing_ok=True)
+    place.run()
+    assert place.rows() == before
+
+
+def test_a_pinned_version_that_vanished_is_named(place):
+    place.build(one="a = 1")
+    write_events(place.events, "1.json", [(1, 1)])
+    pins = Path(place.checkpoint) / "tamis-versions"
+    pins.mkdir(parents=True)
+    (pins / "0").write_text('{"version": "v00000099"}')
+    from pyspark.errors import StreamingQueryException
+
+    with pytest.raises(StreamingQueryException, match="v00000099"):
+        place.run()
+    assert not Path(place.output).exists()
+
+
+def test_rejects_and_metrics(place):
+    place.build(one="a = 1")
+    write_events(place.events, "1.json", [(1, 1), (2, 2)])
+    metrics: list[ts.StreamMetrics] = []
+    listener = ts.MetricsListener(metrics.append)
+    place.spark.streams.addListener(listener)
+    events = place.spark.readStream.schema("value string").text(str(place.events))
+    frame = events.select(F.lit(7).alias("id"), F.concat("value", F.lit("x")).alias("event"))
+    good = events.select(F.lit(8).alias("id"), F.col("value").alias("event"))
+    try:
+        query = ts.stream(
+            frame.union(good),
+            place.store,
+            place.output,
+            checkpoint=place.checkpoint,
+            rejects=place.rejects,
+            event_id="id",
+            attributes="event",
+            trigger={"availableNow": True},
+            on_batch=listener.on_batch,
+        )
+        query.awaitTermination()
+        deadline = time.monotonic() + 30
+        while not metrics and time.monotonic() < deadline:
+            time.sleep(0.05)
+    finally:
+        place.spark.streams.removeListener(listener)
+    (told,) = metrics
+    assert (told.version, told.n_matches, told.n_rejects) == ("v00000001", 1, 2)
+    assert told.n_events >= 2
+    assert json.loads(told.to_json())["batch_id"] == 0
+    rejects = place.spark.read.parquet(place.rejects)
+    assert [row["kind"] for row in rejects.collect()] == ["bad-row", "bad-row"]
+
+
+def test_a_sink_of_ones_own(place):
+    place.build(one="a = 1")
+    write_events(place.events, "1.json", [(1, 1)])
+    taken = {}
+    events = place.spark.readStream.schema(SCHEMA).json(str(place.events))
+    ts.stream(
+        events,
+        place.store,
+        lambda frame, batch_id: taken.update({batch_id: frame.collect()}),
+        checkpoint=place.checkpoint,
+        event_id="id",
+        trigger={"availableNow": True},
+    ).awaitTermination()
+    assert [(row["event_id"], row["version"]) for row in taken[0]] == [(1, "v00000001")]
+
+
+def test_what_is_no_stream_is_refused(place):
+    frame = place.spark.createDataFrame([], SCHEMA)
+    with pytest.raises(InputError, match="no stream"):
+        ts.stream(frame, place.store, place.output, checkpoint=place.checkpoint)
+    events = place.spark.readStream.schema(SCHEMA).json(str(place.events))
+    with pytest.raises(IndexFormatError, match="holds no version"):
+        ts.stream(events, place.store, place.output, checkpoint=place.checkpoint)
