@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import tamis
 from tamis.errors import ExpressionError, InputError, TamisError
 from tamis.language import Limits, parse_many
 from tamis.language.limits import MAX_DEPTH
@@ -624,3 +625,48 @@ def test_kernels_stay_within_their_arrays(tmp_path):
 def test_missing_is_one_of_two(missing):
     with pytest.raises(TamisError, match="missing"):
         build({"s": "a = 1"}, missing=missing)
+
+
+# ── what an index is asked ──────────────────────────────────────────────────────────────────
+
+
+def test_events_encoded_by_another_index_are_refused():
+    one = tamis.build({"a": "x = 1"})
+    other = tamis.build({"b": "name = 'Bob'"})
+    encoded = one.encode([{"x": 1}])
+    for ask in (other.match_lists, other.match_batch, other.count_by_event):
+        with pytest.raises(InputError, match="encoded by another index"):
+            ask(encoded)
+    assert one.match_lists(encoded).to_pylist() == [["a"]]
+
+
+@pytest.mark.parametrize("subset", ["ab", [1], [None]])
+def test_a_subset_is_a_list_of_ids(subset):
+    index = tamis.build({"ab": "x = 1"})
+    with pytest.raises(InputError, match=r"list of subscription ids|id is text"):
+        index.match_lists([{"x": 1}], subset=subset)
+
+
+@pytest.mark.parametrize("tags", [{"a": "vip"}, {"a": [1]}])
+def test_tags_are_lists_of_texts(tags):
+    with pytest.raises(InputError, match='tags of subscription "a"'):
+        tamis.build({"a": "x = 1"}, tags=tags)
+    with pytest.raises(InputError, match="a tag is text, not list"):
+        tamis.build({"a": "x = 1"}, tags={"a": ["vip"]}).tagged(["vip"])
+
+
+@pytest.mark.parametrize("subscriptions", [None, 5, "x = 1"])
+def test_subscriptions_are_pairs(subscriptions):
+    with pytest.raises(InputError, match=r"subscriptions are \{id: expression\}"):
+        tamis.build(subscriptions)
+
+
+def test_times_finer_than_a_microsecond_and_no_times_are_of_the_wrong_type():
+    import pandas as pd
+
+    index = tamis.build({"any": "at IS NOT NULL", "none": "at IS NULL"}, "at TIMESTAMP")
+    for value in (pd.Timestamp("2024-01-31 10:00:00.000000001"), pd.NaT):
+        assert index.match({"at": value}) == ["none"]
+        assert index.explain("none", {"at": value}).matches
+        assert tamis.evaluate("at IS NULL", {"at": value}, "at TIMESTAMP") is True
+    assert index.match({"at": pd.Timestamp("2024-01-31 10:00:00.000001")}) == ["any"]

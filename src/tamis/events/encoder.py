@@ -32,12 +32,14 @@ class EncodedEvents(NamedTuple):
     n_rows: int
     arrays: EventArrays
     rejects: Rejects
+    columns: Sequence[Column]  # of the index they are encoded for: to others the codes mean nothing
 
 
 class EventEncoder:
     """Encodes events for one index. Made once, then only read: threads share it."""
 
     def __init__(self, columns: Sequence[Column], column_codes: Int64) -> None:
+        self._columns = columns
         self._plan = EncodingPlan(columns, column_codes)
         self.table = self._plan.table  # the attributes that are looked for
         self._ranking = Ranking(self._plan.own_columns, self._plan.first_codes)
@@ -49,14 +51,18 @@ class EventEncoder:
     ) -> EncodedEvents:
         """A batch of events; see `read_events` for what `source` and `column` may be."""
         values = read_events(source, self._plan.table, Rejects(strict=strict), column=column)
-        return EncodedEvents(values.n_rows, self.encode_values(values), values.rejects)
+        return self._encoded(values)
 
     def encode_batches(
         self, source: Any, *, strict: bool = False, **options: Any
     ) -> Iterator[EncodedEvents]:
         """Events a batch at a time; see `read_batches` for `source` and the options."""
         for values in read_batches(source, self._plan.table, strict=strict, **options):
-            yield EncodedEvents(values.n_rows, self.encode_values(values), values.rejects)
+            yield self._encoded(values)
+
+    def _encoded(self, values: EventValues) -> EncodedEvents:
+        arrays = self.encode_values(values)
+        return EncodedEvents(values.n_rows, arrays, values.rejects, self._columns)
 
     def encode_event(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
         """One event, a mapping, as a batch of one row; what is set aside is added to `rejects`."""

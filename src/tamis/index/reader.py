@@ -215,7 +215,10 @@ def _buffers(column: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     """The texts' UTF-8 bytes and where each begins, read-only."""
     _, offsets, data = column.buffers()
     starts = np.frombuffer(offsets, dtype=np.int32)[: len(column) + 1]
-    return np.frombuffer(data or b"", dtype=np.uint8)[: starts[-1]], starts
+    found = np.frombuffer(data or b"", dtype=np.uint8)[: starts[-1]]
+    # Some buffers are writeable and some are not; kernels are compiled for one kind.
+    found.flags.writeable = starts.flags.writeable = False
+    return found, starts
 
 
 def _or_empty(text: object) -> str:

@@ -300,7 +300,10 @@ def _read_date(value: Any, type_: Type) -> date:
 def _read_timestamp(value: Any, type_: Type) -> datetime:
     if isinstance(value, str):
         return parse_timestamp(value)
+    # A subclass may be finer than a microsecond, or be no time at all (pandas' NaT).
     if not isinstance(value, datetime):
+        raise _wrong(value, type_)
+    if value != value or getattr(value, "nanosecond", False):  # noqa: PLR0124
         raise _wrong(value, type_)
     try:
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

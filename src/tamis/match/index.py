@@ -174,6 +174,11 @@ class Index:
         returned as it is.
         """
         if isinstance(events, EncodedEvents):
+            if events.columns is not self.contents.columns:
+                raise InputError(
+                    "these events were encoded by another index",
+                    hint="encode them with the index that is to match them: index.encode(events)",
+                )
             return events
         return self.encoder.encode(events, column=column, strict=strict)
 
@@ -198,8 +203,11 @@ class Index:
                 found[print_path(column.attributes[0].path)] = terms
         return found
 
-    def ordinal(self, subscription_id: str) -> int:
+    def ordinal(self, subscription_id: Any) -> int:
         """The number of a subscription in the index."""
+        if not isinstance(subscription_id, str):
+            what = type(subscription_id).__name__
+            raise InputError(f"a subscription's id is text, not {what}: {subscription_id!r}")
         if self._ordinals is None:
             ids = self.contents.ids.to_pylist()
             self._ordinals = {known: at for at, known in enumerate(ids)}
@@ -228,6 +236,9 @@ class Index:
 
     def tagged(self, *tags: str) -> list[str]:
         """The ids of the subscriptions that have one of the tags, for use as a subset."""
+        for tag in tags:
+            if not isinstance(tag, str):
+                raise InputError(f"a tag is text, not {type(tag).__name__}: {tag!r}")
         flat = self.contents.tags.flatten()
         owners = np.repeat(
             np.arange(len(self.contents.ids)), np.diff(self.contents.tags.offsets.to_numpy())
@@ -240,6 +251,11 @@ class Index:
         roots = self.contents.roots
         if subset is None:
             return roots
+        if isinstance(subset, str):
+            raise InputError(
+                f"subset is the text {subset!r}; it is a list of subscription ids",
+                hint=f"write [{subset!r}]",
+            )
         is_wanted = np.zeros(len(self.contents.ids), dtype=np.bool_)
         is_wanted[[self.ordinal(subscription_id) for subscription_id in subset]] = True
         kept = is_wanted[roots.subscriptions]
