@@ -9,6 +9,7 @@ import numpy as np
 from tamis.errors import TamisError
 from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, TEXT, Column
 from tamis.index.kernels import tests as form
+from tamis.index.kernels.folding import WORDS, Meeting, Met
 from tamis.index.kernels.nodes import Inner, add_programs, rehash_nodes, room_needed
 from tamis.index.kernels.tests import Bases, Texts, find_base, find_text, rehash_bases, rehash_texts
 from tamis.index.words import to_word, words_as
@@ -27,7 +28,7 @@ from tamis.language.ast import (
     Words,
 )
 from tamis.language.printer import print_expression
-from tamis.language.types import INT64_MIN, INTEGER
+from tamis.language.types import DOUBLE, INT64_MIN, INTEGER, STRING
 from tamis.text.terms import spell_term
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from tamis.language.schema import Path
 
 _FIRST_SIZE = 1 << 10
+# Types whose leaves kernels fold; the fast reader reads values of no other.
+_FOLDED = {INTEGER: form.AS_INTEGER, DOUBLE: form.AS_DOUBLE, STRING: form.AS_TEXT}
 
 
 class Store:
@@ -188,15 +191,37 @@ class Store:
             np.empty(longest, dtype=np.int32),
             np.empty(2 * longest, dtype=np.int32),
         )
+        met, meeting = self._met(longest), self._meeting()
         begin = 0
         while True:
-            begin = add_programs(*programs, self.inner, *scratch, begin, roots)
+            kept = (self.inner, self.bases, self.texts, met, meeting)
+            begin = add_programs(*programs, *kept, *scratch, begin, roots)
             if begin == len(roots):
                 return roots
+            if meeting.n_lacking[0]:
+                self.reserve_bases(1, int(meeting.n_lacking[0]))
+                meeting.n_lacking[0] = 0
+                continue
             first, end = programs.starts[begin : begin + 2].tolist()
             self._reserve_nodes(
                 *room_needed(programs.operators, programs.operands, first, end - first, scratch[4])
             )
+
+    def _met(self, most_children: int) -> Met:
+        columns = np.zeros((len(self.columns), 3), dtype=np.int64)
+        if not self.is_signed:
+            columns[:, WORDS] = [_folded_as(column) for column in self.columns]
+        earlier = np.empty(most_children, dtype=np.int32)
+        return Met(columns, earlier, np.zeros(4, dtype=np.int64))
+
+    def _meeting(self) -> Meeting:
+        numbers: dict[Path, int] = {}
+        attributes = [
+            numbers.setdefault(column.attributes[0].path, at)
+            for at, column in enumerate(self.columns)
+        ]
+        n_lacking = np.zeros(1, dtype=np.int64)
+        return Meeting(np.array(attributes, dtype=np.int32), self.is_signed, n_lacking)
 
     # ── room ───────────────────────────────────────────────────────────────────────────────
 
@@ -250,6 +275,11 @@ class Store:
             child_starts=_grown(inner.child_starts, len(operators) + 1),
             children=_grown(inner.children, int(inner.child_starts[used]) + n_children + 1),
         )
+
+
+def _folded_as(column: Column) -> int:
+    """How kernels compare the constants of tests they may fold; NO_WORDS where they may not."""
+    return _FOLDED.get(column.type, form.NO_WORDS) if column.kind == SCALAR else form.NO_WORDS
 
 
 def _spell(value: str | Decimal) -> str:

@@ -15,10 +15,22 @@ from numba import njit
 
 from tamis.index import layout
 from tamis.index.kernels import scan
+from tamis.index.kernels.folding import (
+    DECIDED,
+    HOW,
+    N_CHILDREN,
+    NO_ROOM,
+    OPERATOR,
+    drop_repeated,
+    fold_leaves,
+    is_in,
+    leaves_meet,
+    sort_run,
+)
 
+MEETS = np.iinfo(np.int32).min  # instead of a reference: leaves are to be folded first
 FALSE = 0  # leaves: see `tests`
 TRUE = 1
-FEW = 24  # children that insertion sorts faster than a call of sort
 
 
 class Inner(NamedTuple):
@@ -95,23 +107,8 @@ def find_node(inner, operator, need, n_children):
 
 
 @njit(cache=True, nogil=True)
-def sort_children(children, begin, n_children):
-    """Sort a run of references."""
-    if n_children > FEW:
-        children[begin : begin + n_children] = np.sort(children[begin : begin + n_children])
-        return
-    for i in range(1, n_children):
-        child = children[begin + i]
-        at = begin + i
-        while at > begin and children[at - 1] > child:
-            children[at] = children[at - 1]
-            at -= 1
-        children[at] = child
-
-
-@njit(cache=True, nogil=True)
-def join(inner, operator, references, n_references):
-    """The node of an AND or OR of these references: flat, sorted, each once, constants folded."""
+def join(inner, operator, references, n_references, heads, met):
+    """The node of an AND or OR of these references: flat, sorted, each once, folded."""
     children = inner.children
     begin = inner.child_starts[inner.n_inner[0]]
     neutral, decisive = (TRUE, FALSE) if operator == layout.AND else (FALSE, TRUE)
@@ -128,7 +125,7 @@ def join(inner, operator, references, n_references):
         elif reference != neutral:
             children[begin + n_children] = reference
             n_children += 1
-    sort_children(children, begin, n_children)
+    sort_run(children, begin, n_children)
     n_kept = 0
     for i in range(n_children):
         child = children[begin + i]
@@ -144,15 +141,75 @@ def join(inner, operator, references, n_references):
                 return FALSE
             children[begin + n_kept] = child
             n_kept += 1
-    if n_kept == 0:
-        return neutral
-    if n_kept == 1:
-        return children[begin]
-    return find_node(inner, operator, 0, n_kept)
+    if n_kept > 1:
+        how = leaves_meet(children, begin, n_kept, operator, heads, met)
+        if how:
+            met.node[HOW], met.node[OPERATOR], met.node[N_CHILDREN] = how, operator, n_kept
+            return MEETS
+    return find_joined(inner, operator, n_kept)
 
 
 @njit(cache=True, nogil=True)
-def join_at_least(inner, k, references, n_references):
+def fold(inner, bases, texts, met, meeting):
+    """The node of what `join` left because leaves meet."""
+    begin = inner.child_starts[inner.n_inner[0]]
+    n_children = fold_leaves(inner.children, begin, bases, texts, met, meeting)
+    operator = met.node[OPERATOR]
+    if n_children == DECIDED or n_children == NO_ROOM:
+        return FALSE if operator == layout.AND else TRUE
+    return find_joined(inner, operator, n_children)
+
+
+@njit(cache=True, nogil=True)
+def find_joined(inner, operator, n_children):
+    """The node of an AND or OR of children that are flat, sorted, distinct and folded."""
+    children = inner.children
+    begin = inner.child_starts[inner.n_inner[0]]
+    if n_children > 1 and children[begin] < 0:
+        n_children = absorb(inner, operator, begin, n_children)
+    if n_children == 0:
+        return TRUE if operator == layout.AND else FALSE
+    if n_children == 1:
+        return children[begin]
+    return find_node(inner, operator, 0, n_children)
+
+
+@njit(cache=True, nogil=True)
+def absorb(inner, operator, begin, n_children):
+    """Drop the inner nodes that hold one of their siblings: p AND (p OR q) is p; how many stay."""
+    children = inner.children
+    dual = layout.OR if operator == layout.AND else layout.AND
+    last = begin + n_children - 1
+    is_changed = False
+    for at in range(last, begin - 1, -1):
+        node = -1 - children[at]
+        if node < 0 or inner.operators[node] != dual:
+            continue
+        first, end = inner.child_starts[node], inner.child_starts[node + 1]
+        if holds_one_of(children, first, end, begin, last + 1):
+            # The order stays: nobody holds a node of the dual operator, so none is looked for.
+            is_changed = True
+            if at == last:
+                last -= 1
+            else:
+                children[at] = children[at + 1]
+    return drop_repeated(children, begin, last + 1 - begin) if is_changed else n_children
+
+
+@njit(cache=True, nogil=True)
+def holds_one_of(children, first, end, begin, stop):
+    """Whether one sorted run of children holds some child of another one."""
+    # Most often the one ends before the other begins.
+    if children[first] > children[stop - 1] or children[end - 1] < children[begin]:
+        return False
+    for at in range(first, end):
+        if is_in(children, begin, stop, children[at]):
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def join_at_least(inner, k, references, n_references, heads, met):
     """The node of at_least(k, …), constants folded."""
     n_children = 0
     for i in range(n_references):
@@ -166,12 +223,12 @@ def join_at_least(inner, k, references, n_references):
     if k > n_children:
         return FALSE
     if k == 1:
-        return join(inner, layout.OR, references, n_children)
+        return join(inner, layout.OR, references, n_children, heads, met)
     if k == n_children:
-        return join(inner, layout.AND, references, n_children)
+        return join(inner, layout.AND, references, n_children, heads, met)
     begin = inner.child_starts[inner.n_inner[0]]
     inner.children[begin : begin + n_children] = references[:n_children]
-    sort_children(inner.children, begin, n_children)
+    sort_run(inner.children, begin, n_children)
     return find_node(inner, layout.AT_LEAST, k, n_children)
 
 
@@ -206,6 +263,10 @@ def add_programs(
     required,  # int32[:]
     is_left,  # uint8[n_programs], programs to pass over
     inner,  # Inner
+    bases,  # Bases
+    texts,  # Texts
+    met,  # Met
+    meeting,  # Meeting
     wanted,  # uint8[longest], scratch: bit 0 as it is, bit 1 negated
     sides,  # int32[longest, 2], scratch: references as it is, and negated
     links,  # int32[longest], scratch: the instruction of each operand
@@ -229,7 +290,7 @@ def add_programs(
             at = first + step
             for side in range(2):
                 if wanted[step] >> side & 1:
-                    sides[step, side] = make(
+                    reference = make(
                         operators[at],
                         operands[at],
                         required[at],
@@ -240,7 +301,14 @@ def add_programs(
                         sides,
                         references,
                         inner,
+                        bases.heads,
+                        met,
                     )
+                    if reference == MEETS:
+                        reference = fold(inner, bases, texts, met, meeting)
+                    sides[step, side] = reference
+        if meeting.n_lacking[0]:
+            return program
         roots[program] = sides[n_steps - 1, 0]
     return len(starts) - 1
 
@@ -311,8 +379,8 @@ def want(operators, first, n_steps, links, link_starts, wanted):
             wanted[links[at]] |= sides
 
 
-@njit(cache=True, nogil=True)
-def make(operator, operand, need, side, links, begin, end, sides, references, inner):
+@njit(cache=True, nogil=True, inline="always")
+def make(operator, operand, need, side, links, begin, end, sides, references, inner, heads, met):
     """The reference of one instruction, as it is (side 0) or negated (side 1)."""
     if operator == scan.LEAF:
         return operand ^ side
@@ -329,9 +397,10 @@ def make(operator, operand, need, side, links, begin, end, sides, references, in
         references[i] = sides[links[begin + i], side]
     if operator == scan.AT_LEAST:
         k = n_operands - need + 1 if side else need
-        return join_at_least(inner, k, references, n_operands)
+        return join_at_least(inner, k, references, n_operands, heads, met)
     is_and = (operator == scan.AND) ^ side
-    return join(inner, layout.AND if is_and else layout.OR, references, n_operands)
+    joined = layout.AND if is_and else layout.OR
+    return join(inner, joined, references, n_operands, heads, met)
 
 
 @njit(cache=True, nogil=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from tamis.index.kernels.nodes import FEW
+from tamis.index.kernels.folding import FEW
 from tamis.index.layout import AND, AT_LEAST, OR
 
 

@@ -1,0 +1,237 @@
+"""The fast reader folds as the canonical form does: the same verdicts, the same sharing."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis.index import build as building
+from tamis.index.reader import Chunk, Reader
+from tamis.language import Schema, check, parse
+from tamis.logic.evaluate import Missing, evaluate
+from tamis.match.index import Index, build
+from tests.effort import examples
+
+SCHEMA = Schema.of({"a": "integer", "x": "double", "s": "string", "b": "boolean"})
+SEEDS = st.integers(0, 2**40)
+
+
+class LeavingReader(Reader):
+    """Leaves every expression to the parser."""
+
+    def read(self, texts) -> Chunk:
+        chunk = super().read(texts)
+        chunk.scanned.is_left[:] = 1
+        return chunk
+
+
+@contextmanager
+def parser_only():
+    """Within it, indexes are built from canonical trees alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(building, "Reader", LeavingReader)
+        yield
+
+
+def build_both(texts: list[str], missing: Missing) -> tuple[Index, Index]:
+    """The index as the fast reader makes it, and as the parser's way does."""
+    subscriptions = {str(at): text for at, text in enumerate(texts)}
+    fast = build(subscriptions, SCHEMA, missing=missing)
+    with parser_only():
+        parsed = build(subscriptions, SCHEMA, missing=missing)
+    assert not fast.rejects
+    return fast, parsed
+
+
+def verdicts(index: Index) -> tuple[list[int], list[int]]:
+    return index.contents.never.tolist(), sorted(index.contents.roots.always.tolist())
+
+
+# ── random conditions ───────────────────────────────────────────────────────────────────────
+
+
+def random_leaf(rng: Random) -> str:
+    name = rng.choices(("a", "x", "s", "b"), (4, 3, 3, 1))[0]
+    if name == "b" or rng.random() < 0.15:
+        return f"{name} IS {rng.choice(('', 'NOT '))}NULL"
+
+    def constant() -> str:
+        number = rng.randint(-2, 3)
+        if name == "s":
+            return f"'{'abcdef'[number + 2]}'"
+        return str(number) if name == "a" or rng.random() < 0.5 else f"{number}.5"
+
+    match rng.randrange(5 if name == "s" else 4):
+        case 0 | 1:
+            return f"{name} {rng.choice(('=', '<>', '<', '<=', '>', '>='))} {constant()}"
+        case 2:
+            members = ", ".join(constant() for _ in range(rng.randint(1, 4)))
+            return f"{name} {rng.choice(('', 'NOT '))}IN ({members})"
+        case 3:
+            return f"{name} {rng.choice(('', 'NOT '))}BETWEEN {constant()} AND {constant()}"
+        case _:
+            function = rng.choice(("startswith", "contains", "endswith"))
+            return f"{rng.choice(('', 'NOT '))}{function}(s, {constant()})"
+
+
+def random_text(rng: Random, depth: int) -> str:
+    if depth == 0 or rng.random() < 0.1:
+        return random_leaf(rng)
+    operands = [f"({random_text(rng, depth - 1)})" for _ in range(rng.randint(2, 4))]
+    match rng.randrange(12):
+        case 0:
+            return f"at_least({rng.randint(1, len(operands))}, {', '.join(operands)})"
+        case 1:
+            return f"xor({', '.join(operands)})"
+        case 2:
+            return f"NOT {operands[0]}"
+        case number:
+            return (" AND " if number % 2 else " OR ").join(operands)
+
+
+@pytest.mark.parametrize("missing", Missing)
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@given(seed=SEEDS)
+@settings(max_examples=examples(8))
+def test_verdicts_are_the_canonical_ones(missing, depth, seed):
+    rng = Random(seed)
+    texts = [random_text(rng, depth) for _ in range(80)]
+    fast, parsed = build_both(texts, missing)
+    assert verdicts(fast) == verdicts(parsed)
+
+
+@pytest.mark.parametrize("missing", Missing)
+@given(seed=SEEDS)
+@settings(max_examples=examples(8))
+def test_both_readers_share_nodes(missing, seed):
+    """A condition of AND and OR read by both ways is one node."""
+    rng = Random(seed)
+    texts = []
+    while len(texts) < 60:
+        text = random_text(rng, 2)
+        if "xor" not in text:
+            texts.append(text)
+    # A comparison of constants is the parser's: it takes the second half.
+    left = [f"({text}) AND 1 = 1" for text in texts]
+    index = build(dict(enumerate_ids(texts + left)), SCHEMA, missing=missing)
+    roots, n_texts = index.contents.roots, len(texts)
+    node_of = {}
+    for at, node in enumerate(roots.nodes.tolist()):
+        for ordinal in roots.subscriptions[
+            roots.subscription_starts[at] : roots.subscription_starts[at + 1]
+        ].tolist():
+            node_of[ordinal] = node
+    for at in range(n_texts):
+        assert node_of.get(at) == node_of.get(at + n_texts), texts[at]
+
+
+@pytest.mark.parametrize("missing", Missing)
+@given(seed=SEEDS)
+@settings(max_examples=examples(8))
+def test_answers_are_the_reference_ones(missing, seed):
+    rng = Random(seed)
+    texts = [random_text(rng, rng.randint(1, 3)) for _ in range(80)]
+    index = build(dict(enumerate_ids(texts)), SCHEMA, missing=missing)
+    events = [random_event(rng) for _ in range(40)]
+    conditions = [check(parse(text), SCHEMA) for text in texts]
+    matched = index.match_lists(events).to_pylist()
+    for event, found in zip(events, matched, strict=True):
+        expected = [
+            str(at)
+            for at, condition in enumerate(conditions)
+            if evaluate(condition, event, missing) is True
+        ]
+        assert sorted(found) == sorted(expected), event
+
+
+def random_event(rng: Random) -> dict:
+    drawn = {
+        "a": rng.randint(-3, 4),
+        "x": rng.choice((-2.5, -1.0, 0.0, 0.5, 2.5, 3.0, float("nan"))),
+        "s": rng.choice(("", "a", "b", "cd", "f", "g")),
+        "b": True,
+    }
+    return {name: value for name, value in drawn.items() if rng.random() < 0.8}
+
+
+def enumerate_ids(texts: list[str]) -> list[tuple[str, str]]:
+    return [(str(at), text) for at, text in enumerate(texts)]
+
+
+# ── what is folded, one by one ──────────────────────────────────────────────────────────────
+
+NEVER = [
+    "a = 1 AND a = 2",
+    "a < 1 AND a > 5",
+    "a > 4 AND a < 5",
+    "a IN (1, 2) AND a = 3",
+    "a IN (1, 2) AND a <> 1 AND a NOT IN (2, 3)",
+    "a = 1 AND a > 1",
+    "x <= 1 AND x > 1",
+    "s = 'a' AND s = 'b'",
+    "s < 'a' AND s > 'b'",
+    "s = 'zz' AND s < 'z'",
+    "a BETWEEN 5 AND 1",
+    "b IS NULL AND b IS NOT NULL",
+    "a = 1 AND (a = 2 OR a = 3) AND a IN (1, 2)",
+]
+NEVER_IN_BOTH = ["a IS NULL AND a = 1", "a IS NULL AND a > 1", "s IS NULL AND contains(s, 'a')"]
+ALWAYS = ["a IS NULL OR a IS NOT NULL", "s IS NULL OR s IS NOT NULL OR contains(s, 'x')"]
+ALWAYS_UNDEFINED = ["a IS NULL OR a < 5 OR a > 3", "a IS NULL OR a <> 1 OR a <> 2"]
+
+
+def test_never_and_always():
+    texts = NEVER + NEVER_IN_BOTH + ALWAYS + ALWAYS_UNDEFINED
+    fast, _ = build_both(texts, Missing.UNDEFINED)
+    n_never = len(NEVER + NEVER_IN_BOTH)
+    assert fast.contents.never.tolist() == list(range(n_never))
+    assert fast.contents.roots.always.tolist() == list(range(n_never, len(texts)))
+
+
+def test_never_and_always_where_missing_satisfies_negation():
+    texts = NEVER_IN_BOTH + ALWAYS + ["a <= 5 AND a > 5"]
+    fast, _ = build_both(texts, Missing.SATISFIES_NEGATION)
+    assert fast.contents.never.tolist() == [0, 1, 2, 5]
+    assert fast.contents.roots.always.tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a = 1 OR a = 2", "a IN (2, 1)"),
+        ("a <> 1 AND a <> 2", "a NOT IN (1, 2)"),
+        ("a > 3 AND a > 5", "a >= 6"),
+        ("a > 3 OR a > 5", "a > 3"),
+        ("a >= 5 AND a <= 5", "a = 5"),
+        ("a < 5 OR a > 5", "a <> 5"),
+        ("a > 3 AND a <> 1", "a > 3"),
+        ("a IN (1, 2, 3) AND a > 1 AND a <> 3", "a = 2"),
+        ("a = 1 AND a IS NOT NULL", "a = 1"),
+        ("a < 5 OR a > 3", "a IS NOT NULL"),
+        ("a IS NOT NULL OR a = 1", "a IS NOT NULL"),
+        ("s IS NOT NULL OR contains(s, 'x')", "s IS NOT NULL"),
+        ("s = 'a' OR s = 'b' OR s > 'ab'", "s = 'a' OR s > 'ab'"),
+        ("x = 1 AND (x = 1 OR a = 2)", "x = 1"),
+        ("x = 1 OR x = 1 AND a = 2 OR a = 3", "a = 3 OR x = 1"),
+    ],
+)
+def test_sharing(one, other):
+    index = build({"one": one, "other": other}, SCHEMA)
+    assert len(index.contents.roots.nodes) == 1
+
+
+def test_many_values_meet():
+    """More values than there is room for at first, on one column and on many."""
+    wide = " OR ".join(f"a = {at}" for at in range(2000))
+    listed = f"a IN ({', '.join(map(str, range(2000)))})"
+    pairs = [f"a = {at} OR a = {at + 7000}" for at in range(3000)]
+    subscriptions = {"wide": wide, "listed": listed, **dict(enumerate_ids(pairs))}
+    index = build(subscriptions, SCHEMA)
+    assert not index.rejects
+    assert len(index.contents.nodes.operators) == 0, "each is one test"
+    assert set(index.match({"a": 1500})) == {"wide", "listed", "1500"}
+    assert set(index.match({"a": 7001})) == {"1"}
