@@ -144,6 +144,10 @@ class ParseError(ExpressionError):
     """The text is not an expression of the language."""
 
 
+class QueryError(ParseError, InputError):
+    """What was typed into a search box is no query."""
+
+
 class LimitError(ExpressionError):
     """The expression is larger than the configured limits allow."""
 

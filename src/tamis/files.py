@@ -71,6 +71,7 @@ class SubscriptionRow:
     subscription_id: str | None
     text: str
     error: RowError | None = None
+    given: Record | None = None  # with an error: what the row has as its id and its expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,8 +475,8 @@ def _to_subscription(record: _Record, columns: Columns) -> SubscriptionRow:
     if record.error is not None:
         return SubscriptionRow(number, file_line, None, "", record.error)
     subscription_id = None
+    id_name, expression_name = found = columns.find(record.values)
     try:
-        id_name, expression_name = found = columns.find(record.values)
         if id_name is not None:
             subscription_id = _read_id(record.values[id_name])
         if id_name is None or expression_name is None:
@@ -486,7 +487,9 @@ def _to_subscription(record: _Record, columns: Columns) -> SubscriptionRow:
             )
         text = _read_text(record.values[expression_name])
     except RowError as error:
-        return SubscriptionRow(number, file_line, subscription_id, "", error)
+        names = {"subscription_id": id_name, "expression": expression_name}
+        given = {part: record.values[name] for part, name in names.items() if name is not None}
+        return SubscriptionRow(number, file_line, subscription_id, "", error, given)
     return SubscriptionRow(number, file_line, subscription_id, text)
 
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 
 import pytest
 
 import tamis
-from tests.cli.indexes import EVENTS, MATCHES, SCHEMA, SUBSCRIPTIONS, write_subscriptions
+from tests.cli.indexes import (
+    EVENTS,
+    MATCHES,
+    SCHEMA,
+    SUBSCRIPTIONS,
+    write_rows,
+    write_subscriptions,
+)
 from tests.cli.shell import json_lines, run
 
 BAD = [("broken", "age >= 18 ANDD vip"), ("typo", "contry = 'FR'"), ("adult", "vip")]
@@ -109,6 +117,45 @@ def test_rows_that_cannot_be_read_are_rejects(tmp_path):
     rejects = json_lines(listed.read_text())
     assert [reject["code"] for reject in rejects] == ["bad-json", "missing-key", "bad-encoding"]
     assert [reject["line"] for reject in rejects] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ({"id": 1.5, "expression": "y = 2"}, [1.5, "y = 2"]),
+        ({"id": "", "expression": "y = 2"}, ["", "y = 2"]),
+        ({"id": None, "expression": "y = 2"}, [None, "y = 2"]),
+        ({"id": [True, {"k": "é"}], "expression": "y = 2"}, [[True, {"k": "é"}], "y = 2"]),
+        ({"expression": "y = 2"}, [None, "y = 2"]),
+        ({"id": 7, "expression": 5}, ["7", 5]),
+        ({"id": 7, "expression": None}, ["7", None]),
+        ({"id": 7}, ["7", ""]),
+        ({"id": 1.5}, [1.5, ""]),
+    ],
+)
+def test_rejects_keep_what_was_given(tmp_path, given, kept):
+    listed = tmp_path / "r.jsonl"
+    source = write_rows(tmp_path / "s.jsonl", [given])
+    assert build_json(source, "-o", tmp_path / "i", "--rejects", listed)["rejects"] == 1
+    (reject,) = json_lines(listed.read_text())
+    assert [reject["subscription_id"], reject["expression"]] == kept
+
+
+@pytest.mark.parametrize("bad_id", [b"\xff", float("nan"), datetime(2024, 1, 1)])
+def test_rejects_leave_out_ids_that_json_has_not(tmp_path, bad_id):
+    listed = tmp_path / "r.jsonl"
+    source = write_subscriptions(tmp_path / "s.parquet", [(bad_id, "y = 2")])
+    assert build_json(source, "-o", tmp_path / "i", "--rejects", listed)["rejects"] == 1
+    (reject,) = json_lines(listed.read_text())
+    assert (reject["subscription_id"], reject["expression"]) == (None, "y = 2")
+
+
+def test_rejects_with_an_id_nested_deep(tmp_path):
+    source, listed = tmp_path / "s.jsonl", tmp_path / "r.jsonl"
+    source.write_text(f'{{"id": {"[" * 1000}{"]" * 1000}, "expression": "y = 2"}}\n')
+    assert build_json(source, "-o", tmp_path / "i", "--rejects", listed)["rejects"] == 1
+    (reject,) = json_lines(listed.read_text())
+    assert (reject["code"], reject["expression"]) == ("bad-id", "y = 2")
 
 
 def test_strict_writes_nothing(tmp_path, mixed, source):

@@ -100,7 +100,8 @@ def test_stats_for_people(index):
     for title in ("sharing: ", "columns", "most children", "always evaluated", "bytes: "):
         assert f"\n{title}" in shown
     assert shown.splitlines()[1].split() == ["4", "4", "0", "0", "undefined"]
-    assert "subscriptions.arrow" in shown
+    assert all(part.name in shown for part in index.iterdir())
+    assert "for each subscription\n" in shown
 
 
 def test_stats_for_programs(index):
@@ -118,7 +119,13 @@ def test_stats_names_constants(tmp_path):
 
 
 def test_stats_of_nothing(tmp_path):
-    assert "0" in run("stats", build_index(tmp_path, [])).stdout
+    path = build_index(tmp_path, [])
+    shown = run("stats", path).stdout
+    assert shown.splitlines()[1].split() == ["0", "0", "0", "0", "undefined"]
+    assert "\nbytes: " in shown
+    assert "for each subscription" not in shown
+    (told,) = json_lines(run("stats", path, "--output", "json").stdout)
+    assert told["bytes_per_subscription"] is None
 
 
 # ── dot ─────────────────────────────────────────────────────────────────────────────────────

@@ -111,6 +111,21 @@ def test_events_are_named_by_an_attribute(index):
     stdin = '{"k": {"n": 1.5}, "age": 20}\n{"k": 7, "age": 20}\n{"age": 20}\n'
     result = match(index, "--event-id", "k.n", stdin=stdin)
     assert [row["event"] for row in json_lines(result.stdout)] == [1.5, None, None]
+    assert result.stderr == ""
+
+
+def test_an_event_id_that_no_event_has_is_told(index):
+    result = match(index, "--event-id", "nosuch")
+    assert [row["event"] for row in json_lines(result.stdout)] == [None] * 3
+    assert result.stderr == "note: no event has the attribute nosuch, which --event-id names\n"
+    assert match(index, "--event-id", "nosuch", stdin="").stderr == ""
+
+
+@pytest.mark.parametrize("value", ["5.0", "[5.0, 1]", '{"k": 5.0}'])
+def test_wrong_numbers_are_shown_as_written(index, value):
+    told = match(index, stdin=f'{{"country": {value}}}\n').stderr
+    shown = value.replace('"', "'")
+    assert f"country, event 1: {shown} is not of type string" in told
 
 
 def test_pairs(index):

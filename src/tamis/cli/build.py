@@ -61,7 +61,19 @@ class Rejected:
             "subscription_id": row.subscription_id,
             "expression": row.text,
         }
+        given = {part: value for part, value in (row.given or {}).items() if _is_json(value)}
+        if row.subscription_id is not None:  # it was good, and is a string
+            given.pop("subscription_id", None)
+        told |= given
         return told | {k: v for k, v in self.reason.to_dict().items() if k not in told}
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.dumps({"": value}, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):  # bytes and moments of Parquet, NaN, nesting
+        return False
+    return True
 
 
 class Feed:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import tamis
-from tamis.cli.console import StatusLine, make_console
+from tamis.cli.console import StatusLine, make_console, print_note
 from tamis.cli.event_chunks import read_event_chunks
 from tamis.cli.event_rejects import EventRejects
 from tamis.cli.options import choose_format, format_option, open_source
@@ -112,6 +112,8 @@ def match_command(  # noqa: PLR0913 - one parameter per option
         finally:
             status.clear()
     rejects.report(is_listed=rejects_file is not None)
+    if event_id is not None and rejects.n_events and not run.is_named:
+        print_note(f"no event has the attribute {event_id}, which --event-id names")
     if status.is_terminal:
         seconds = time.monotonic() - started
         told = f"{rejects.n_events:,} events, {run.n_matches:,} matches, {seconds:.2f} s"

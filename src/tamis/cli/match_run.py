@@ -33,6 +33,7 @@ class Run:
         self.threads = threads
         self.subset: list[str] | None = None
         self.event_id: tuple[str, ...] | None = None
+        self.is_named = False  # an event has had that attribute
         self.n_matches = 0
         self.ways: dict[str | None, Callable[[Batches], None]] = {
             None: self.print_matches,
@@ -47,6 +48,7 @@ class Run:
         value: Any = row.event
         for step in self.event_id:
             value = value.get(step) if isinstance(value, dict) else None
+        self.is_named = self.is_named or value is not None
         if value is None or isinstance(value, bool | int | float | str):
             return value
         return float(value) if isinstance(value, Decimal) else str(value)

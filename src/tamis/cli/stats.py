@@ -146,8 +146,9 @@ class _Report:
         self._table(["rate", "looks", "busiest"], rows)
 
     def _show_bytes(self, stats: Stats) -> None:
-        each = f"{stats.bytes_per_subscription:,.0f} for each subscription"
-        self._title(f"bytes: {stats.bytes:,}, {each}")
+        each = stats.bytes_per_subscription
+        told = "" if each is None else f", {each:,.0f} for each subscription"
+        self._title(f"bytes: {stats.bytes:,}{told}")
         self._table(["bytes", "file"], [[f"{part.bytes:,}", part.name] for part in stats.parts])
 
     def _title(self, title: str) -> None:

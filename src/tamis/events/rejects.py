@@ -14,7 +14,7 @@ import numpy as np
 
 from tamis.errors import InputError
 from tamis.language.names import print_path
-from tamis.language.types import WrongTypeError
+from tamis.language.types import WrongTypeError, spell_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -190,8 +190,5 @@ def is_wrong_type(value: Any, type_: Type) -> bool:
 
 def show(value: Any) -> str:
     """The value as people may read it, cut short."""
-    try:
-        shown = repr(value)
-    except Exception:  # integers of more than 4,300 digits and foreign objects may refuse
-        shown = f"a value of class {type(value).__name__}"
+    shown = spell_value(value)
     return shown if len(shown) <= SHOWN_LENGTH else shown[: SHOWN_LENGTH - 1] + "…"

@@ -150,7 +150,7 @@ class Stats:
     sharing: float  # nodes without sharing for each node with it
     levels: list[Level]
     bytes: int
-    bytes_per_subscription: float
+    bytes_per_subscription: float | None  # None without subscriptions
     parts: list[Part]  # largest first
     most_children: list[NodeUse]
     most_used: list[NodeUse]
@@ -182,7 +182,7 @@ def compute_stats(
         sharing=_sharing(graph),
         levels=levels,
         bytes=n_bytes,
-        bytes_per_subscription=round(n_bytes / max(1, len(contents.ids)), 1),
+        bytes_per_subscription=round(n_bytes / len(contents.ids), 1) if len(contents.ids) else None,
         parts=parts,
         most_children=_top_nodes(graph, describer, graph.n_children, top, least=1),
         most_used=_top_nodes(graph, describer, used_by, top, least=2),

@@ -216,11 +216,28 @@ def _wrong(value: Any, type_: Type) -> WrongTypeError:
 
 
 def _shorten(value: Any) -> str:
-    try:
-        shown = repr(value)
-    except Exception:  # integers of more than 4,300 digits and foreign objects may refuse
-        shown = f"a value of class {type(value).__name__}"
+    shown = spell_value(value)
     return shown if len(shown) <= 60 else shown[:57] + "…"
+
+
+def spell_value(value: Any) -> str:
+    """The value as people may read it: numbers as they are written, inside lists too."""
+    try:
+        return _spell(value)
+    except Exception:  # integers of more than 4,300 digits and foreign objects may refuse
+        return f"a value of class {type(value).__name__}"
+
+
+def _spell(value: Any) -> str:
+    match value:
+        case Decimal():
+            return str(value)
+        case list():
+            return f"[{', '.join(map(_spell, value))}]"
+        case dict():
+            return "{" + ", ".join(f"{key!r}: {_spell(own)}" for key, own in value.items()) + "}"
+        case _:
+            return repr(value)
 
 
 def _read_any(value: Any, type_: Type) -> Any:
