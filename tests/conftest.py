@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # Before Hypothesis reads its option; --hypothesis-seed on the command line wins.
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(SEED)
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        # Kernels run as plain Python: hashes wrap around silently when compiled, NumPy tells.
+        ignored = r"ignore:overflow encountered in scalar:RuntimeWarning:tamis\..*kernels"
+        config.addinivalue_line("filterwarnings", ignored)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
