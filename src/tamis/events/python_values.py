@@ -103,7 +103,7 @@ def _read_each(values: list[Any], places: Sequence[int], type_: Type) -> np.ndar
     is_good = np.ones(len(values), dtype=np.bool_)
     for place in places:
         try:
-            values[place] = read_exactly(values[place], type_)
+            values[place] = read_value(values[place], type_)
         except WrongTypeError:
             values[place] = _FILLERS[type_.name]
             is_good[place] = False
@@ -121,14 +121,6 @@ _FILLERS: Final = {
     "date": _EPOCH.date(),
     "timestamp": _EPOCH,
 }
-
-
-def read_exactly(value: Any, type_: Type) -> Any:
-    """As `read_value`, but nothing finer than a microsecond passes (pandas has nanoseconds)."""
-    typed = read_value(value, type_)
-    if getattr(typed, "nanosecond", 0):
-        raise WrongTypeError(f"{typed} {FINER_THAN_MICROSECONDS}")
-    return typed
 
 
 def _convert_bulk(values: list[Any], type_: Type) -> Any:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tamis.events.event_arrays import EventArrays
-from tamis.events.python_values import read_exactly
-from tamis.language.types import INT64_MAX, INT64_MIN, WrongTypeError
+from tamis.language.types import INT64_MAX, INT64_MIN, WrongTypeError, read_value
 from tamis.logic.order import compare
 
 if TYPE_CHECKING:
@@ -131,7 +130,7 @@ class EventSlots:
             return
         type_ = self._plan.type_of(slot.attribute)
         try:
-            typed = read_exactly(value, type_)
+            typed = read_value(value, type_)
         except WrongTypeError as error:
             if rejects is not None:
                 rejects.add_value(0, self._plan.table.paths[slot.attribute], type_, value, error)

@@ -320,8 +320,10 @@ def _read_timestamp(value: Any, type_: Type) -> datetime:
     # A subclass may be finer than a microsecond, or be no time at all (pandas' NaT).
     if not isinstance(value, datetime):
         raise _wrong(value, type_)
-    if value != value or getattr(value, "nanosecond", False):  # noqa: PLR0124
+    if value != value:  # noqa: PLR0124
         raise _wrong(value, type_)
+    if getattr(value, "nanosecond", False):
+        raise WrongTypeError(f"{value} is not a whole number of microseconds")
     try:
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
     except OverflowError:
