@@ -46,20 +46,31 @@ def test_invariants(missing, seed):
 
 
 def check_nodes(index: Index) -> None:
-    """Children come first; no two nodes are equal; each has the children its operator needs."""
+    """Children come first; no two nodes are equal; each has the children its operator needs.
+
+    AND in AND and OR in OR stand for their children: opened, no two nodes are equal either.
+    """
     contents = index.contents
     nodes, n_leaves = contents.nodes, contents.n_leaves
     assert nodes.child_starts[0] == 0
     assert nodes.child_starts[-1] == len(nodes.children)
     seen: set[tuple] = set()
+    opened: list[list[int]] = []  # the children of each inner node, those of its operator opened
     for inner, operator in enumerate(nodes.operators.tolist()):
         children = children_of(index, inner)
         required = int(nodes.required[inner])
         assert all(0 <= child < n_leaves + inner for child in children)
         if operator in (AND, OR):
             assert len(set(children)) == len(children) >= 2
-            below = {int(nodes.operators[x - n_leaves]) for x in children if x >= n_leaves}
-            assert operator not in below, "AND in AND and OR in OR are one"
+            is_opened = [
+                x >= n_leaves and nodes.operators[x - n_leaves] == operator for x in children
+            ]
+            parts = [
+                opened[x - n_leaves] if is_own else [x]
+                for x, is_own in zip(children, is_opened, strict=True)
+            ]
+            children = [child for part in parts for child in part]
+            assert len(set(children)) == len(children), "what is opened does not overlap"
             key = (operator, frozenset(children))
         elif operator == AT_LEAST:
             assert 1 < required < len(children), "else it is OR or AND"
@@ -75,6 +86,7 @@ def check_nodes(index: Index) -> None:
                 (required + n_turned) % 2,
                 tuple(sorted(map(tuple, map(sorted, pairs)))),
             )
+        opened.append(children)
         assert key not in seen, f"node {inner} is there twice"
         seen.add(key)
 

@@ -19,6 +19,7 @@ from tamis.index.order import order_nodes
 from tamis.index.pattern_tests import PatternTests
 from tamis.index.programs import write_programs
 from tamis.index.reader import Reader
+from tamis.index.reorganise import reorganise
 from tamis.index.store import Store
 from tamis.index.triggers import build_triggers
 from tamis.language.bulk import parse_many
@@ -80,7 +81,8 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
             progress(min(start + size, len(taken.texts)), len(taken.texts))
     roots = np.concatenate([np.empty(0, np.int32), *read.roots])
     finished = finish(read.store, roots)
-    finished = order_nodes(finished, estimate_term_rates(finished, frequencies or {}))
+    term_rates = estimate_term_rates(finished, frequencies or {})
+    finished = order_nodes(reorganise(finished, ~np.isnan(term_rates)), term_rates)
     term_rates = estimate_term_rates(finished, frequencies or {})
     rates = estimate_leaf_rates(finished.leaves, finished.n_leaves, term_rates)
     triggers = build_triggers(finished.nodes, rates)
