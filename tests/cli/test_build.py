@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
+
+from contextlib import contextmanager
+
 import pytest
 
 import tamis
@@ -16,6 +19,10 @@ from tests.cli.indexes import (
     write_rows,
     write_subscriptions,
 )
+
+
+from tamis.cli.console import StatusLine
+from tests.cli.indexes import EVENTS, MATCHES, SCHEMA, SUBSCRIPTIONS, write_subscriptions
 from tests.cli.shell import json_lines, run
 
 BAD = [("broken", "age >= 18 ANDD vip"), ("typo", "contry = 'FR'"), ("adult", "vip")]
@@ -234,3 +241,16 @@ def test_missing_file(tmp_path):
     assert result.exit_code == 1
     assert "No such file" in result.stderr
     assert not (tmp_path / "i").exists()
+
+
+def test_progress_bar_on_a_terminal(tmp_path, source, monkeypatch):
+    told = []
+
+    @contextmanager
+    def ticking(self, tell):
+        yield
+        told.append(tell(7.0))
+
+    monkeypatch.setattr(StatusLine, "ticking", ticking)
+    build_json(source, "-o", tmp_path / "i", "--schema", SCHEMA)
+    assert told == ["built [########################] 4 of 4, 7 s"]

@@ -96,6 +96,16 @@ def test_csv_that_cannot_be_read(tmp_path, index, content, says):
     assert says in match(index, "--format", "csv", stdin=content, code=1).stderr
 
 
+def test_csv_whose_header_names_no_attribute(tmp_path, index):
+    path = tmp_path / "e.csv"
+    path.write_text("nobody,asks\n1,2\n")
+    result = match(index, path, stdin=None)
+    assert "the header names no attribute of the index" in result.stderr
+    assert "it names nobody, asks; the index asks for " in result.stderr
+    path.write_text("nobody,age\n1,2\n")
+    assert match(index, path, stdin=None).stderr == ""
+
+
 def test_files_that_cannot_be_read(tmp_path, index):
     assert "No such file" in match(index, tmp_path / "e.csv", code=1).stderr
     assert "No such file" in match(index, tmp_path / "e.jsonl", code=1).stderr

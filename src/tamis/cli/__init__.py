@@ -6,7 +6,10 @@ Exit codes: 0 all is good, 1 something in the input is wrong, 2 wrong usage.
 from __future__ import annotations
 
 import errno
+import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import click
@@ -41,11 +44,19 @@ class _Commands(click.Group):
         except TamisError as error:
             _fail(str(error))
         except OSError as error:
-            if error.errno == errno.EPIPE:  # the reader has seen enough: click ends quietly
-                raise
+            if error.errno == errno.EPIPE:
+                _end_quietly()
             _fail(f"cannot go on: {error.strerror or error}")
         else:
             return result
+
+
+def _end_quietly() -> None:
+    """The reader of a pipe has seen enough (`| head`): that is no failure."""
+    # What is still in the buffer must go somewhere when the interpreter flushes it.
+    with suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+    raise click.exceptions.Exit(0)
 
 
 def _fail(message: str) -> None:

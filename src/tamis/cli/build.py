@@ -14,6 +14,7 @@ import tamis
 from tamis.cli.console import (
     StatusLine,
     describe_problem,
+    draw_bar,
     make_console,
     print_columns,
     print_error,
@@ -85,6 +86,11 @@ class Feed:
         self.is_read = False
         self._rows = rows
         self._taken: dict[str, SubscriptionRow] = {}
+
+    @property
+    def n_taken(self) -> int:
+        """How many subscriptions were handed on."""
+        return len(self._taken)
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         for row in self._rows:
@@ -166,12 +172,23 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     status = StatusLine()
     feed = Feed(status.watch_reading(read_rows(file, file_format, id_column, expression_column)))
 
+    n_built = 0
+
+    def progress(n_done: int, _: int | None) -> None:
+        nonlocal n_built
+        n_built = n_done
+
     def tell(seconds: float) -> str:
-        return f"building {feed.n_rows:,} subscriptions: {seconds:.0f} s" if feed.is_read else ""
+        return f"built {draw_bar(n_built, feed.n_taken)}, {seconds:.0f} s" if feed.is_read else ""
 
     with status.ticking(tell):
         index = tamis.build(
-            feed, schema, missing=missing, limits=read_limits(limits), processes=processes
+            feed,
+            schema,
+            missing=missing,
+            limits=read_limits(limits),
+            processes=processes,
+            progress=progress,
         )
     status.clear()
     feed.reject(index.rejects)

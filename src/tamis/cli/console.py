@@ -26,9 +26,16 @@ STATUS_EVERY_SECONDS = 0.1
 BAR_WIDTH = 24
 
 
+class _Console(Console):
+    """A console that lets the command see that a pipe was closed, as printing does."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # noqa: PLE0704 - the error that rich is handling
+
+
 def make_console(*, stderr: bool = False) -> Console:
     """A console that prints text as it is; rich itself heeds NO_COLOR and pipes."""
-    return Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return _Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
 
 
 def printable(text: str) -> str:
@@ -82,6 +89,12 @@ def describe_problem(problem: Problem, place: str = "") -> Text:
     return text
 
 
+def draw_bar(count: int, total: int) -> str:
+    """How much of a known amount of work is done."""
+    filled = "#" * (BAR_WIDTH * count // max(1, total))
+    return f"[{filled:<{BAR_WIDTH}}] {count:,} of {total:,}"
+
+
 class StatusLine:
     """One line on stderr that says how far long work is; nothing where stderr is no terminal."""
 
@@ -103,8 +116,7 @@ class StatusLine:
         """The items, counted as their work is done."""
         for count, item in enumerate(items, start=1):
             if self.total:
-                filled = "#" * (BAR_WIDTH * count // self.total)
-                self.refresh(f"checked [{filled:<{BAR_WIDTH}}] {count:,} of {self.total:,}")
+                self.refresh(f"checked {draw_bar(count, self.total)}")
             else:
                 self.refresh(f"checked {count:,}")
             yield item

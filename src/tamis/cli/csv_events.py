@@ -7,11 +7,12 @@ import io
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
+from tamis.cli.console import print_note
 from tamis.errors import InputError
 from tamis.files import EventRow, RowError
-from tamis.language.names import parse_path
+from tamis.language.names import parse_path, print_path
 from tamis.language.types import WrongTypeError
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Path as AttributePath
     from tamis.language.types import Type
+
+SHOWN_NAMES: Final = 5
 
 
 def read_csv_events(
@@ -50,6 +53,8 @@ def _read_rows(
     csv.field_size_limit(2**31 - 1)
     lines = csv.reader(text, strict=True)
     paths = _read_header(lines, name)
+    if types and types.keys().isdisjoint(paths):
+        _warn_of_header(paths, name, types)
     number = 0
     while True:
         file_line = lines.line_num + 1
@@ -85,6 +90,21 @@ def _read_header(lines: Any, name: str) -> list[AttributePath]:
         if first == second:
             raise InputError(f'{name} has two columns "{first}"; each needs a name of its own')
     return [parse_path(column) if column else ("",) for column in header]
+
+
+def _warn_of_header(
+    paths: list[AttributePath], name: str, types: Mapping[AttributePath, Type]
+) -> None:
+    """Most likely the header line is missing, or the index is another one's."""
+    found, wanted = (", ".join(_shorten(list(map(print_path, x)))) for x in (paths, types))
+    print_note(
+        f"{name}: the header names no attribute of the index, so all are missing from all events; "
+        f"it names {found}; the index asks for {wanted}"
+    )
+
+
+def _shorten(names: list[str]) -> list[str]:
+    return names if len(names) <= SHOWN_NAMES else [*names[:SHOWN_NAMES], "…"]
 
 
 def _to_event(
