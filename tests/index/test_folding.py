@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from random import Random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.index import build as building
-from tamis.index.reader import Chunk, Reader
 from tamis.language import Schema, check, parse
+from tamis.logic.canonical import canonicalize
 from tamis.logic.evaluate import Missing, evaluate
+from tamis.logic.leaves import FALSE, TRUE
 from tamis.match.index import Index, build
 from tests.effort import examples
 
@@ -20,35 +19,16 @@ SCHEMA = Schema.of({"a": "integer", "x": "double", "s": "string", "b": "boolean"
 SEEDS = st.integers(0, 2**40)
 
 
-class LeavingReader(Reader):
-    """Leaves every expression to the parser."""
-
-    def read(self, texts) -> Chunk:
-        chunk = super().read(texts)
-        chunk.scanned.is_left[:] = 1
-        return chunk
-
-
-@contextmanager
-def parser_only():
-    """Within it, indexes are built from canonical trees alone."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(building, "Reader", LeavingReader)
-        yield
-
-
-def build_both(texts: list[str], missing: Missing) -> tuple[Index, Index]:
-    """The index as the fast reader makes it, and as the parser's way does."""
-    subscriptions = {str(at): text for at, text in enumerate(texts)}
-    fast = build(subscriptions, SCHEMA, missing=missing)
-    with parser_only():
-        parsed = build(subscriptions, SCHEMA, missing=missing)
-    assert not fast.rejects
-    return fast, parsed
-
-
 def verdicts(index: Index) -> tuple[list[int], list[int]]:
+    """The ordinals of what is never and of what is always true."""
     return index.contents.never.tolist(), sorted(index.contents.roots.always.tolist())
+
+
+def canonical_verdicts(texts: list[str], missing: Missing) -> tuple[list[int], list[int]]:
+    """The same, as the canonical forms say."""
+    forms = [canonicalize(check(parse(text), SCHEMA), missing) for text in texts]
+    never = [at for at, form in enumerate(forms) if form == FALSE]
+    return never, [at for at, form in enumerate(forms) if form == TRUE]
 
 
 # ── random conditions ───────────────────────────────────────────────────────────────────────
@@ -100,8 +80,9 @@ def random_text(rng: Random, depth: int) -> str:
 def test_verdicts_are_the_canonical_ones(missing, depth, seed):
     rng = Random(seed)
     texts = [random_text(rng, depth) for _ in range(80)]
-    fast, parsed = build_both(texts, missing)
-    assert verdicts(fast) == verdicts(parsed)
+    index = build(dict(enumerate_ids(texts)), SCHEMA, missing=missing)
+    assert not index.rejects
+    assert verdicts(index) == canonical_verdicts(texts, missing)
 
 
 @pytest.mark.parametrize("missing", Missing)
@@ -186,17 +167,17 @@ ALWAYS_UNDEFINED = ["a IS NULL OR a < 5 OR a > 3", "a IS NULL OR a <> 1 OR a <> 
 
 def test_never_and_always():
     texts = NEVER + NEVER_IN_BOTH + ALWAYS + ALWAYS_UNDEFINED
-    fast, _ = build_both(texts, Missing.UNDEFINED)
+    index = build(dict(enumerate_ids(texts)), SCHEMA)
     n_never = len(NEVER + NEVER_IN_BOTH)
-    assert fast.contents.never.tolist() == list(range(n_never))
-    assert fast.contents.roots.always.tolist() == list(range(n_never, len(texts)))
+    assert index.contents.never.tolist() == list(range(n_never))
+    assert index.contents.roots.always.tolist() == list(range(n_never, len(texts)))
 
 
 def test_never_and_always_where_missing_satisfies_negation():
     texts = NEVER_IN_BOTH + ALWAYS + ["a <= 5 AND a > 5"]
-    fast, _ = build_both(texts, Missing.SATISFIES_NEGATION)
-    assert fast.contents.never.tolist() == [0, 1, 2, 5]
-    assert fast.contents.roots.always.tolist() == [3, 4]
+    index = build(dict(enumerate_ids(texts)), SCHEMA, missing=Missing.SATISFIES_NEGATION)
+    assert index.contents.never.tolist() == [0, 1, 2, 5]
+    assert index.contents.roots.always.tolist() == [3, 4]
 
 
 @pytest.mark.parametrize(
