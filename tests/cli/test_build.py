@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
-
-
 from contextlib import contextmanager
+from datetime import datetime
 
 import pytest
 
 import tamis
+from tamis.cli.console import StatusLine
 from tests.cli.indexes import (
     EVENTS,
     MATCHES,
@@ -19,10 +18,6 @@ from tests.cli.indexes import (
     write_rows,
     write_subscriptions,
 )
-
-
-from tamis.cli.console import StatusLine
-from tests.cli.indexes import EVENTS, MATCHES, SCHEMA, SUBSCRIPTIONS, write_subscriptions
 from tests.cli.shell import json_lines, run
 
 BAD = [("broken", "age >= 18 ANDD vip"), ("typo", "contry = 'FR'"), ("adult", "vip")]

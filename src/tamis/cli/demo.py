@@ -116,7 +116,7 @@ def _show_index(
     found = index.match_lists([row.event for row in events]).to_pylist()
     matched = time.perf_counter()
     lines = [
-        (Text(row.event["event_id"], "bold"), ", ".join(matches) or "-")
+        (Text(row.event["event_id"], "bold"), ", ".join(sorted(matches, key=index.ordinal)) or "-")
         for row, matches in zip(events, found, strict=True)
     ]
     print_columns(console, lines)
