@@ -41,7 +41,7 @@ class Scratch(NamedTuple):
     planes: np.ndarray  # uint64[N_PLANES, WORDS]
     n_leaves: np.ndarray  # int64[1]
     found: np.ndarray  # int32[n_groups, n_roots], roots that some event satisfies
-    found_masks: np.ndarray  # uint64[n_groups * (n_roots), WORDS], by which
+    found_masks: np.ndarray  # uint64[n_groups * n_roots, WORDS], by which
     n_found: np.ndarray  # int64[n_groups]
 
     @property
