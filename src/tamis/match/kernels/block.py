@@ -44,11 +44,9 @@ def match_block(
     scratch,  # Scratch
 ):
     """Find, for each group of the block, the roots that some event satisfies, and by which."""
-    set_leaves(first_row, n_rows, events, leaves, scratch)
-    n_groups = count_groups(n_rows)
+    n_groups = set_masks(first_row, n_rows, events, leaves, nodes, scratch)
     n_leaves, n_stored = scratch.n_leaves[0], len(scratch.is_live)
     masks, is_live = scratch.masks, scratch.is_live
-    evaluate(0, n_stored - n_leaves, nodes, scratch, masks, is_live, n_leaves, n_groups)
     scratch.n_found[:] = 0
     root = collect(0, n_stored, 0, masks, is_live, roots, scratch, n_groups)
     masks, is_live = scratch.top_masks, scratch.top_is_live
@@ -62,11 +60,9 @@ def match_block(
 @njit(cache=True, nogil=True)
 def count_block(first_row, n_rows, events, leaves, nodes, roots, scratch, counts):
     """Add the matches of the block to each subscription's count; nothing is listed."""
-    set_leaves(first_row, n_rows, events, leaves, scratch)
-    n_groups = count_groups(n_rows)
+    n_groups = set_masks(first_row, n_rows, events, leaves, nodes, scratch)
     n_leaves, n_stored = scratch.n_leaves[0], len(scratch.is_live)
     masks, is_live = scratch.masks, scratch.is_live
-    evaluate(0, n_stored - n_leaves, nodes, scratch, masks, is_live, n_leaves, n_groups)
     root = count_matches(0, n_stored, 0, masks, is_live, roots, counts, n_groups)
     masks, is_live = scratch.top_masks, scratch.top_is_live
     for begin in range(n_stored - n_leaves, len(nodes.operators), N_TOPS):
@@ -74,6 +70,17 @@ def count_block(first_row, n_rows, events, leaves, nodes, roots, scratch, counts
         evaluate(begin, end, nodes, scratch, masks, is_live, 0, n_groups)
         first, last = n_leaves + begin, n_leaves + end
         root = count_matches(root, last, first, masks, is_live, roots, counts, n_groups)
+
+
+@njit(cache=True, nogil=True)
+def set_masks(first_row, n_rows, events, leaves, nodes, scratch):
+    """Compute the masks of all nodes that keep one; return the number of groups."""
+    set_leaves(first_row, n_rows, events, leaves, scratch)
+    n_groups = count_groups(n_rows)
+    n_leaves, n_stored = scratch.n_leaves[0], len(scratch.is_live)
+    masks, is_live = scratch.masks, scratch.is_live
+    evaluate(0, n_stored - n_leaves, nodes, scratch, masks, is_live, n_leaves, n_groups)
+    return n_groups
 
 
 @njit(cache=True, nogil=True)
