@@ -1,4 +1,4 @@
-"""The kernels of text mean the same when they are plain Python."""
+"""Kernels mean the same when they are plain Python."""
 
 from __future__ import annotations
 
@@ -9,21 +9,14 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.slow
-def test_finder_without_compiler():
+@pytest.mark.parametrize("path", ["tests/events/test_values.py", "tests/text/test_finder.py"])
+def test_without_compiler(path):
     finished = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "tests/text/test_finder.py",
-        ],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", path],
         cwd=ROOT,
         env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
