@@ -147,21 +147,12 @@ def are_apart(leaf, other, operator, heads, words_as):
 
 
 @njit(cache=True, nogil=True)
-def fold_leaves(children, begin, bases, texts, met, meeting):
-    """Fold the leaves among children that meet; how many children stay, or DECIDED or NO_ROOM."""
-    how, operator, n_children = met.node[HOW], met.node[OPERATOR], met.node[N_CHILDREN]
-    if how & VALUES_MEET:
-        n_children = fold_values(children, begin, n_children, operator, bases, texts, met, meeting)
-        for at in range(begin, begin + n_children if operator == layout.OR else begin):
-            # Values that are all there are have become a test of presence.
-            if children[at] >= 0 and bases.forms[children[at] >> 1] == PRESENT:
-                how |= PRESENCE
-    if n_children < 0 or how & PRESENCE == 0:
-        return n_children
-    is_signed_and = meeting.is_signed and operator == layout.AND
-    if is_signed_and and holds_opposites(children, begin, n_children, bases):
-        return DECIDED
-    return fold_presence(children, begin, n_children, operator, bases, met, meeting)
+def holds_presence(children, begin, n_children, bases):
+    """Whether a child tests presence: values that are all there are have become such a test."""
+    for at in range(begin, begin + n_children):
+        if children[at] >= 0 and bases.forms[children[at] >> 1] == PRESENT:
+            return True
+    return False
 
 
 @njit(cache=True, nogil=True)
@@ -404,7 +395,10 @@ def needs_presence(leaf, form, is_signed):
 
 @njit(cache=True, nogil=True)
 def fold_presence(children, begin, n_children, operator, bases, met, meeting):
-    """Drop what presence makes superfluous, and see what absence decides."""
+    """Drop what presence makes superfluous, and see what absence decides; how many stay."""
+    is_signed_and = meeting.is_signed and operator == layout.AND
+    if is_signed_and and holds_opposites(children, begin, n_children, bases):
+        return DECIDED
     met.node[CLOCK] += 1
     now, is_signed, is_and = met.node[CLOCK], meeting.is_signed, operator == layout.AND
     for at in range(begin, begin + n_children):

@@ -21,8 +21,12 @@ from tamis.index.kernels.folding import (
     N_CHILDREN,
     NO_ROOM,
     OPERATOR,
+    PRESENCE,
+    VALUES_MEET,
     drop_repeated,
-    fold_leaves,
+    fold_presence,
+    fold_values,
+    holds_presence,
     is_in,
     leaves_meet,
     sort_run,
@@ -141,6 +145,7 @@ def join(inner, operator, references, n_references, heads, met):
                 return FALSE
             children[begin + n_kept] = child
             n_kept += 1
+    n_kept = absorb(inner, operator, begin, n_kept)
     if n_kept > 1:
         how = leaves_meet(children, begin, n_kept, operator, heads, met)
         if how:
@@ -152,9 +157,18 @@ def join(inner, operator, references, n_references, heads, met):
 @njit(cache=True, nogil=True)
 def fold(inner, bases, texts, met, meeting):
     """The node of what `join` left because leaves meet."""
+    children = inner.children
     begin = inner.child_starts[inner.n_inner[0]]
-    n_children = fold_leaves(inner.children, begin, bases, texts, met, meeting)
-    operator = met.node[OPERATOR]
+    how, operator, n_children = met.node[HOW], met.node[OPERATOR], met.node[N_CHILDREN]
+    # What a leaf became may absorb what the leaf itself did not.
+    if how & VALUES_MEET:
+        n_children = fold_values(children, begin, n_children, operator, bases, texts, met, meeting)
+        n_children = absorb(inner, operator, begin, n_children)
+        if operator == layout.OR and holds_presence(children, begin, n_children, bases):
+            how |= PRESENCE
+    if how & PRESENCE and n_children > 0:
+        n_children = fold_presence(children, begin, n_children, operator, bases, met, meeting)
+        n_children = absorb(inner, operator, begin, n_children)
     if n_children == DECIDED or n_children == NO_ROOM:
         return FALSE if operator == layout.AND else TRUE
     return find_joined(inner, operator, n_children)
@@ -163,14 +177,10 @@ def fold(inner, bases, texts, met, meeting):
 @njit(cache=True, nogil=True)
 def find_joined(inner, operator, n_children):
     """The node of an AND or OR of children that are flat, sorted, distinct and folded."""
-    children = inner.children
-    begin = inner.child_starts[inner.n_inner[0]]
-    if n_children > 1 and children[begin] < 0:
-        n_children = absorb(inner, operator, begin, n_children)
     if n_children == 0:
         return TRUE if operator == layout.AND else FALSE
     if n_children == 1:
-        return children[begin]
+        return inner.children[inner.child_starts[inner.n_inner[0]]]
     return find_node(inner, operator, 0, n_children)
 
 
@@ -178,6 +188,8 @@ def find_joined(inner, operator, n_children):
 def absorb(inner, operator, begin, n_children):
     """Drop the inner nodes that hold one of their siblings: p AND (p OR q) is p; how many stay."""
     children = inner.children
+    if n_children < 2 or children[begin] >= 0:
+        return n_children
     dual = layout.OR if operator == layout.AND else layout.AND
     last = begin + n_children - 1
     is_changed = False
