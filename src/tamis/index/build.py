@@ -175,9 +175,10 @@ class _Taken(NamedTuple):
 
 
 def _take(subscriptions: Mapping[str, str] | Iterable[tuple[str, str]]) -> _Taken:
-    if type(subscriptions) is dict and _are_plain(subscriptions):
+    first = _plain_dict(subscriptions)
+    if first is not None:
         # The keys of a dict are distinct: nothing is left to look at.
-        return _Taken(list(subscriptions), list(subscriptions.values()), {})
+        return _Taken(list(first), list(first.values()), {})
     pairs = subscriptions.items() if hasattr(subscriptions, "items") else subscriptions
     if not hasattr(pairs, "__iter__") or isinstance(pairs, str | bytes):
         raise InputError(
@@ -187,12 +188,19 @@ def _take(subscriptions: Mapping[str, str] | Iterable[tuple[str, str]]) -> _Take
     return _split_duplicates(pairs)
 
 
-def _are_plain(ids: Iterable[Any]) -> bool:
-    """Whether all are ASCII texts, found out without a step of Python for each."""
+def _plain_dict(subscriptions: Any) -> dict[str, str] | None:
+    """The subscriptions, if all ids are distinct ASCII texts; no step of Python for each."""
     try:
-        return "".join(ids).isascii()
-    except TypeError:
-        return False
+        if type(subscriptions) is list and set(map(type, subscriptions)) == {tuple}:
+            first = dict(subscriptions)
+        elif type(subscriptions) is dict:
+            first = subscriptions
+        else:
+            return None
+        is_plain = len(first) == len(subscriptions) and "".join(first).isascii()
+    except (TypeError, ValueError):
+        return None  # what is wrong is found one by one
+    return first if is_plain else None
 
 
 def _split_duplicates(pairs: Iterable[tuple[Any, str]]) -> _Taken:

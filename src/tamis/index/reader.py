@@ -13,7 +13,7 @@ from tamis.index.kernels import lexer
 from tamis.index.kernels import tests as form
 from tamis.index.kernels.lexer import Names
 from tamis.index.kernels.scan import ScanLimits, Scanned, scan_texts
-from tamis.index.kernels.tests import count_uses, place_tests, put_leaves
+from tamis.index.kernels.tests import count_uses, place_tests, put_leaves, read_tests
 from tamis.index.programs import Programs
 from tamis.language.ast import Attribute
 from tamis.language.literals import read_string
@@ -87,7 +87,9 @@ class Reader:
             np.zeros(len(texts) + 1, dtype=np.int64),
             np.zeros(len(texts), dtype=np.uint8),
         )
-        counts = scan_texts(data, offsets, scanned, self._names, self._limits, self._stack)
+        counts = np.zeros(3, dtype=np.int64)
+        state = np.zeros(4, dtype=np.int64)
+        scan_texts(data, offsets, scanned, self._names, self._limits, self._stack, state, counts)
         n_tests = int(counts[1])
         return Chunk(column, _decode_texts(data, scanned, n_tests), scanned, n_tests)
 
@@ -107,25 +109,20 @@ class Reader:
         store.reserve_bases(2 * chunk.n_tests, n_constants + 2 * chunk.n_tests)
         store.reserve_texts(n_constants, len(chunk.data))
         name_columns, name_words = self._columns(schema, store)
-        most = int(np.diff(scanned.test_starts[: chunk.n_tests + 1]).max(initial=0))
         leaves = np.empty(chunk.n_tests, dtype=np.int32)
         searching = np.flatnonzero(scanned.test_kinds[: chunk.n_tests] >= lexer.LIKE)
         if len(searching):
             leaves[searching] = patterns.place(scanned, searching, chunk.data, self._paths)
             # Tests of patterns may be placed as other ones, which take room.
             store.reserve_bases(2 * chunk.n_tests, n_constants + 2 * chunk.n_tests)
-        place_tests(
-            scanned,
-            chunk.n_tests,
-            chunk.data,
-            name_columns,
-            name_words,
-            store.is_signed,
-            store.bases,
-            store.texts,
-            np.empty(most + 2, dtype=np.int64),
-            leaves,
-        )
+        words = np.empty(n_constants + 1, dtype=np.int64)
+        heads = np.empty(chunk.n_tests, dtype=np.int64)
+        hashes = np.empty(chunk.n_tests, dtype=np.int64)
+        named = (chunk.data, name_columns, name_words, store.texts)
+        double, known = np.zeros(1, dtype=np.float64), np.zeros(1, dtype=np.int64)
+        read_tests(scanned, chunk.n_tests, *named, words, heads, hashes, double)
+        held = (store.is_signed, store.bases)
+        place_tests(scanned, chunk.n_tests, *held, words, heads, hashes, known, leaves)
         put_leaves(scanned, leaves)
         return Programs(
             scanned.program_starts,

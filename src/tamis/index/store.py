@@ -74,6 +74,7 @@ class Store:
             np.empty(4 * _FIRST_SIZE, dtype=np.int32),
             np.zeros(1, dtype=np.int64),
         )
+        self._met: tuple[Met, Meeting] | None = None
         never = self._base(form.NEVER, -1, ())
         assert never == 0, "leaf 0 is FALSE and leaf 1 is TRUE"
 
@@ -181,8 +182,10 @@ class Store:
 
     def add(self, programs: Programs) -> np.ndarray:
         """The root reference of each program; 0 for one that was passed over."""
-        longest = int(np.diff(programs.starts).max(initial=1))
         roots = np.zeros(len(programs.starts) - 1, dtype=np.int32)
+        if not len(roots):
+            return roots
+        longest = int(np.diff(programs.starts).max(initial=1))
         scratch = (
             np.empty(longest, dtype=np.uint8),
             np.empty((longest, 2), dtype=np.int32),
@@ -191,7 +194,7 @@ class Store:
             np.empty(longest, dtype=np.int32),
             np.empty(2 * longest, dtype=np.int32),
         )
-        met, meeting = self._met(longest), self._meeting()
+        met, meeting = self._meet(longest)
         begin = 0
         while True:
             kept = (self.inner, self.bases, self.texts, met, meeting)
@@ -207,14 +210,24 @@ class Store:
                 *room_needed(programs.operators, programs.operands, first, end - first, scratch[4])
             )
 
-    def _met(self, most_children: int) -> Met:
+    def _meet(self, most_children: int) -> tuple[Met, Meeting]:
+        """What kernels fold leaves with; made anew when columns have come, or longer programs."""
+        met = self._met
+        if met is None or len(met[0].columns) < len(self.columns):
+            met = self._met = (self._new_met(most_children), self._new_meeting())
+        elif len(met[0].earlier) < most_children:
+            earlier = np.empty(most_children, dtype=np.int32)
+            met = self._met = (met[0]._replace(earlier=earlier), met[1])
+        return met
+
+    def _new_met(self, most_children: int) -> Met:
         columns = np.zeros((len(self.columns), 3), dtype=np.int64)
         if not self.is_signed:
             columns[:, WORDS] = [_folded_as(column) for column in self.columns]
         earlier = np.empty(most_children, dtype=np.int32)
         return Met(columns, earlier, np.zeros(4, dtype=np.int64))
 
-    def _meeting(self) -> Meeting:
+    def _new_meeting(self) -> Meeting:
         numbers: dict[Path, int] = {}
         attributes = [
             numbers.setdefault(column.attributes[0].path, at)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from tamis.index import layout
+from tamis.index.kernels.compiled import kernel
 from tamis.index.kernels.tests import (
     AS_INTEGER,
     AS_TEXT,
@@ -24,6 +24,8 @@ from tamis.index.kernels.tests import (
     PATTERN,
     PRESENT,
     find_base,
+    head_column,
+    head_form,
 )
 
 DECIDED: Final = -1  # instead of a number of children: the node is FALSE (AND) or TRUE (OR)
@@ -35,7 +37,6 @@ VALUES_MEET: Final = 1  # tests of values on one column
 PRESENCE: Final = 2  # a test of presence, or of a complement
 _GONE: Final = np.iinfo(np.int32).min  # a child that was folded into others
 _LAST: Final = np.iinfo(np.int64).max
-_COLUMN_MASK: Final = 0xFFFFFFFF
 
 
 class Met(NamedTuple):
@@ -66,7 +67,7 @@ class Meeting(NamedTuple):
     n_lacking: np.ndarray  # int64[1], values of a new base for which there was no room, and one
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def sort_run(run, begin, n_members):
     """Sort a run of numbers in place."""
     if n_members > FEW:
@@ -81,7 +82,14 @@ def sort_run(run, begin, n_members):
         run[at] = member
 
 
-@njit(cache=True, nogil=True)
+@kernel(inline="always")
+def copy_run(run, start, end, target, begin):
+    """Copy a run of numbers to another place."""
+    for i in range(end - start):
+        target[begin + i] = run[start + i]
+
+
+@kernel
 def drop_repeated(children, begin, n_children):
     """Keep each of a sorted run of children once; how many."""
     n_kept = 0
@@ -92,19 +100,7 @@ def drop_repeated(children, begin, n_children):
     return n_kept
 
 
-@njit(cache=True, nogil=True, inline="always")
-def head_form(head):
-    """The form of a base, from its head."""
-    return head >> 56
-
-
-@njit(cache=True, nogil=True, inline="always")
-def head_column(head):
-    """The column of a base, from its head; -1 for none."""
-    return (head >> 24 & _COLUMN_MASK) - 1
-
-
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def leaves_meet(children, begin, n_children, operator, heads, met):
     """How the leaves of sorted, distinct children meet; `met` then links those of a column."""
     met.node[CLOCK] += 1
@@ -133,7 +129,7 @@ def leaves_meet(children, begin, n_children, operator, heads, met):
     return how
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def are_apart(leaf, other, operator, heads, words_as):
     """Whether two leaves are bounds with more than one value between (AND) or beyond (OR) them."""
     if (leaf ^ other) & 1 == 0 or words_as == AS_TEXT:
@@ -146,7 +142,7 @@ def are_apart(leaf, other, operator, heads, words_as):
     return is_bound and heads[lower, 1] < heads[upper, 1] - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def holds_presence(children, begin, n_children, bases):
     """Whether a child tests presence: values that are all there are have become such a test."""
     for at in range(begin, begin + n_children):
@@ -155,7 +151,7 @@ def holds_presence(children, begin, n_children, bases):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def holds_opposites(children, begin, n_children, bases):
     """Whether `a > 5` stands beside `a <= 5`, where both are tests of their own."""
     for at in range(begin, begin + n_children):
@@ -166,7 +162,7 @@ def holds_opposites(children, begin, n_children, bases):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fold_values(children, begin, n_children, operator, bases, texts, met, meeting):
     """Join the tests of values of each column; how many children stay."""
     for i in range(n_children):
@@ -201,7 +197,7 @@ def fold_values(children, begin, n_children, operator, bases, texts, met, meetin
     return drop_repeated(children, begin, n_children - n_gone)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def compare_words(one, other, words_as, texts):
     """-1, 0 or 1 as the first word's value is below, equal to or above the other's."""
     if one == other:
@@ -218,7 +214,7 @@ def compare_words(one, other, words_as, texts):
     return -1 if start == end else 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def join_values(children, begin, first, is_or, bases, texts, met, meeting):
     """The fewest leaves that say what the leaves of one column say: low, high, one of; or -1 each.
 
@@ -266,7 +262,7 @@ def join_values(children, begin, first, is_or, bases, texts, met, meeting):
     return -1, -1, 2 * find_base(bases, PRESENT, column, values[free:], 0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_values(children, begin, first, value_starts, earlier):
     """How many values the leaves of one column have together."""
     n_values = 0
@@ -278,7 +274,7 @@ def count_values(children, begin, first, value_starts, earlier):
     return n_values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def intersect(children, begin, first, is_or, free, free_end, bases, texts, met):
     """Intersect the leaves of one column, or under OR their opposites.
 
@@ -302,10 +298,10 @@ def intersect(children, begin, first, is_or, free, free_end, bases, texts, met):
         if bases.forms[base] == ONE_OF:
             if is_negated:
                 excluded -= end - start
-                values[excluded : excluded + end - start] = values[start:end]
+                copy_run(values, start, end, values, excluded)
             elif n_included < 0:
                 n_included = end - start
-                values[free : free + n_included] = values[start:end]
+                copy_run(values, start, end, values, free)
             else:
                 n_included = keep_common(values, free, n_included, start, end)
             continue
@@ -331,7 +327,7 @@ def intersect(children, begin, first, is_or, free, free_end, bases, texts, met):
     return low, high, bounds, n_included, free_end - excluded
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def is_inside(word, has_low, has_high, bounds, words_as, texts):
     """Whether a value is inside the bounds there are."""
     low_word, is_low_closed, high_word, is_high_closed = bounds
@@ -346,7 +342,7 @@ def is_inside(word, has_low, has_high, bounds, words_as, texts):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def is_in(values, begin, end, word):
     """Whether a sorted run holds a word."""
     low, high = begin, end
@@ -359,7 +355,7 @@ def is_in(values, begin, end, word):
     return low < end and values[low] == word
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def has_base_room(bases, n_values):
     """Whether one more base with so many values fits."""
     n_bases = bases.n_bases[0] + 1
@@ -370,7 +366,7 @@ def has_base_room(bases, n_values):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def keep_common(values, begin, n_values, start, end):
     """Keep those of a sorted run that are in another one too; how many."""
     n_kept = 0
@@ -384,7 +380,7 @@ def keep_common(values, begin, n_values, start, end):
     return n_kept
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def needs_presence(leaf, form, is_signed):
     """Whether a leaf is never true on a missing attribute, by what it tests alone."""
     if form == PATTERN:
@@ -393,7 +389,7 @@ def needs_presence(leaf, form, is_signed):
     return is_value and (leaf & 1 == 0 or not is_signed)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fold_presence(children, begin, n_children, operator, bases, met, meeting):
     """Drop what presence makes superfluous, and see what absence decides; how many stay."""
     is_signed_and = meeting.is_signed and operator == layout.AND

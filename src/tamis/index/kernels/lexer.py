@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from tamis.index.kernels.compiled import kernel
 
 # Constants.
 INTEGER: Final = 0
@@ -74,19 +75,19 @@ def _classify(byte: int) -> np.uint8:
 _CLASSES: Final = np.array([_classify(byte) for byte in range(256)], dtype=np.uint8)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def is_word_start(byte):
     """A letter or an underscore."""
     return _CLASSES[byte] == _WORD_START
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def is_digit(byte):
     """0 to 9."""
     return 48 <= byte <= 57
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def skip_spaces(data, at, end):
     """The place of the next byte that is not white space."""
     while at < end and _CLASSES[data[at]] == _SPACE:
@@ -94,7 +95,7 @@ def skip_spaces(data, at, end):
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def word_end(data, at, end):
     """Where the word that starts at `at` ends."""
     while at < end and _CLASSES[data[at]] & (_WORD_START | _DIGIT):
@@ -102,7 +103,7 @@ def word_end(data, at, end):
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def packed_word(data, start, end):
     """A word of at most eight bytes in upper case, as a number; 0 for longer ones."""
     if end - start > 8:
@@ -116,7 +117,7 @@ def packed_word(data, start, end):
     return packed
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def text_function(data, start, end):
     """The test that a function of this name makes; -1 for other names."""
     if end - start == 8:
@@ -130,7 +131,7 @@ def text_function(data, start, end):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_name(data, start, end, names):
     """The number of an attribute name, new or known; -1 where there is no room for a new one."""
     mixed = np.uint64(1469598103934665603)
@@ -163,7 +164,7 @@ def find_name(data, start, end, names):
     return name
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def read_constant(data, at, end):
     """(kind, value, size, the place after it) of a constant.
 
@@ -177,7 +178,7 @@ def read_constant(data, at, end):
     return read_number(data, at, end)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def read_quoted(data, start, end):
     """A text in quotes, for `read_constant`."""
     at = start + 1
@@ -201,7 +202,7 @@ def read_quoted(data, start, end):
     return TEXT, start, start, -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def read_raw(data, start, end):
     """A raw text, for `read_constant`."""
     at = start + 2
@@ -212,7 +213,7 @@ def read_raw(data, start, end):
     return TEXT, start, start, -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def read_number(data, at, end):
     """A number of at most 15 digits, for `read_constant`."""
     is_negative = at < end and data[at] == 45
@@ -240,7 +241,7 @@ def read_number(data, at, end):
     return (DECIMAL if has_point else INTEGER), (-value if is_negative else value), n_after, at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def comparison_at(data, at, end):
     """(test, size) of the comparison operator at `at`; (-1, 0) for none or one not read here."""
     byte = data[at]

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from tamis.index import layout
 from tamis.index.kernels import scan
+from tamis.index.kernels.compiled import kernel
 from tamis.index.kernels.folding import (
     DECIDED,
     HOW,
@@ -23,6 +23,7 @@ from tamis.index.kernels.folding import (
     OPERATOR,
     PRESENCE,
     VALUES_MEET,
+    copy_run,
     drop_repeated,
     fold_presence,
     fold_values,
@@ -48,7 +49,7 @@ class Inner(NamedTuple):
     n_inner: np.ndarray  # int64[1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hash_node(operator, need, children, begin, end):
     """A hash of a node's content, not negative."""
     mixed = np.uint64(operator) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(need)
@@ -59,7 +60,7 @@ def hash_node(operator, need, children, begin, end):
     return np.int64(mixed >> np.uint64(1))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rehash_nodes(inner):
     """Fill an empty, larger table with the nodes there are."""
     mask = len(inner.table) - 1
@@ -77,7 +78,7 @@ def rehash_nodes(inner):
         inner.table[slot] = (hashed >> 32 << 32) | node
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_node(inner, operator, need, n_children):
     """The reference of the node whose children lie after the last node's, new or known."""
     begin = inner.child_starts[inner.n_inner[0]]
@@ -110,7 +111,7 @@ def find_node(inner, operator, need, n_children):
     return -1 - node
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def join(inner, operator, references, n_references, heads, met):
     """The node of an AND or OR of these references: flat, sorted, each once, folded."""
     children = inner.children
@@ -154,7 +155,7 @@ def join(inner, operator, references, n_references, heads, met):
     return find_joined(inner, operator, n_kept)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def fold(inner, bases, texts, met, meeting):
     """The node of what `join` left because leaves meet."""
     children = inner.children
@@ -174,7 +175,7 @@ def fold(inner, bases, texts, met, meeting):
     return find_joined(inner, operator, n_children)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_joined(inner, operator, n_children):
     """The node of an AND or OR of children that are flat, sorted, distinct and folded."""
     if n_children == 0:
@@ -184,7 +185,7 @@ def find_joined(inner, operator, n_children):
     return find_node(inner, operator, 0, n_children)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def absorb(inner, operator, begin, n_children):
     """Drop the inner nodes that hold one of their siblings: p AND (p OR q) is p; how many stay."""
     children = inner.children
@@ -208,7 +209,7 @@ def absorb(inner, operator, begin, n_children):
     return drop_repeated(children, begin, last + 1 - begin) if is_changed else n_children
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def holds_one_of(children, first, end, begin, stop):
     """Whether one sorted run of children holds some child of another one."""
     # Most often the one ends before the other begins.
@@ -220,7 +221,7 @@ def holds_one_of(children, first, end, begin, stop):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def join_at_least(inner, k, references, n_references, heads, met):
     """The node of at_least(k, …), constants folded."""
     n_children = 0
@@ -239,12 +240,12 @@ def join_at_least(inner, k, references, n_references, heads, met):
     if k == n_children:
         return join(inner, layout.AND, references, n_children, heads, met)
     begin = inner.child_starts[inner.n_inner[0]]
-    inner.children[begin : begin + n_children] = references[:n_children]
+    copy_run(references, 0, n_children, inner.children, begin)
     sort_run(inner.children, begin, n_children)
     return find_node(inner, layout.AT_LEAST, k, n_children)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def join_xor(inner, parity, references, n_references):
     """The node of an XOR over pairs (where true, where false), sorted.
 
@@ -267,7 +268,7 @@ def join_xor(inner, parity, references, n_references):
     return find_node(inner, layout.XOR, parity, n_references)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_programs(
     starts,  # int64[n_programs + 1]
     operators,  # uint8[:], of `scan`
@@ -325,7 +326,7 @@ def add_programs(
     return len(starts) - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def room_needed(operators, operands, first, n_steps, stack):
     """How many nodes and children one program makes at the most."""
     n_nodes = 0
@@ -346,7 +347,7 @@ def room_needed(operators, operands, first, n_steps, stack):
     return n_nodes, n_children
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def has_room(inner, n_nodes, n_children):
     """Whether so many more nodes and children fit."""
     n_inner = inner.n_inner[0]
@@ -357,7 +358,7 @@ def has_room(inner, n_nodes, n_children):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def link_operands(operators, operands, first, n_steps, links, link_starts, stack, wanted):
     """Find the instruction of each operand."""
     height = 0
@@ -376,7 +377,7 @@ def link_operands(operators, operands, first, n_steps, links, link_starts, stack
     link_starts[n_steps] = n_links
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def want(operators, first, n_steps, links, link_starts, wanted):
     """Mark which instructions are wanted as they are and which negated, from the root down."""
     wanted[n_steps - 1] = 1
@@ -391,7 +392,7 @@ def want(operators, first, n_steps, links, link_starts, wanted):
             wanted[links[at]] |= sides
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def make(operator, operand, need, side, links, begin, end, sides, references, inner, heads, met):
     """The reference of one instruction, as it is (side 0) or negated (side 1)."""
     if operator == scan.LEAF:
@@ -415,7 +416,7 @@ def make(operator, operand, need, side, links, begin, end, sides, references, in
     return join(inner, joined, references, n_operands, heads, met)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark_reachable(inner, roots, is_reached, is_named):
     """Mark the inner nodes that some root needs, and the leaves; how many links they have."""
     n_links = 0
@@ -436,7 +437,7 @@ def mark_reachable(inner, roots, is_reached, is_named):
     return n_links
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def renumber_children(
     inner,  # Inner
     kept,  # int64[:], the nodes to keep

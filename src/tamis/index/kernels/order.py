@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from numba import njit
+from tamis.index.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_levels(starts, children, n_leaves, levels):
     """Write each inner node's height above the leaves; children come before parents."""
     for inner in range(len(levels)):
@@ -17,7 +17,7 @@ def find_levels(starts, children, n_leaves, levels):
         levels[inner] = level + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def permute_children(starts, children, order, numbers, permuted):
     """Write the children of the nodes in a new order, under their new numbers if there are any."""
     to = 0

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from tamis.index import layout
+from tamis.index.kernels.compiled import kernel
 
 MOST_LOOKS: Final = 256  # nodes looked at for one; at ABE-Gen's defaults five are enough
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def reuse_subsets(
     operators,  # uint8[n_inner]
     child_starts,  # int[n_inner + 1]
@@ -53,7 +53,7 @@ def reuse_subsets(
         new_starts[node + 1] = n_written
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_subsets(node, operators, child_starts, children, listed_starts, listed, stamps, subsets):
     """Write the nodes whose children are some of the stamped ones, largest first; how many."""
     size = child_starts[node + 1] - child_starts[node]
@@ -78,14 +78,14 @@ def find_subsets(node, operators, child_starts, children, listed_starts, listed,
     return n_subsets
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def sizes_rise(child_starts, one, other):
     """Whether the second node has more children than the first."""
     own = child_starts[one + 1] - child_starts[one]
     return child_starts[other + 1] - child_starts[other] > own
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def are_stamped(children, begin, end, stamps, stamp):
     """Whether all of a run of children bear the stamp."""
     for at in range(begin, end):

@@ -15,8 +15,8 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from tamis.index.kernels.compiled import kernel
 from tamis.index.kernels.lexer import (
     AT_LEAST_VALUE,
     AT_MOST,
@@ -99,7 +99,7 @@ _RESERVED: Final = np.array(
 )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def emit(out, counts, operator, operand, required):
     """Append one instruction."""
     out.operators[counts[0]] = operator
@@ -108,7 +108,7 @@ def emit(out, counts, operator, operand, required):
     counts[0] += 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def add_constant(out, counts, kind, value, size):
     """Append a constant of the test that comes next."""
     out.constant_kinds[counts[2]] = kind
@@ -117,7 +117,7 @@ def add_constant(out, counts, kind, value, size):
     counts[2] += 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def add_test(out, counts, name, kind):
     """Append a test whose constants were just read, and the instruction that names it."""
     emit(out, counts, LEAF, counts[1], 0)
@@ -127,7 +127,7 @@ def add_test(out, counts, name, kind):
     out.test_starts[counts[1]] = counts[2]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def name_end(data, at, end):
     """Where the attribute name that starts at `at` ends, the names of its fields included."""
     at = word_end(data, at, end)
@@ -136,7 +136,7 @@ def name_end(data, at, end):
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def test_at(data, at, end):
     """(test, whether negated, the place after) of the operator of a predicate.
 
@@ -173,7 +173,7 @@ def test_at(data, at, end):
     return (RLIKE if word == _W_RLIKE else -1), is_negated, False, after
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def read_predicate(data, start, end, out, counts, names, in_list):
     """Read one predicate from its attribute's name on; the place after it, or -1.
 
@@ -229,7 +229,7 @@ def read_predicate(data, start, end, out, counts, names, in_list):
     return at
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def read_function(data, at, end, out, counts, names, test):
     """Read startswith(name, 'text') and its like from the name on; the place after it, or -1."""
     start = skip_spaces(data, at, end)
@@ -253,7 +253,7 @@ def read_function(data, at, end, out, counts, names, test):
     return at + 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def tightness(operator):
     """How tightly an operator on the stack binds; 0 for an opening."""
     if operator == NOT:
@@ -265,7 +265,7 @@ def tightness(operator):
     return 1 if operator == OR else 0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def pop_operators(out, counts, stack, height, least, xor_operands):
     """Emit operators that bind at least as tightly as `least`; the new height, or -1."""
     while height > 0 and tightness(stack[height - 1, 0]) >= least and stack[height - 1, 0] < _OPEN:
@@ -279,7 +279,7 @@ def pop_operators(out, counts, stack, height, least, xor_operands):
     return height
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def is_reserved(word):
     """Whether a packed word is no attribute name, or begins what the parser should read."""
     for other in _RESERVED:
@@ -288,7 +288,7 @@ def is_reserved(word):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def open_call(data, word, at, end):
     """(operator, k, the place after) of a call whose parenthesis is before `at`, and its k."""
     if word == _W_XOR or word == _W_XNOR:
@@ -302,7 +302,7 @@ def open_call(data, word, at, end):
     return AT_LEAST, k, (at + 1 if at < end and data[at] == 44 else -1)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def read_operand(data, at, end, out, counts, names, limits, stack, state):
     """Read an opening, a NOT or a predicate; the place after it, or -1."""
     height = state[0]
@@ -340,7 +340,7 @@ def read_operand(data, at, end, out, counts, names, limits, stack, state):
     return at if state[1] <= limits.depth and height + 2 < len(stack) else -1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def read_closing(byte, out, counts, limits, stack, state):
     """Close a parenthesis or an operand of a call; whether there is one to close."""
     height = pop_operators(out, counts, stack, state[0], 1, limits.xor_operands)
@@ -364,7 +364,7 @@ def read_closing(byte, out, counts, limits, stack, state):
     return True
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def read_connective(word, out, counts, limits, stack, state):
     """Read AND, OR, XOR or XNOR; whether it was one and may stand here."""
     if word == _W_AND:
@@ -397,14 +397,14 @@ def read_connective(word, out, counts, limits, stack, state):
     return height < len(stack)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def read_text(data, at, end, out, counts, names, limits, stack, state):
     """Read one expression; whether it was all read.
 
     `stack` holds operators: which, how many operands, and for a call its operator and k. `state` is
     the height of the stack, the depth, the number of predicates, and whether an operand is next.
     """
-    state[:3] = 0
+    state[0] = state[1] = state[2] = 0
     state[3] = 1
     while True:
         at = skip_spaces(data, at, end)
@@ -432,7 +432,7 @@ def read_text(data, at, end, out, counts, names, limits, stack, state):
     return pop_operators(out, counts, stack, state[0], 1, limits.xor_operands) == 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def scan_texts(
     data,  # uint8[:], the bytes of all texts
     offsets,  # int32[n_texts + 1]
@@ -440,10 +440,10 @@ def scan_texts(
     names,  # Names
     limits,  # ScanLimits
     stack,  # int64[deepest, 4], scratch
+    state,  # int64[4], scratch
+    counts,  # int64[3], output: the numbers of instructions, tests and constants
 ):
     """Read all texts; those not read have no instructions."""
-    counts = np.zeros(3, dtype=np.int64)
-    state = np.zeros(4, dtype=np.int64)
     for text in range(len(offsets) - 1):
         begin, end = offsets[text], offsets[text + 1]
         n_instructions, n_tests, n_constants = counts[0], counts[1], counts[2]
@@ -455,4 +455,3 @@ def scan_texts(
             counts[0], counts[1], counts[2] = n_instructions, n_tests, n_constants
         out.program_starts[text + 1] = counts[0]
         out.program_tests[text + 1] = counts[1]
-    return counts

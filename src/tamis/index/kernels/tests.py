@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from tamis.index.kernels import lexer, scan
+from tamis.index.kernels.compiled import kernel
+from tamis.index.kernels.prefetch import prefetch_row
 
 # Forms of base tests.
 NEVER: Final = 0
@@ -30,6 +31,14 @@ NO_WORDS: Final = 0  # left to the parser
 AS_INTEGER: Final = 1
 AS_DOUBLE: Final = 2
 AS_TEXT: Final = 3  # the number of a text; ranked when all texts are known
+
+LEFT: Final = -1  # instead of a head: the parser must see the expression
+ELSEWHERE: Final = -2  # likewise: the leaf is found in another way
+
+# How many tests ahead a place in the table, and what stands there, are asked for.
+_FAR: Final = 24
+_NEAR: Final = 12
+_POWERS: Final = 10.0 ** np.arange(16)  # a decimal constant has no more digits
 
 
 class Bases(NamedTuple):
@@ -57,13 +66,31 @@ class Texts(NamedTuple):
     n_texts: np.ndarray  # int64[1]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def base_head(form, column, n_values):
     """Form, column and number of values in one."""
-    return (np.int64(form) << 56) | (np.int64(column + 1) << 24) ^ np.int64(n_values)
+    return (np.int64(form) << 56) | (np.int64(column + 1) << 24) | np.int64(n_values)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
+def head_form(head):
+    """The form of a base, from its head."""
+    return head >> 56
+
+
+@kernel(inline="always")
+def head_column(head):
+    """The column of a base, from its head; -1 for none."""
+    return (head >> 24 & 0xFFFFFFFF) - 1
+
+
+@kernel(inline="always")
+def head_size(head):
+    """The number of values of a base, from its head."""
+    return head & 0xFFFFFF
+
+
+@kernel(inline="always")
 def hash_base(head, values, start, end):
     """A hash of a base's content, not negative."""
     mixed = np.uint64(head) * np.uint64(0x9E3779B97F4A7C15)
@@ -73,12 +100,17 @@ def hash_base(head, values, start, end):
     return np.int64((mixed ^ (mixed >> np.uint64(33))) >> np.uint64(1))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_base(bases, form, column, values, n_values):
     """The number of the base with this content, new or known."""
     head = base_head(form, column, n_values)
-    first = values[0] if n_values else np.int64(0)
-    hashed = hash_base(head, values, 0, n_values)
+    return find_hashed(bases, head, hash_base(head, values, 0, n_values), values, 0, n_values)
+
+
+@kernel
+def find_hashed(bases, head, hashed, values, begin, n_values):
+    """The number of the base with this head and these values, new or known."""
+    first = values[begin] if n_values else np.int64(0)
     mask = len(bases.table) - 1
     slot = hashed & mask
     while bases.table[slot] >= 0:
@@ -88,7 +120,7 @@ def find_base(bases, form, column, values, n_values):
                 start = bases.value_starts[base] if n_values > 1 else 0
                 is_same = True
                 for i in range(1, n_values):
-                    if bases.values[start + i] != values[i]:
+                    if bases.values[start + i] != values[begin + i]:
                         is_same = False
                         break
                 if is_same:
@@ -98,17 +130,17 @@ def find_base(bases, form, column, values, n_values):
     bases.table[slot] = (hashed >> 32 << 32) | base
     bases.heads[base, 0] = head
     bases.heads[base, 1] = first
-    bases.forms[base] = form
-    bases.columns[base] = column
+    bases.forms[base] = head_form(head)
+    bases.columns[base] = head_column(head)
     start = bases.value_starts[base]
     for i in range(n_values):
-        bases.values[start + i] = values[i]
+        bases.values[start + i] = values[begin + i]
     bases.value_starts[base + 1] = start + n_values
     bases.n_bases[0] = base + 1
     return base
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rehash_bases(bases):
     """Fill an empty, larger table with the bases there are."""
     mask = len(bases.table) - 1
@@ -121,7 +153,7 @@ def rehash_bases(bases):
         bases.table[slot] = (hashed >> 32 << 32) | base
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_text(texts, data, start, size):
     """The number of a text constant, new or known."""
     mixed = np.uint64(1469598103934665603)
@@ -151,7 +183,7 @@ def find_text(texts, data, start, size):
     return text
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rehash_texts(texts):
     """Fill an empty, larger table with the texts there are."""
     mask = len(texts.table) - 1
@@ -165,18 +197,19 @@ def rehash_texts(texts):
         texts.table[slot] = text
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def ordered_bits(bits):
     """The bits of a double as an integer that compares as the double does; its own inverse."""
     return bits if bits >= 0 else bits ^ np.int64(0x7FFFFFFFFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def read_words(test, scanned, data, words_as, texts, words, double):
-    """Write the constants of a test as words, sorted, each once; how many, or -1.
+    """Write the constants of a test as words, sorted, each once, where they stand; how many, or -1.
 
     `double` is a float64[1], to look at its bits.
     """
+    begin = scanned.test_starts[test]
     n_words = 0
     for at in range(scanned.test_starts[test], scanned.test_starts[test + 1]):
         kind = scanned.constant_kinds[at]
@@ -191,16 +224,16 @@ def read_words(test, scanned, data, words_as, texts, words, double):
             word = value
         elif words_as == AS_DOUBLE and kind != lexer.TEXT:
             # Both are exact (at most 15 digits), so the quotient is the nearest double.
-            double[0] = np.float64(value) / 10.0 ** scanned.constant_sizes[at] + 0.0
+            double[0] = np.float64(value) / _POWERS[scanned.constant_sizes[at]] + 0.0
             word = ordered_bits(double.view(np.int64)[0])
         else:
             return -1
-        place = n_words
-        while place > 0 and words[place - 1] > word:
+        place = begin + n_words
+        while place > begin and words[place - 1] > word:
             words[place] = words[place - 1]
             place -= 1
-        if place > 0 and words[place - 1] == word:
-            for i in range(place, n_words):
+        if place > begin and words[place - 1] == word:
+            for i in range(place, begin + n_words):
                 words[i] = words[i + 1]
             continue
         words[place] = word
@@ -208,59 +241,88 @@ def read_words(test, scanned, data, words_as, texts, words, double):
     return n_words
 
 
-@njit(cache=True, nogil=True)
-def place_tests(
+@kernel
+def read_tests(
     scanned,  # Scanned
     n_tests,
     data,  # uint8[:], the texts
     name_columns,  # int32[n_names], the scalar column of each name
     name_words,  # uint8[n_names], how its values become words
-    is_signed,  # whether a negated test holds on a missing attribute
-    bases,  # Bases
     texts,  # Texts
-    words,  # int64[most constants of one test + 1], scratch
-    leaves,  # int32[n_tests], output: leaves, or -1 where the parser must see the expression
+    words,  # int64[n_constants], output: by test, as `scanned.test_starts` says
+    heads,  # int64[n_tests], output: of the bases, or LEFT or ELSEWHERE
+    hashes,  # int64[n_tests], output
+    double,  # float64[1], scratch
 ):
-    """Find or make the leaf of each test but of patterns."""
-    double = np.zeros(1, dtype=np.float64)
+    """Read the base of each test."""
     for test in range(n_tests):
         name = scanned.test_names[test]
         kind = scanned.test_kinds[test]
-        if kind >= lexer.LIKE:
-            continue
         column = name_columns[name]
         words_as = name_words[name]
-        leaves[test] = -1
+        begin = scanned.test_starts[test]
+        n_words = -1
+        form = ONE_OF
         if kind == lexer.IS_NULL or kind == lexer.IS_NOT_NULL:
-            if column >= 0:
-                base = find_base(bases, PRESENT, column, words, 0)
-                leaves[test] = 2 * base + (kind == lexer.IS_NULL)
+            form = PRESENT
+            n_words = 0 if column >= 0 else -1
+        elif kind < lexer.LIKE and words_as != NO_WORDS:
+            n_words = read_words(test, scanned, data, words_as, texts, words, double)
+            # a < 5 and a >= 5 ask whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
+            if kind == lexer.BELOW or kind == lexer.AT_LEAST_VALUE:
+                form = BELOW
+                if words_as == AS_INTEGER:
+                    form = AT_MOST
+                    words[begin] -= 1
+            elif kind == lexer.ABOVE or kind == lexer.AT_MOST:
+                form = AT_MOST
+        heads[test] = ELSEWHERE if kind >= lexer.LIKE else LEFT
+        hashes[test] = 0
+        if n_words >= 0:
+            heads[test] = base_head(form, column, n_words)
+            hashes[test] = hash_base(heads[test], words, begin, begin + n_words)
+
+
+@kernel
+def place_tests(
+    scanned,  # Scanned
+    n_tests,
+    is_signed,  # whether a negated test holds on a missing attribute
+    bases,  # Bases
+    words,  # int64[n_constants]
+    heads,  # int64[n_tests]
+    hashes,  # int64[n_tests]
+    known,  # int64[1], scratch
+    leaves,  # int32[n_tests], output: leaves, or -1 where the parser must see the expression
+):
+    """Find or make the leaf of each test that was read."""
+    mask = len(bases.table) - 1
+    for test in range(n_tests):
+        if test + _FAR < n_tests:
+            prefetch_row(bases.table, hashes[test + _FAR] & mask)
+            found = bases.table[hashes[test + _NEAR] & mask]
+            if found >= 0:
+                prefetch_row(bases.heads, found & 0xFFFFFFFF)
+        head = heads[test]
+        if head < 0:
+            if head == LEFT:
+                leaves[test] = -1
             continue
-        if words_as == NO_WORDS:
-            continue
-        n_words = read_words(test, scanned, data, words_as, texts, words, double)
-        if n_words < 0:
-            continue
-        if kind in (lexer.EQUAL, lexer.NOT_EQUAL, lexer.ONE_OF, lexer.NOT_ONE_OF):
-            base = find_base(bases, ONE_OF, column, words, n_words)
-            leaves[test] = 2 * base + (kind == lexer.NOT_EQUAL or kind == lexer.NOT_ONE_OF)
-            continue
-        # a < 5 and a >= 5 ask whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
-        form = BELOW if kind == lexer.BELOW or kind == lexer.AT_LEAST_VALUE else AT_MOST
-        if form == BELOW and words_as == AS_INTEGER:
-            form = AT_MOST
-            words[0] -= 1
-        base = find_base(bases, form, column, words, 1)
+        begin, kind = scanned.test_starts[test], scanned.test_kinds[test]
+        base = find_hashed(bases, head, hashes[test], words, begin, head_size(head))
         is_upper = kind == lexer.ABOVE or kind == lexer.AT_LEAST_VALUE
         if is_upper and is_signed:
             # A positive test, which must not hold on a missing attribute.
-            words[0] = base
-            leaves[test] = 2 * find_base(bases, COMPLEMENT, column, words, 1)
-        else:
-            leaves[test] = 2 * base + is_upper
+            known[0] = base
+            leaves[test] = 2 * find_base(bases, COMPLEMENT, head_column(head), known, 1)
+            continue
+        is_negated = (
+            is_upper or kind == lexer.NOT_EQUAL or kind == lexer.NOT_ONE_OF or kind == lexer.IS_NULL
+        )
+        leaves[test] = 2 * base + is_negated
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def number_patterns(
     scanned,  # Scanned
     tests,  # int64[:], tests of patterns
@@ -280,7 +342,7 @@ def number_patterns(
             keys[i] = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def put_leaves(scanned, leaves):
     """Replace tests by their leaves; an expression with a test that has none is left."""
     for program in range(len(scanned.program_starts) - 1):
@@ -293,7 +355,7 @@ def put_leaves(scanned, leaves):
                 scanned.operands[at] = leaf
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_uses(
     scanned,  # Scanned
     votes,  # int64[n_names, 4], output: by kind of constant, then of presence

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from tamis.index.kernels.compiled import kernel
 from tamis.index.kernels.folding import FEW
 from tamis.index.layout import AND, AT_LEAST, OR
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def sort_by_rate(children, begin, end, rates):
     """Sort the children of one node by how often they are true."""
     if end - begin > FEW:
@@ -25,7 +25,7 @@ def sort_by_rate(children, begin, end, rates):
         children[at] = child
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def choose_triggers(
     nodes,  # NodeArrays
     n_leaves,

@@ -10,11 +10,11 @@ go into the list of what was found. So what is looked up at random is as small a
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from tamis.index.kernels.compiled import kernel
+from tamis.index.kernels.prefetch import prefetch_row
 from tamis.index.layout import AND, OR, XOR
 from tamis.match.kernels.leaves import count_groups, set_leaves
-from tamis.match.kernels.prefetch import prefetch_row
 from tamis.match.kernels.rows import (
     WORDS,
     add_to_counters,
@@ -33,7 +33,7 @@ N_TOPS = 512  # evaluated at a time: their masks stay in the cache
 PREFETCHED = np.uint64(32)  # children ahead of the one at hand
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def match_block(
     first_row,  # of the block
     n_rows,  # in the block, 1 to 512 for each group
@@ -57,7 +57,7 @@ def match_block(
         root = collect(root, last, first, masks, is_live, roots, scratch, n_groups)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_block(first_row, n_rows, events, leaves, nodes, roots, scratch, counts):
     """Add the matches of the block to each subscription's count; nothing is listed."""
     n_groups = set_masks(first_row, n_rows, events, leaves, nodes, scratch)
@@ -72,7 +72,7 @@ def count_block(first_row, n_rows, events, leaves, nodes, roots, scratch, counts
         root = count_matches(root, last, first, masks, is_live, roots, counts, n_groups)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def set_masks(first_row, n_rows, events, leaves, nodes, scratch):
     """Compute the masks of all nodes that keep one; return the number of groups."""
     set_leaves(first_row, n_rows, events, leaves, scratch)
@@ -83,7 +83,7 @@ def set_masks(first_row, n_rows, events, leaves, nodes, scratch):
     return n_groups
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_matches(root, end_node, first_node, masks, is_live, roots, counts, n_groups):
     """Count the matches of the roots from `root` on, below `end_node`; return the next root."""
     root_nodes = roots.nodes
@@ -101,7 +101,7 @@ def count_matches(root, end_node, first_node, masks, is_live, roots, counts, n_g
     return root
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def evaluate(begin, end, nodes, scratch, out, is_live_out, first_out, n_groups):
     """Write the masks of the inner nodes begin to end, of which children come before parents."""
     operators, children, starts = nodes.operators, nodes.children, nodes.child_starts
@@ -130,7 +130,7 @@ def evaluate(begin, end, nodes, scratch, out, is_live_out, first_out, n_groups):
         begin = until
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def prefetch(ahead, until, children, masks, n_groups):
     """Ask for the masks of the children up to `until`; return where to go on."""
     while ahead < until:
@@ -141,7 +141,7 @@ def prefetch(ahead, until, children, masks, n_groups):
     return ahead
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def evaluate_ors(starts, children, masks, out, out_live, n_groups):
     """Any child."""
     ahead, last = np.uint64(starts[0]), np.uint64(starts[-1])
@@ -159,7 +159,7 @@ def evaluate_ors(starts, children, masks, out, out_live, n_groups):
         out_live[node] = live
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def evaluate_ands(starts, children, masks, is_live, out, out_live, n_groups):
     """All children. Most ANDs are dead, and the bytes of their children show it without a mask."""
     all_groups = np.uint8((np.uint64(1) << n_groups) - np.uint64(1))
@@ -186,7 +186,7 @@ def evaluate_ands(starts, children, masks, is_live, out, out_live, n_groups):
         out_live[node] = live
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def evaluate_xors(starts, children, parities, masks, out, out_live, n_groups):
     """An odd (even) number of true ones among pairs of which one side holds each."""
     ahead, last = np.uint64(starts[0]), np.uint64(starts[-1])
@@ -213,7 +213,7 @@ def evaluate_xors(starts, children, parities, masks, out, out_live, n_groups):
         out_live[node] = live
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def evaluate_at_leasts(starts, children, least, masks, planes, out, out_live, n_groups):
     """At least so many children, counted for all events of a row at once."""
     for node in range(np.uint64(len(starts) - 1)):
@@ -233,7 +233,7 @@ def evaluate_at_leasts(starts, children, least, masks, planes, out, out_live, n_
         out_live[node] = live
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def collect(root, end_node, first_node, masks, is_live, roots, scratch, n_groups):
     """List the roots from `root` on, below `end_node`, that have a bit; return the next root.
 

@@ -8,15 +8,16 @@ children are known when it is looked at. Nothing is cleared between events but w
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from tamis.index.kernels.compiled import kernel
+from tamis.index.kernels.folding import sort_run
 from tamis.index.layout import AND, OR, XOR
 from tamis.match.kernels.rows import lowest_bit
 
 LAST_STAMP = 255  # stamps are bytes: a hundred thousand nodes' fit the cache
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def match_event(
     row,  # of the batch
     events,  # EventArrays
@@ -30,7 +31,7 @@ def match_event(
     stamp = next_stamp(scratch)
     set_leaves(row, stamp, events, leaves, triggers, scratch)
     # Stamped in the order of the event's columns; found in the order of nodes, as in a batch.
-    scratch.true_leaves[: scratch.n_true_leaves[0]].sort()
+    sort_run(scratch.true_leaves, 0, scratch.n_true_leaves[0])
     n_found = 0
     for at in range(scratch.n_true_leaves[0]):
         root = scratch.root_of[scratch.true_leaves[at]]
@@ -54,7 +55,7 @@ def match_event(
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def next_stamp(scratch):
     """The number of the next event; after the last one all stamps are wiped."""
     if scratch.stamp[0] == LAST_STAMP:
@@ -66,7 +67,7 @@ def next_stamp(scratch):
     return scratch.stamp[0]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def push(
     stamp,
     operators,
@@ -110,7 +111,7 @@ def push(
     return n_found
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def trigger(node, starts, parents, pending):
     """Mark the parents to be looked at because `node` is true."""
     for at in range(np.uint64(starts[node]), np.uint64(starts[node + np.uint64(1)])):
@@ -118,7 +119,7 @@ def trigger(node, starts, parents, pending):
         pending[parent >> np.uint64(6)] |= np.uint64(1) << (parent & np.uint64(63))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def emit(root, starts, found, n_found):
     """Append the places of the subscriptions that stand at a root; return the new number."""
     for at in range(starts[root], starts[root + 1]):
@@ -127,7 +128,7 @@ def emit(root, starts, found, n_found):
     return n_found
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def is_satisfied(operator, inner, stamp, required, starts, children, is_true):
     """Whether a node other than OR holds, its children being known."""
     begin, end = np.uint64(starts[inner]), np.uint64(starts[inner + np.uint64(1)])
@@ -149,7 +150,7 @@ def is_satisfied(operator, inner, stamp, required, starts, children, is_true):
     return n_true >= required[inner]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def set_true(leaf, stamp, triggers, scratch):
     """Stamp a leaf, once, list it and mark what it triggers."""
     node = np.uint64(np.uint32(leaf))
@@ -161,7 +162,7 @@ def set_true(leaf, stamp, triggers, scratch):
         trigger(node, triggers.starts, triggers.parents, scratch.pending)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def set_leaves(row, stamp, events, leaves, triggers, scratch):
     """Stamp every leaf that the event makes true."""
     scratch.n_true_leaves[0] = 0
@@ -198,7 +199,7 @@ def set_leaves(row, stamp, events, leaves, triggers, scratch):
             set_true(leaves.complement_leaves[at], stamp, triggers, scratch)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def set_column_complements(column, stamp, leaves, triggers, scratch):
     """Stamp the leaves of one column that are true because their base is not."""
     if scratch.definite[column] == stamp:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from tamis.match.kernels.prefetch import prefetch_row
+from tamis.index.kernels.compiled import kernel
+from tamis.index.kernels.prefetch import prefetch_row
 from tamis.match.kernels.rows import ROW, either, fill, has_bit, load, store, without
 
 # Entries that carry no code: the column is there, and its negated tests are undefined, or not. An
@@ -16,13 +16,13 @@ FEW = 24  # entries that insertion sorts faster than a call of sort
 AHEAD = np.uint64(16)  # masks asked for before they are needed
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def count_groups(n_rows):
     """How many groups of 512 the rows of a block make."""
     return np.uint64((n_rows + ROW - 1) // ROW)
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def set_leaves(
     first_row,  # of the block
     n_rows,  # in the block
@@ -57,14 +57,14 @@ def set_leaves(
     set_total_complements(n_groups, leaves, scratch)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def clear(first, last, n_groups, scratch):
     """Set the masks of some leaves to zero."""
     scratch.masks[np.uint64(first) * n_groups : np.uint64(last) * n_groups] = 0
     scratch.is_live[first:last] = 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_entries(first_row, n_rows, events, entry_starts, rows, codes):
     """Write the block's entries by column; marks after the codes, which they overrule."""
     entry_starts[:] = 0
@@ -91,7 +91,7 @@ def sort_entries(first_row, n_rows, events, entry_starts, rows, codes):
         codes[to] = _UNSURE if events.mark_has_null[mark] else _EMPTY
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def set_entries(rows, codes, begin, end, n_groups, events, leaves, scratch):
     """Set what the codes of one column make true: postings, threshold slots, presence.
 
@@ -139,7 +139,7 @@ def set_entries(rows, codes, begin, end, n_groups, events, leaves, scratch):
         begin = until
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def sort_by_code(rows, codes, begin, end):
     """Sort the entries of one column by code; most columns have few."""
     if end - begin > FEW:
@@ -156,14 +156,14 @@ def sort_by_code(rows, codes, begin, end):
         codes[at], rows[at] = code, row
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def place_of(row):
     """The group, the word and the bit of an event of the block."""
     bit = np.uint64(1) << np.uint64(row & 63)
     return np.uint64(row // ROW), np.uint64((row % ROW) >> 6), bit
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def add_presence(rows, begin, end, is_unsure, present, unsure):
     """Note that events have the column; what is unsure of an event stays so."""
     for entry in range(begin, end):
@@ -173,7 +173,7 @@ def add_presence(rows, begin, end, is_unsure, present, unsure):
             unsure[group, word] |= bit
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def add_events(rows, begin, end, found, first, last, masks, is_live, of_code, n_groups):
     """Add the events of one code to the masks of its leaves, found[first:last]."""
     if end - begin == 1 or last - first == 1:
@@ -197,7 +197,7 @@ def add_events(rows, begin, end, found, first, last, masks, is_live, of_code, n_
                 add_row(row, live, found[first:last], group, n_groups, masks, is_live)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_row(row, live, found, group, n_groups, masks, is_live):
     """Add the events of one code and group to the masks of its leaves."""
     n_found = np.uint64(len(found))
@@ -211,7 +211,7 @@ def add_row(row, live, found, group, n_groups, masks, is_live):
         is_live[leaf] |= live
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def accumulate_thresholds(column, group, n_groups, leaves, scratch):
     """Each event set one bit at its place; a running OR gives every threshold its mask."""
     masks, is_live, threshold_leaves = scratch.masks, scratch.is_live, leaves.threshold_leaves
@@ -225,7 +225,7 @@ def accumulate_thresholds(column, group, n_groups, leaves, scratch):
             is_live[leaf] |= live
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def set_complements(column, group, n_groups, leaves, scratch):
     """The masks of a column's leaves that are true where their base is not."""
     masks, is_live = scratch.masks, scratch.is_live
@@ -237,7 +237,7 @@ def set_complements(column, group, n_groups, leaves, scratch):
         write_leaf(masks, is_live, complements[at], group, n_groups, row)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def set_presence(column, has_entries, group, n_groups, leaves, scratch):
     """The masks of IS NOT NULL and IS NULL."""
     present = load(scratch.present, group) if has_entries else fill(np.uint64(0))
@@ -250,7 +250,7 @@ def set_presence(column, has_entries, group, n_groups, leaves, scratch):
         write_leaf(scratch.masks, scratch.is_live, leaf, group, n_groups, row)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def set_total_complements(n_groups, leaves, scratch):
     """The masks of leaves that are true on all events where their base is not."""
     masks, is_live = scratch.masks, scratch.is_live
@@ -263,7 +263,7 @@ def set_total_complements(n_groups, leaves, scratch):
             write_leaf(masks, is_live, leaf, group, n_groups, row)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def write_leaf(masks, is_live, leaf, group, n_groups, row):
     """Put the mask of a leaf."""
     node = np.uint64(np.uint32(leaf))

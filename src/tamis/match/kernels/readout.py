@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from tamis.index.kernels.compiled import kernel
 from tamis.match.kernels.rows import (
     ROW,
     WORDS,
@@ -15,7 +15,7 @@ from tamis.match.kernels.rows import (
 )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_by_event(found, masks, roots, planes, counts):
     """Write the number of matches of each event of one group."""
     planes[:] = 0
@@ -37,7 +37,7 @@ def count_by_event(found, masks, roots, planes, counts):
         counts[event] = count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_pairs(found, masks, starts, subscriptions, offsets, pairs):
     """Write each event's subscriptions from its offset on; offsets end where the next begin."""
     for at in range(np.uint64(len(found))):
@@ -57,14 +57,14 @@ def write_pairs(found, masks, starts, subscriptions, offsets, pairs):
                 offsets[event] = offset + np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def write_rows(first_row, starts, rows):
     """Write the number of its event's row beside each pair."""
     for event in range(len(starts) - 1):
         rows[starts[event] : starts[event + 1]] = first_row + event
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_bits(masks, counts):
     """Add the number of set bits of each of the first rows to its count."""
     for at in range(len(counts)):

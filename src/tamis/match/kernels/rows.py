@@ -7,13 +7,14 @@ guarded against overlap at every step, and would go through memory.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tamis.index.kernels.compiled import kernel
 
 WORDS = 8
 ROW = 64 * WORDS  # events
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def load(rows, at):
     """The row at `at`, which is unsigned: a signed one would be checked for being negative."""
     return (
@@ -28,7 +29,7 @@ def load(rows, at):
     )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def store(rows, at, row):
     """Put a row at `at`."""
     rows[at, 0] = row[0]
@@ -41,13 +42,13 @@ def store(rows, at, row):
     rows[at, 7] = row[7]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def fill(word):
     """The row whose words are all `word`."""
     return (word, word, word, word, word, word, word, word)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def both(a, b):
     """a & b."""
     return (
@@ -62,7 +63,7 @@ def both(a, b):
     )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def either(a, b):
     """a | b."""
     return (
@@ -77,7 +78,7 @@ def either(a, b):
     )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def one_of(a, b):
     """a ^ b."""
     return (
@@ -92,7 +93,7 @@ def one_of(a, b):
     )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def without(a, b):
     """a & ~b."""
     return (
@@ -107,13 +108,13 @@ def without(a, b):
     )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def has_bit(row):
     """Whether any bit is set."""
     return (((row[0] | row[1]) | (row[2] | row[3])) | ((row[4] | row[5]) | (row[6] | row[7]))) != 0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def count_bits(word):
     """How many bits of a 64-bit word are set."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
@@ -124,13 +125,13 @@ def count_bits(word):
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def lowest_bit(word):
     """The number of the lowest set bit of a word that is not zero."""
     return count_bits((word & (~word + np.uint64(1))) - np.uint64(1))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_to_counters(planes, first_plane, row):
     """Add 2**first_plane to the counter of each event whose bit is set.
 
@@ -146,7 +147,7 @@ def add_to_counters(planes, first_plane, row):
         plane += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def at_least_count(planes, n_planes, least):
     """The row of events whose counter is at least `least`."""
     is_above = fill(np.uint64(0))
