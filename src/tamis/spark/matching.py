@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.events.read import read_events
 from tamis.spark.event_rejects import ListedRejects
@@ -36,7 +35,8 @@ class Matcher:
     parts: PartSet
     layout: Layout
 
-    def _encode(self, index: Index, batch: pa.RecordBatch) -> Any:
+    def encode(self, index: Index, batch: pa.RecordBatch) -> Any:
+        """The events of a batch as the index reads them."""
         return index.encode(batch, column=self.layout.event)
 
 
@@ -57,7 +57,7 @@ class MatchRows(Matcher):
         rows: list[np.ndarray] = []
         ordinals: list[np.ndarray] = []
         n_waiting = 0
-        for chunk in index.match_chunks(self._encode(index, batch)):
+        for chunk in index.match_chunks(self.encode(index, batch)):
             rows.append(chunk["event_row"].to_numpy())
             ordinals.append(chunk["subscription_id"].indices.to_numpy())
             n_waiting += len(rows[-1])
@@ -93,7 +93,7 @@ class MatchLists(Matcher):
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         indexes = self.parts.open()
         for batch in cut(batches):
-            lists = match_lists(indexes, [self._encode(index, batch) for index in indexes])
+            lists = match_lists(indexes, [self.encode(index, batch) for index in indexes])
             yield pa.RecordBatch.from_pydict(
                 {"event_id": batch.column(ID), "subscription_ids": lists}
             )
@@ -106,53 +106,9 @@ class CountByEvent(Matcher):
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         indexes = self.parts.open()
         for batch in cut(batches):
-            counts = sum(index.count_by_event(self._encode(index, batch)) for index in indexes)
+            counts = sum(index.count_by_event(self.encode(index, batch)) for index in indexes)
             total = np.broadcast_to(counts, batch.num_rows).astype(np.int64)
             yield pa.RecordBatch.from_pydict({"event_id": batch.column(ID), "n": pa.array(total)})
-
-
-@dataclass(frozen=True, slots=True)
-class CountBySubscription(Matcher):
-    """One row for each subscription (and kept value) with matches in this partition."""
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        indexes = self.parts.open()
-        counts = [np.zeros(len(index), dtype=np.int64) for index in indexes]
-        kept = None
-        for batch in cut(batches):
-            for value, own in self._by_kept(batch):
-                if kept is not None and not kept.equals(value):
-                    yield from self._tell(indexes, counts, kept)
-                kept = value
-                for number, index in enumerate(indexes):
-                    counts[number] += index.count_by_subscription(self._encode(index, own))
-        yield from self._tell(indexes, counts, kept)
-
-    def _by_kept(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, pa.RecordBatch]]:
-        """The batch in runs of equal kept values."""
-        if self.layout.kept_type is None:
-            yield None, batch
-            return
-        encoded = pc.run_end_encode(batch.column(KEPT))
-        start = 0
-        for end, value in zip(encoded.run_ends.to_pylist(), encoded.values, strict=True):
-            yield value, batch.slice(start, end - start)
-            start = end
-
-    def _tell(
-        self, indexes: list[Index], counts: list[np.ndarray], kept: Any
-    ) -> Iterator[pa.RecordBatch]:
-        for index, so_far in zip(indexes, counts, strict=True):
-            found = np.flatnonzero(so_far)
-            for start in range(0, len(found), OUTPUT_ROWS):
-                own = found[start : start + OUTPUT_ROWS]
-                columns: dict[str, Any] = {}
-                if self.layout.kept_type is not None:
-                    columns["kept"] = pa.repeat(kept, len(own))
-                columns["subscription_id"] = index.contents.ids.take(pa.array(own))
-                columns["n"] = pa.array(so_far[own])
-                yield pa.RecordBatch.from_pydict(columns)
-            so_far[:] = 0
 
 
 @dataclass(frozen=True, slots=True)

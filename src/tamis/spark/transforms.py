@@ -20,10 +20,10 @@ from pyspark.sql.types import (
 )
 
 from tamis.errors import InputError
+from tamis.spark.counting import KEYS, CountRuns, SumRuns, count_schema, run_schema
 from tamis.spark.layout import ANONYMOUS, KEPT, expect_some, select_events
 from tamis.spark.matching import (
     CountByEvent,
-    CountBySubscription,
     MatchLists,
     MatchRows,
     RejectValues,
@@ -148,15 +148,22 @@ def count_by_subscription(  # noqa: PLR0913
     column = F.col(by) if isinstance(by, str) else by
     name = by if isinstance(by, str) else "by"
 
-    def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
-        fields = [] if column is None else [StructField("kept", layout.kept_type)]
-        fields += [StructField("subscription_id", _STRING), StructField("n", LongType())]
-        return selected.mapInArrow(CountBySubscription(own, layout), StructType(fields))
+    layouts = []
 
-    found = _spread(events, parts, ANONYMOUS, attributes, column, spread, groups, run)
-    keys = ["subscription_id"] if column is None else ["kept", "subscription_id"]
-    counted = found.groupBy(*keys).agg(F.sum("n").alias("n"))
-    return counted if column is None else counted.withColumnRenamed("kept", name)
+    def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
+        layouts.append(layout)
+        return selected.mapInArrow(CountRuns(own, layout), run_schema(layout))
+
+    runs = _spread(events, parts, ANONYMOUS, attributes, column, spread, groups, run)
+    keys = [*KEYS] if column is None else ["kept", *KEYS]
+    together = runs.repartition(*keys).sortWithinPartitions(*keys)
+    summed = SumRuns(parts, has_kept=column is not None)
+    counted = together.mapInArrow(summed, count_schema(layouts[0]))
+    if column is None:
+        return counted
+    # Spark says which values are equal: NaN and NaN, 0.0 and -0.0.
+    counted = counted.groupBy("kept", "subscription_id").agg(F.sum("n").alias("n"))
+    return counted.withColumnRenamed("kept", name)
 
 
 def event_rejects(
