@@ -5,35 +5,46 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+import pyspark
+from pyspark.sql import DataFrame, SparkSession
 
 import tamis.spark as ts
+from tamis.spark.jobs.stream import MatchBatch
 from tamis.spark.store import IndexStore
 from tests.spark.workloads import subscription_frame
 
 N_FILES = 6
 ROWS = 200
 SUBSCRIPTIONS = [(f"s{n}", f"a BETWEEN {n} AND {n + 2}") for n in range(9)]
+SCHEMA = "id bigint, a int"
+# Where a driver dies: in a build, then in each batch of a stream.
+BUILD_POINTS = ("parts written", "manifest written")
+BATCH_POINTS = ("batch begun", "version pinned", "output begun", "output written")
 
 
-def session(master: str) -> SparkSession:
+def session(master: str, **conf: str) -> SparkSession:
     return ts.local_session(
         "tamis-faults",
         2,
         **{
             "spark.master": master,
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
             "spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"],
             "spark.driver.memory": "1g",
             "spark.executor.memory": "1g",
+            **conf,
         },
     )
 
@@ -56,7 +67,7 @@ def expected() -> list[tuple[int, str]]:
     )
 
 
-# ── programs ────────────────────────────────────────────────────────────────────────────────
+# ── publishers and drivers ──────────────────────────────────────────────────────────────────
 
 
 def publish(folder: Path) -> None:
@@ -67,16 +78,22 @@ def publish(folder: Path) -> None:
         store.prune(ts.Retention(versions=5))
 
 
-def stream(folder: Path) -> None:
-    """Match all files, one a batch; run again, it goes on."""
+def stream(folder: Path, point: str = "", batch: str = "0") -> None:
+    """Match all files, one a batch, dying at a point; run again, it goes on.
+
+    Each run publishes a version of its own, so a batch that comes again could take another.
+    """
+    die_at(point, int(batch), folder)
     spark = session("local[2]")
-    if not (folder / "index" / "CURRENT").exists():
-        ts.build(subscription_frame(spark, SUBSCRIPTIONS), folder / "index")
-    events = spark.readStream.schema("id bigint, a int").option("maxFilesPerTrigger", 1)
-    (folder / "started").touch()
+    store = IndexStore(folder / "index")
+    if store.current_or_none() is None:
+        ts.build(subscription_frame(spark, SUBSCRIPTIONS), store)
+    else:
+        store.publish(lambda newest: newest)
+    events = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
     ts.stream(
         events.json(str(folder / "events")),
-        folder / "index",
+        store,
         str(folder / "matches"),
         checkpoint=str(folder / "checkpoint"),
         event_id="id",
@@ -85,68 +102,180 @@ def stream(folder: Path) -> None:
     spark.stop()
 
 
-def die_once(folder: str):
-    """Kills the Python worker that meets the first batch, once."""
+def die_at(point: str, batch: int, folder: Path) -> None:
+    """Kill driver and JVM at once, as when a machine goes, where `point` says."""
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield batch
-            try:
-                os.close(os.open(f"{folder}/killed", os.O_CREAT | os.O_EXCL))
-            except FileExistsError:
-                continue
-            os.kill(os.getpid(), signal.SIGKILL)
+    def before(kind: type, name: str, is_now: Callable[..., bool]) -> None:
+        go_on = getattr(kind, name)
 
-    return run
+        def method(self: Any, *args: Any) -> Any:
+            if is_now(*args):
+                die()
+            return go_on(self, *args)
+
+        setattr(kind, name, method)
+
+    if point == "parts written":
+        before(IndexStore, "publish", lambda _: True)
+    elif point == "manifest written":
+        before(IndexStore, "_settle", lambda: True)
+    elif point == "batch begun":
+        before(MatchBatch, "pin", lambda number: number == batch)
+    elif point == "output written":
+        before(MatchBatch, "_report", lambda report: report.batch_id == batch)
+    elif point == "version pinned":
+        pinned = folder / "checkpoint" / "tamis-versions" / str(batch)
+        _watch(pinned.exists)
+    elif point == "output begun":
+        output = folder / "matches" / f"batch_id={batch}"
+        _watch(lambda: any(output.rglob("*.parquet")))
 
 
-def worker(folder: Path) -> None:
-    """Match in batch while a worker is killed."""
-    spark = session("local[2, 4]")
-    ts.build(subscription_frame(spark, SUBSCRIPTIONS), folder / "index")
-    events = spark.read.schema("id bigint, a int").json(str(folder / "events"))
-    doomed = events.mapInArrow(die_once(str(folder)), "id bigint, a int")
-    matches = ts.match(doomed, folder / "index", event_id="id")
-    matches.write.parquet(str(folder / "matches" / "batch_id=0"))
-    spark.stop()
+def _watch(is_now: Callable[[], bool]) -> None:
+    def run() -> None:
+        while not is_now():
+            time.sleep(0.001)
+        die()
+
+    threading.Thread(target=run, daemon=True).start()
+
+
+def die() -> None:
+    os.killpg(0, signal.SIGKILL)
+
+
+# ── workers and executors ───────────────────────────────────────────────────────────────────
 
 
 def slowly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        time.sleep(0.5)
+        time.sleep(0.3)
         yield batch
 
 
-def cluster(folder: Path) -> None:
-    """Match on a cluster of two workers; one executor is killed while the job runs."""
-    spark = session("local-cluster[2,1,1024]")
+def match_and_kill(
+    spark: SparkSession, folder: Path, n_runs: int, kill: Callable[[Path], int]
+) -> None:
+    """Match again and again; once in each run, when tasks are at work, `kill` something."""
     ts.build(subscription_frame(spark, SUBSCRIPTIONS), folder / "index", parts=2)
-    events = spark.read.schema("id bigint, a int").json(str(folder / "events")).repartition(12)
-    killer = threading.Timer(2.0, kill_executor, [folder])
-    killer.start()
-    matches = ts.match(events.mapInArrow(slowly, events.schema), folder / "index", event_id="id")
-    matches.write.parquet(str(folder / "matches" / "batch_id=0"))
-    killer.join()
+    events = spark.read.schema(SCHEMA).json(str(folder / "events")).repartition(8)
+    _match(events, folder, "warm")
+    for number in range(n_runs):
+        n_killed: list[int] = []
+        killer = threading.Thread(target=_kill_midway, args=(spark, folder, kill, n_killed))
+        killer.start()
+        _match(events, folder, str(number))
+        killer.join()
+        (folder / "killed" / str(number)).write_text(str(sum(n_killed)))
     spark.stop()
 
 
-def kill_executor(folder: Path) -> None:
-    """Kill one executor among our own descendants."""
+def _match(events: DataFrame, folder: Path, name: str) -> None:
+    slow = events.mapInArrow(slowly, events.schema)
+    found = ts.match(slow, folder / "index", event_id="id")
+    found.write.parquet(str(folder / "matches" / name))
+
+
+def _kill_midway(
+    spark: SparkSession, folder: Path, kill: Callable[[Path], int], n_killed: list[int]
+) -> None:
+    tracker = spark.sparkContext.statusTracker()
+    deadline = time.monotonic() + 60
+    while not n_killed and time.monotonic() < deadline:
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        if any(stage and 0 < stage.numCompletedTasks < stage.numTasks for stage in stages):
+            n = kill(folder)
+            n_killed += [n] if n else []
+        time.sleep(0.05)
+
+
+def worker(folder: Path, n_runs: str = "1") -> None:
+    """Match while the Python workers that have opened the index are killed."""
+    match_and_kill(session("local[2, 4]"), folder, int(n_runs), kill_matchers)
+
+
+def cluster(folder: Path, n_runs: str = "1") -> None:
+    """Match on a cluster of two workers while one executor is killed."""
+    spark = session("local-cluster[2,1,1024]")
+    match_and_kill(spark, folder, int(n_runs), lambda _: kill_first(b"CoarseGrainedExecutor"))
+
+
+def standalone(folder: Path, n_runs: str = "1") -> None:
+    """Match on a standalone cluster of two machines' worth of processes while one is lost."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    master = f"spark://127.0.0.1:{port}"
+    start_daemon(folder, "master.Master", "--port", port)
+    for number in (1, 2):
+        own = ("-c", "1", "-m", "1g", "-d", str(folder / f"work{number}"))
+        start_daemon(folder, "worker.Worker", *own, master)
+    spark = session(master, **{"spark.executor.cores": "1"})
+
+    def lose_machine(_: Path) -> int:
+        # The worker first: it would start another executor.
+        return kill_first(b"worker.Worker") + kill_first(b"CoarseGrainedExecutor")
+
+    match_and_kill(spark, folder, int(n_runs), lose_machine)
+
+
+def start_daemon(folder: Path, name: str, *options: str) -> None:
+    """Start a master or a worker; whoever started this program ends its group."""
+    home = Path(pyspark.__file__).parent
+    environment = {
+        "JAVA_HOME": str(ts.choose_java().path),
+        "SPARK_HOME": str(home),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_DAEMON_MEMORY": "256m",
+    }
+    command = [home / "bin" / "spark-class", f"org.apache.spark.deploy.{name}"]
+    subprocess.Popen(
+        [*command, "--host", "127.0.0.1", *options],
+        env={**os.environ, **environment},
+        cwd=folder,
+    )
+
+
+def kill_matchers(folder: Path) -> int:
+    """Kill the Python workers that have mapped the index into memory."""
+    own = [pid for pid in descendants(os.getpid()) if has_mapped(pid, folder / "index")]
+    for pid in own:
+        os.kill(pid, signal.SIGKILL)
+    return len(own)
+
+
+def has_mapped(pid: int, path: Path) -> bool:
+    try:
+        return str(path) in Path(f"/proc/{pid}/maps").read_text()
+    except OSError:
+        return False  # it has just ended
+
+
+def kill_first(name: bytes) -> int:
+    """Kill one JVM of that name among our own descendants."""
     for pid in descendants(os.getpid()):
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        if b"CoarseGrainedExecutorBackend" in command and b"java" in command.split(b"\0")[0]:
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if name in command and b"java" in command.split(b"\0")[0]:
             os.kill(pid, signal.SIGKILL)
-            (folder / "killed").touch()
-            return
+            return 1
+    return 0
 
 
 def descendants(pid: int) -> list[int]:
     found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = task.read_text().split()
+        except OSError:
+            continue  # a thread that has just ended
+        for child in map(int, children):
             found += [child, *descendants(child)]
     return found
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]](Path(sys.argv[2]))
+    globals()[sys.argv[1]](Path(sys.argv[2]), *sys.argv[3:])
