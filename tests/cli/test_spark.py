@@ -127,7 +127,7 @@ def test_stats_backtest_diff_and_audit(place):
     assert "age        66.7%" in stats.stdout
     backtest = run("spark", "backtest", *common)
     assert "adult            1  1.0       1.0  1.0" in backtest.stdout
-    audit = run("spark", "audit", *common, "--share", "1")
+    audit = run("spark", "audit", *common, "--share", "1", "--by", "spark", "--at", "2030-01-01")
     assert audit.exit_code == 0
     assert audit.stdout.split()[-1] == "0"
     write(place / "more.jsonl", [{"subscription_id": "adult", "expression": "age >= 3"}])

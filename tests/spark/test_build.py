@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 
 import pytest
 
@@ -89,6 +89,59 @@ def test_owner_tags_and_validity_are_kept(spark, tmp_path):
     assert [tuple(row) for row in ts.subscriptions(spark, tmp_path / "i").collect()] == rows[:1]
 
 
+DETAILED = (
+    "subscription_id string, expression string, owner string, valid_from {type}, valid_until {type}"
+)
+
+
+def test_only_what_is_valid_answers(spark, tmp_path):
+    noon = datetime(2024, 5, 1, 12)
+    rows = [
+        ("always", "a > 0", "ann", None, None),
+        ("later", "a > 0", "bob", datetime(2099, 1, 1), None),
+        ("until", "a > 0", None, noon, datetime(2099, 1, 1)),
+        ("gone", "a > 0", None, None, noon),
+        ("gone", "a > 1", None, None, None),
+    ]
+    path = tmp_path / "i"
+    frame = spark.createDataFrame(rows, DETAILED.format(type="timestamp"))
+    report = ts.build(frame, path, parts=2)
+    assert (report.n_subscriptions, report.n_rejects, report.n_expired) == (4, 0, 1)
+    events = spark.createDataFrame([(1, 1)], "id int, a int")
+
+    def ask(at):
+        return [name for _, name in pairs_of(ts.match(events, ts.open_version(path, at=at)))]
+
+    assert ask(None) == ask("2024-05-01T12:00") == ["always", "until"]
+    assert ask(datetime(2024, 5, 1, 11)) == ["always"]
+    assert ask(date(2099, 1, 1)) == ["always", "later"]
+    # A change replaces the older one at all times.
+    change = [("always", "a > 0", None, datetime(2050, 1, 1), None)]
+    ts.update(spark, path, spark.createDataFrame(change, DETAILED.format(type="timestamp")))
+    assert (ask(None), ask("2060-01-01")) == (["until"], ["always", "until"])
+    for by in ("reference", "spark"):
+        rows = ts.audit(events, path, share=1.0, by=by).collect()
+        assert [row for row in rows if row["subscription_id"] is not None] == []
+    owners = {
+        row["subscription_id"]: row["owner"] for row in ts.subscriptions(spark, path).collect()
+    }
+    assert owners == {"always": None, "later": "bob", "until": None, "gone": None}
+    with pytest.raises(InputError, match="'soon' is no moment"):
+        ask("soon")
+
+
+def test_a_validity_that_cannot_be_read_rejects_one_subscription(spark, tmp_path):
+    rows = [("x", "a = 1", "ann", "2024-05-01", "soon"), ("y", "a = 1", "bob", "2024-05-01", None)]
+    frame = spark.createDataFrame(rows, DETAILED.format(type="string"))
+    report = ts.build(frame, tmp_path / "i")
+    assert (report.n_subscriptions, report.n_rejects) == (1, 1)
+    (reject,) = ts.rejects(spark, tmp_path / "i").collect()
+    assert (reject["subscription_id"], reject["code"]) == ("x", "bad-validity")
+    assert reject["message"] == "valid_until is 'soon', not a timestamp"
+    (kept,) = ts.subscriptions(spark, tmp_path / "i").collect()
+    assert kept["valid_from"] == datetime(2024, 5, 1)
+
+
 def test_nothing_to_build_is_an_index_of_nothing(spark, tmp_path):
     report = ts.build(subscription_frame(spark, []), tmp_path / "i")
     assert (report.n_subscriptions, report.n_parts) == (0, 1)
@@ -117,6 +170,11 @@ def test_a_failed_build_publishes_nothing(spark, tmp_path):
         ("subscription_id double, expression string", {}, "ids are text or integers"),
         ("subscription_id string, expression int", {}, "expressions are text"),
         ("subscription_id string, expression string, tags string", {}, "array<string> is allowed"),
+        (
+            "subscription_id string, expression string, valid_from int",
+            {},
+            "timestamp, date or text",
+        ),
         ("subscription_id string, expression string", {"parts": 0}, "0 parts"),
         ("subscription_id string, expression string", {"partition_by": "luck"}, "unknown partit"),
         ("subscription_id string, expression string", {"missing": "maybe"}, "missing is 'maybe'"),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
 import tamis
 import tamis.spark as ts
 from tamis.errors import InputError
+from tamis.index import artefact
 from tamis.match.learn import count_leaves
 from tamis.spark.parts import _OPEN
 from tamis.spark.tuning import read_sample
@@ -130,31 +133,74 @@ def test_diff_tells_what_is_gained_and_lost(spark, events, store, tmp_path):
     assert ts.diff(events, base, base, event_id="id").counts.count() == 0
 
 
-def test_audit_agrees(events, store):
-    rows = ts.audit(events, store, event_id="id", share=1.0, n_subscriptions=20).collect()
+@pytest.mark.parametrize("by", ["reference", "spark"])
+@pytest.mark.parametrize("layout", ["columns", "struct", "map", "json"])
+def test_audit_agrees(spark, store, layout, by):
+    plain = [{k: v for k, v in event.items() if k != "tags"} for event in EVENTS]
+    frame, attributes = event_frame(spark, plain if layout == "map" else EVENTS, layout)
+    rows = ts.audit(
+        frame,
+        store,
+        event_id="id",
+        attributes=attributes,
+        share=1.0,
+        n_subscriptions=40,
+        by=by,
+    ).collect()
     assert [row for row in rows if row["subscription_id"] is not None] == []
-    assert sum(row["n_compared"] for row in rows) > len(EVENTS) * 20
-    with pytest.raises(InputError, match="share is 0"):
-        ts.audit(events, store, share=0)
+    assert sum(row["n_compared"] for row in rows) >= len(EVENTS) * 40
 
 
-def test_audit_finds_a_wrong_answer(spark, events, tmp_path):
+@pytest.mark.parametrize("by", ["reference", "spark"])
+def test_audit_finds_a_wrong_answer(events, tmp_path, by):
     """An index whose texts are swapped answers wrongly; an audit must say so."""
-    import pyarrow as pa
-
     path = tmp_path / "swapped"
     index = tamis.build({"low": "age < 50", "high": "age >= 50"})
     texts = pa.chunked_array([["age >= 50", "age < 50"]])
-    from dataclasses import replace
-
-    from tamis.index import artefact
-
     artefact.save(replace(index.contents, texts=texts), path)
-    rows = ts.audit(events, path, event_id="id", share=1.0).collect()
+    rows = ts.audit(events, path, event_id="id", share=1.0, by=by).collect()
     told = {(row["event_id"], row["subscription_id"], row["engine"]) for row in rows if row[1]}
-    with_age = [at for at, event in enumerate(EVENTS) if "age" in event]
-    assert len(told) == 2 * len(with_age)
+    is_low = {at: event["age"] < 50 for at, event in enumerate(EVENTS) if "age" in event}
+    assert told == {
+        (at, name, "true" if low == (name == "low") else "not true")
+        for at, low in is_low.items()
+        for name in ("low", "high")
+    }
     _OPEN.clear()
+
+
+def test_audit_by_spark_leaves_out_keywords_and_the_session_as_it_was(spark, tmp_path):
+    rows = [("words", "matches(body, 'red wine')"), ("plain", "a = 1 AND body LIKE '%wine'")]
+    ts.build(subscription_frame(spark, rows), tmp_path / "i")
+    events = spark.createDataFrame([(1, 1, "red wine"), (2, 1, None)], "id int, a int, body string")
+    before = spark.conf.get("spark.sql.codegen.wholeStage")
+    found = ts.audit(events, tmp_path / "i", event_id="id", share=1.0, by="spark").collect()
+    assert [(row["subscription_id"], row["n_compared"]) for row in found] == [(None, 1)] * 2
+    assert spark.conf.get("spark.sql.codegen.wholeStage") == before
+    ts.build(subscription_frame(spark, rows[:1]), tmp_path / "words")
+    with pytest.raises(InputError, match="has a Spark SQL form"):
+        ts.audit(events, tmp_path / "words", event_id="id", share=1.0, by="spark")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"share": 0}, "share is 0"),
+        ({"n_subscriptions": 0}, "at least 1"),
+        ({"by": "luck"}, 'audit by "luck"; allowed: reference, spark'),
+    ],
+)
+def test_an_audit_that_cannot_be_is_refused(events, store, options, said):
+    with pytest.raises(InputError, match=said):
+        ts.audit(events, store, **options)
+
+
+def test_another_meaning_of_missing_has_no_spark_form(spark, events, tmp_path):
+    ts.build(
+        subscription_frame(spark, [("x", "age = 1")]), tmp_path / "i", missing="satisfies_negation"
+    )
+    with pytest.raises(InputError, match="no Spark SQL form"):
+        ts.audit(events, tmp_path / "i", by="spark")
 
 
 # ── SQL ─────────────────────────────────────────────────────────────────────────────────────

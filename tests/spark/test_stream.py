@@ -76,6 +76,8 @@ def test_a_batch_that_runs_again_keeps_its_version_and_its_rows(place):
     place.run()
     before = place.rows()
     place.build(one="a = 2")
+    pin = Path(place.checkpoint) / "tamis-versions" / "0"
+    assert json.loads(pin.read_text()).keys() == {"version", "at"}
     # As after a crash between the output and Spark's own commit.
     (Path(place.checkpoint) / "commits" / "0").unlink()
     (Path(place.checkpoint) / "commits" / ".0.crc").unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -36,6 +37,9 @@ index_option = click.option(
     "--index", required=True, metavar="PATH", help="The folder of the index's versions."
 )
 version_option = click.option("--version", metavar="NAME", help="Instead of the current one.")
+at_option = click.option(
+    "--at", metavar="MOMENT", help="Ask those that are valid then, in UTC, instead of now."
+)
 
 
 def event_options(command: _Command) -> _Command:
@@ -129,6 +133,7 @@ def build_command(context: click.Context, /, **options: Any) -> None:
             "version": report.version.name,
             "subscriptions": report.n_subscriptions,
             "rejects": report.n_rejects,
+            **({"expired": report.n_expired} if report.n_expired else {}),
             "parts": report.n_parts,
             "built": report.n_built,
             "bytes": report.version.n_bytes,
@@ -179,6 +184,7 @@ def _update(spark: SparkSession, options: dict[str, Any]) -> Any:
 @spark_group.command("match")
 @index_option
 @version_option
+@at_option
 @event_options
 @click.option(
     "--kind",
@@ -201,7 +207,7 @@ def match_command(context: click.Context, /, **options: Any) -> None:
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 
-        parts = pipeline.open_version(options["index"], options["version"])
+        parts = pipeline.open_version(options["index"], options["version"], options["at"])
         events = _open_events(spark, options)
         spread = {"spread": options["spread"], "groups": options["groups"]}
         if options["kind"] == "by-subscription":
@@ -344,6 +350,7 @@ def stats_command(context: click.Context, /, **options: Any) -> None:
 @spark_group.command("backtest")
 @index_option
 @version_option
+@at_option
 @event_options
 @click.option("--day", metavar="COLUMN", help="Count for each of its values, in Parquet.")
 @click.option("--sample", type=click.FloatRange(0, 1, min_open=True), help="A share of the events.")
@@ -354,7 +361,7 @@ def backtest_command(context: click.Context, /, **options: Any) -> None:
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 
-        parts = pipeline.open_version(options["index"], options["version"])
+        parts = pipeline.open_version(options["index"], options["version"], options["at"])
         events = _open_events(spark, options)
         told = pipeline.backtest(
             events.frame, parts, day=options["day"], sample=options["sample"], **_where(events)
@@ -376,6 +383,7 @@ def backtest_command(context: click.Context, /, **options: Any) -> None:
 @index_option
 @click.option("--before", required=True, metavar="NAME", help="A version.")
 @click.option("--after", metavar="NAME", help="Another; the current one if not given.")
+@at_option
 @event_options
 @click.option("--pairs", is_flag=True, help="The gained and the lost pairs, not only counts.")
 @click.option("--allow", type=click.IntRange(min=0), default=0, show_default=True)
@@ -389,8 +397,9 @@ def diff_command(context: click.Context, /, **options: Any) -> None:
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 
-        before = pipeline.open_version(options["index"], options["before"])
-        after = pipeline.open_version(options["index"], options["after"])
+        moment = options["at"] or datetime.now(UTC)  # the same for both
+        before = pipeline.open_version(options["index"], options["before"], moment)
+        after = pipeline.open_version(options["index"], options["after"], moment)
         events = _open_events(spark, options)
         found = pipeline.diff(events.frame, before, after, **_where(events))
         counts = found.counts.orderBy("subscription_id").persist()
@@ -405,22 +414,30 @@ def diff_command(context: click.Context, /, **options: Any) -> None:
 @spark_group.command("audit")
 @index_option
 @version_option
+@at_option
 @event_options
 @click.option("--share", type=click.FloatRange(0, 1, min_open=True), default=0.001)
+@click.option(
+    "--by",
+    type=click.Choice(["reference", "spark"]),
+    default="reference",
+    show_default=True,
+    help="The reference evaluator, or Spark SQL's own.",
+)
 @output_options
 @click.pass_context
 def audit_command(context: click.Context, /, **options: Any) -> None:
-    """Evaluate a share of the events again, by the reference evaluator.
+    """Evaluate a share of the events again, by another evaluator.
 
     Exit codes: 0 all answers agree; 1 some do not; 2 wrong usage.
     """
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 
-        parts = pipeline.open_version(options["index"], options["version"])
+        parts = pipeline.open_version(options["index"], options["version"], options["at"])
         events = _open_events(spark, options)
         rows = pipeline.audit(
-            events.frame, parts, share=options["share"], **_where(events)
+            events.frame, parts, share=options["share"], by=options["by"], **_where(events)
         ).persist()
         n_compared = rows.agg({"n_compared": "sum"}).collect()[0][0] or 0
         wrong = rows.where("subscription_id IS NOT NULL").drop("n_compared")

@@ -25,9 +25,11 @@ from tamis.index.stored_texts import StoredTexts
 from tamis.match.index import Index
 from tamis.spark.cache import PartCache, check_manifest
 from tamis.spark.manifest import DELTA, Part, Version
+from tamis.spark.validity import Validity, read_validity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from tamis.errors import ExpressionError
     from tamis.index.contents import Contents
@@ -74,6 +76,7 @@ class PartSet:
     version: Version
     parts: tuple[Part, ...]
     is_plain: bool = False  # one artefact by itself, at the storage's root
+    at: datetime | None = None  # the moment whose valid subscriptions answer; None: all do
 
     @property
     def n_bytes(self) -> int:
@@ -89,7 +92,8 @@ class PartSet:
         return [self._open(part) for part in self.parts]
 
     def _open(self, part: Part) -> Index:
-        key = (self.storage.uri, part.id, *(delta.id for delta in self._deltas_after(part)))
+        deltas = (delta.id for delta in self._deltas_after(part))
+        key = (self.storage.uri, part.id, self._period(part), *deltas)
         index = _OPEN.pop(key, None)
         if index is None:
             index = Index(self._open_contents(part))
@@ -112,9 +116,33 @@ class PartSet:
         return artefact.open_contents(self.directory(part))
 
     def hidden(self, part: Part) -> pa.ChunkedArray | None:
+        """The ids of the part's subscriptions that do not answer, and perhaps others."""
+        replaced = self.replaced(part)
+        found = [] if replaced is None else replaced.chunks
+        if self.at is not None and part.n_timed:
+            found = [*found, self._validity(part).asleep(self.at)]
+        return pa.chunked_array(found, pa.string()) if found else None
+
+    def replaced(self, part: Part) -> pa.ChunkedArray | None:
         """The ids of the part's subscriptions that later parts replace or remove, and others."""
         found = [self._hidden_by(delta) for delta in self._deltas_after(part)]
         return pa.chunked_array(found, pa.string()) if found else None
+
+    def _period(self, part: Part) -> str:
+        """Within which the same subscriptions are valid."""
+        if self.at is None or not part.n_timed:
+            return ""
+        return str(self._validity(part).period(self.at))
+
+    def _validity(self, part: Part) -> Validity:
+        key = (self.storage.uri, part.id)
+        if key not in _VALIDITIES:
+            details = self.read(part, DETAILS)
+            assert details is not None  # an artefact by itself knows of no validity
+            _VALIDITIES[key] = read_validity(details)
+            while len(_VALIDITIES) > len(self.parts) + MOST_OPEN:
+                _VALIDITIES.popitem(last=False)
+        return _VALIDITIES[key]
 
     def _deltas_after(self, part: Part) -> list[Part]:
         parts = self.version.parts
@@ -148,6 +176,7 @@ class PartSet:
 
 
 _OPEN: OrderedDict[tuple[str, ...], Index] = OrderedDict()
+_VALIDITIES: OrderedDict[tuple[str, ...], Validity] = OrderedDict()
 
 
 def hide(contents: Contents, ids: pa.ChunkedArray) -> Contents:
@@ -215,11 +244,18 @@ def write_part(  # noqa: PLR0913 - all that a part holds
         manifest_crc32=zlib.crc32(manifest),
         n_subscriptions=len(contents.ids),
         n_hidden=0,
+        n_timed=count_timed(details),
         n_rejects=len(rejects),
         n_nodes=contents.n_nodes,
         n_bytes=n_bytes,
         attributes=mentioned_paths(contents),
     )
+
+
+def count_timed(details: pa.Table) -> int:
+    """How many subscriptions have a limited validity."""
+    has_any = pc.or_(pc.is_valid(details["valid_from"]), pc.is_valid(details["valid_until"]))
+    return int(pc.sum(has_any).as_py() or 0)
 
 
 def mentioned_paths(contents: Contents) -> tuple[tuple[str, ...], ...]:
@@ -264,6 +300,7 @@ def plain_part(directory: Path) -> tuple[Version, Part]:
         manifest_crc32=zlib.crc32(content),
         n_subscriptions=len(contents.ids),
         n_hidden=0,
+        n_timed=0,
         n_rejects=0,
         n_nodes=contents.n_nodes,
         n_bytes=sum(file.stat().st_size for file in directory.iterdir()),

@@ -11,21 +11,26 @@ from tamis.index.artefact import MANIFEST
 from tamis.spark.parts import PartSet, plain_part
 from tamis.spark.storage import Storage
 from tamis.spark.store import IndexStore
+from tamis.spark.validity import read_at
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from tamis.spark.manifest import Version
 
 
-def open_version(index: Any, version: int | str | None = None) -> PartSet:
-    """The parts of one version of an index.
+def open_version(index: Any, version: int | str | None = None, at: Any = None) -> PartSet:
+    """The parts of one version of an index, as they answer at a moment: now, unless `at` names
+    another (a datetime, or text in ISO's format).
 
     `index` is the path or URI of a store, of which the current version is taken unless `version`
     names another, or the path of an index saved by `Index.save`; or what this function returned.
     """
     if isinstance(index, PartSet):
         return index
+    moment = read_at(at)
     if isinstance(index, IndexStore):
-        return _open_store(index, version)
+        return _open_store(index, version, moment)
     if not isinstance(index, str | os.PathLike):
         raise InputError(
             f"an index is named by its path, not by {type(index).__name__}",
@@ -34,12 +39,12 @@ def open_version(index: Any, version: int | str | None = None) -> PartSet:
     storage = Storage(index)
     if storage.is_local and (storage.local_path("") / MANIFEST).exists():
         return _open_plain(storage, version)
-    return _open_store(IndexStore(storage), version)
+    return _open_store(IndexStore(storage), version, moment)
 
 
-def _open_store(store: IndexStore, version: int | str | None) -> PartSet:
+def _open_store(store: IndexStore, version: int | str | None, at: datetime) -> PartSet:
     found: Version = store.current() if version is None else store.version(version)
-    return PartSet(store.storage, found, found.parts)
+    return PartSet(store.storage, found, found.parts, at=at)
 
 
 def _open_plain(storage: Storage, version: int | str | None) -> PartSet:

@@ -35,7 +35,7 @@ class ReadRejects:
 
 @dataclass(frozen=True, slots=True)
 class ReadSubscriptions:
-    """The subscriptions of the parts whose numbers come in, hidden ones left out."""
+    """The subscriptions of the parts whose numbers come in, replaced ones left out."""
 
     parts: PartSet
     SCHEMA: ClassVar[str] = (
@@ -63,8 +63,8 @@ class ReadSubscriptions:
                 **{name: details[name] for name in DETAIL_SCHEMA.names[1:]},
             }
         )
-        hidden = self.parts.hidden(part)
-        return table if hidden is None else table.filter(pc.invert(pc.is_in(contents.ids, hidden)))
+        gone = self.parts.replaced(part)
+        return table if gone is None else table.filter(pc.invert(pc.is_in(contents.ids, gone)))
 
 
 def numbered_parts(parts: PartSet, batches: Iterable[pa.RecordBatch]) -> Iterator[Part]:

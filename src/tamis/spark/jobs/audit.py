@@ -1,4 +1,4 @@
-"""The audit job: a share of the events, evaluated again by the reference evaluator."""
+"""The audit job: a share of the events, evaluated again by somebody else."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, MapType, StringType, StructField, StructType
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tamis.errors import ExpressionError, InputError
 from tamis.language.check import check
 from tamis.language.parser import parse
 from tamis.logic.evaluate import Missing, evaluate
+from tamis.spark.jobs.audit_sql import audit_by_spark
 from tamis.spark.layout import ID, expect_some, select_events
 from tamis.spark.matching import Matcher, cut
 from tamis.spark.parts import all_texts
+from tamis.spark.plain_events import plain_events
 from tamis.spark.reading import open_version
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from tamis.language.ast import Condition
     from tamis.match.index import Index
 
-N_SUBSCRIPTIONS: Final = 200  # drawn for each event, beside those that match
+N_SUBSCRIPTIONS: Final = 200  # drawn, beside those that match
+REFERENCE: Final = "reference"
+SPARK: Final = "spark"
 _TEXTS: Final = ("subscription_id", "engine", "reference")
 
 
@@ -42,33 +45,37 @@ def audit(  # noqa: PLR0913
     share: float = 0.001,
     n_subscriptions: int = N_SUBSCRIPTIONS,
     seed: int = 0,
+    by: str = REFERENCE,
 ) -> DataFrame:
-    """One row for each disagreement between the engine and the reference evaluator, and one with
-    subscription_id NULL for each task: how many answers were compared.
+    """One row for each disagreement between the engine and another evaluator; and rows with
+    subscription_id NULL: how many answers were compared.
 
-    Every match of a sampled event is evaluated again, and so are `n_subscriptions` drawn at
-    random, which finds matches that are lost.
+    By the reference evaluator, every match of a sampled event is evaluated again, and so are
+    `n_subscriptions` drawn at random for each, which finds matches that are lost. By Spark SQL's
+    own (`by="spark"`), `n_subscriptions` that Spark SQL can say are drawn once, half of them from
+    those that match something; this one runs at once.
 
     Out: event_id, subscription_id, engine, reference string, n_compared bigint
     """
     if not 0 < share <= 1:
         raise InputError(f"share is {share}; above 0 and up to 1 is allowed")
+    if n_subscriptions < 1:
+        raise InputError(f"{n_subscriptions} subscriptions drawn; at least 1 is allowed")
+    if by not in (REFERENCE, SPARK):
+        raise InputError(f'audit by "{by}"; allowed: {REFERENCE}, {SPARK}')
     parts = open_version(index)
-    if isinstance(attributes, str) and isinstance(events.schema[attributes].dataType, MapType):
-        raise InputError(
-            f'column "{attributes}" is a map; an audit reads columns, structs and JSON',
-            hint="turn the map's values into columns first",
-        )
     expect_some(events, parts.version.attributes, attributes)
-    selected, layout = select_events(events, parts.version.attributes, event_id, attributes)
+    sampled = events.where(F.rand(seed) < share)
+    selected, layout = select_events(sampled, parts.version.attributes, event_id, attributes)
+    if by == SPARK:
+        where = {"event_id": event_id, "attributes": attributes}
+        return audit_by_spark(selected, layout, parts, where, sampled, n_subscriptions, seed)
     fields = [
         StructField("event_id", layout.id_type),
         *(StructField(n, StringType()) for n in _TEXTS),
     ]
     schema = StructType([*fields, StructField("n_compared", LongType())])
-    return selected.where(F.rand(seed) < share).mapInArrow(
-        AuditBatch(parts, layout, n_subscriptions, seed), schema
-    )
+    return selected.mapInArrow(AuditBatch(parts, layout, n_subscriptions, seed), schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +97,8 @@ class AuditBatch(Matcher):
         for batch in cut(batches):
             rows: list[int] = []
             told: list[tuple[str, str, str]] = []
-            for row, event in enumerate(self._events(batch)):
+            events = plain_events(batch, self.layout, self.parts.version.typed_schema())
+            for row, event in enumerate(events):
                 for reference in references:
                     disagreements, n = reference.compare(
                         batch.slice(row, 1), event, rng, self.n_subscriptions, self.layout.event
@@ -103,14 +111,6 @@ class AuditBatch(Matcher):
                 yield self._tell(batch.column(ID).take(pa.array(rows, pa.int64())), told, None)
         if n_compared:
             yield self._tell(pa.nulls(1, empty.type), [(None, None, None)], n_compared)
-
-    def _events(self, batch: pa.RecordBatch) -> Iterator[Any]:
-        """The events as Python objects, not read by the encoder that is audited."""
-        if self.layout.event is None:
-            yield from batch.to_pylist()
-            return
-        for value in batch.column(self.layout.event).to_pylist():
-            yield _load(value) if isinstance(value, str | bytes) else value or {}
 
     @staticmethod
     def _tell(event_ids: pa.Array, told: list[Any], n_compared: int | None) -> pa.RecordBatch:
@@ -159,11 +159,3 @@ class Reference:
                 self._conditions[ordinal] = None  # taken in, so it once was right
         condition = self._conditions[ordinal]
         return None if condition is None else evaluate(condition, event, self._missing)
-
-
-def _load(text: str | bytes) -> Any:
-    try:
-        found = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}

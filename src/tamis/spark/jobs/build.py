@@ -5,15 +5,21 @@ from __future__ import annotations
 import json
 import pickle
 from dataclasses import asdict, dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 from pyspark import StorageLevel
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, IntegralType, StringType
+from pyspark.sql.types import (
+    ArrayType,
+    DateType,
+    IntegralType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
 
-from tamis.errors import InputError, suggest
+from tamis.errors import ExpressionError, InputError, suggest
 from tamis.index.build import build_contents, collect_votes
 from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
@@ -25,10 +31,12 @@ from tamis.spark.manifest import BASE, Part, Version
 from tamis.spark.parts import DETAIL_SCHEMA, digest_rows, write_part
 from tamis.spark.store import IndexStore, Retention
 from tamis.spark.tuning import find_sample, read_sample, tune
+from tamis.spark.validity import is_expired, read_at
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
 
     from pyspark.sql import Column, DataFrame
 
@@ -36,7 +44,7 @@ if TYPE_CHECKING:
     from tamis.spark.storage import Storage
 
 SUBSCRIPTIONS_PER_PART: Final = 500_000
-VOTE_ROWS: Final = 100_000
+MOMENT_TYPES: Final = (DateType, StringType, TimestampNTZType, TimestampType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,7 @@ class BuildReport:
     n_rejects: int
     n_parts: int
     n_built: int  # the others were taken over from the version before
+    n_expired: int = 0  # subscriptions left out, as they are never valid again
     pruned: tuple[str, ...] = ()
 
 
@@ -72,7 +81,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     valid_from timestamp, valid_until timestamp
 
     A subscription that is wrong becomes a row of `rejects`. Of several with one id the first is
-    taken. Parts whose subscriptions have not changed are taken over, unless `incremental` is off.
+    taken, of those that have not expired when the build starts. Parts whose subscriptions have not
+    changed are taken over, unless `incremental` is off.
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     if missing not in tuple(Missing):
@@ -80,12 +90,14 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     slots.check_partitioning(partition_by, parts)
     declared = None if schema is None else Schema.of(schema)
     before = target.current_or_none() if incremental else None
+    now = read_at(None)
     rows = select_rows(subscriptions, id_column, expression_column).persist(StorageLevel.DISK_ONLY)
     try:
         with telling():
-            n_rows = rows.count()
-            elected = declared or infer_schema(rows, limits)
-            dealt, bounds = deal_rows(rows, n_rows, parts, partition_by, before)
+            n_rows, n_expired = count_rows(rows, now)
+            live = rows.where(~is_expired(now)) if n_expired else rows
+            elected = declared or infer_schema(live, limits)
+            dealt, bounds = deal_rows(live, n_rows, parts, partition_by, before)
             task = BuildPart(
                 target.storage,
                 elected,
@@ -114,6 +126,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         version.n_rejects,
         len(built),
         sum(entry.is_new for entry in built),
+        n_expired,
         tuple(pruned),
     )
 
@@ -124,7 +137,11 @@ def _keep_statistics(made: Version, newest: Version | None) -> Version:
 
 # ── rows ────────────────────────────────────────────────────────────────────────────────────
 
-ROW_NAMES: Final = ("position", "subscription_id", "expression", "tags", *DETAIL_SCHEMA.names[1:])
+ROW_NAMES: Final = (
+    *("position", "subscription_id", "expression", "tags"),
+    *DETAIL_SCHEMA.names[1:],
+    "problem",  # what is wrong with a row, apart from its expression
+)
 
 
 def select_rows(subscriptions: DataFrame, id_column: str, expression_column: str) -> DataFrame:
@@ -150,6 +167,11 @@ def select_rows(subscriptions: DataFrame, id_column: str, expression_column: str
         isinstance(tags, ArrayType) and isinstance(tags.elementType, StringType)
     ):
         raise InputError(f'column "tags" is {tags.simpleString()}; array<string> is allowed')
+    limits = {name: types[name] for name in ("valid_from", "valid_until") if name in types}
+    for name, type_ in limits.items():
+        if not isinstance(type_, MOMENT_TYPES):
+            told = type_.simpleString()
+            raise InputError(f'column "{name}" is {told}; timestamp, date or text is allowed')
     return subscriptions.select(
         F.monotonically_increasing_id().alias("position"),
         F.col(f"`{id_column}`").cast("string").alias("subscription_id"),
@@ -158,12 +180,27 @@ def select_rows(subscriptions: DataFrame, id_column: str, expression_column: str
         _optional("owner", "string", names),
         _optional("valid_from", "timestamp", names),
         _optional("valid_until", "timestamp", names),
+        F.coalesce(F.lit(None).cast("string"), *map(_unreadable, limits)).alias("problem"),
     )
+
+
+def _unreadable(name: str) -> Column:
+    """What is wrong with a moment; NULL where nothing is."""
+    column = F.col(name)
+    is_wrong = column.isNotNull() & column.try_cast("timestamp").isNull()
+    said = F.concat(F.lit(f"{name} is '"), column.cast("string"), F.lit("', not a timestamp"))
+    return F.when(is_wrong, said)
+
+
+def count_rows(rows: DataFrame, now: datetime) -> tuple[int, int]:
+    """How many subscriptions are there to build, and how many more have expired."""
+    (told,) = rows.agg(F.count(F.lit(1)), F.count_if(is_expired(now))).collect()
+    return told[0] - told[1], told[1]
 
 
 def _optional(name: str, type_: str, names: list[str]) -> Column:
     column = F.col(name) if name in names else F.lit(None)
-    return column.cast(type_).alias(name)
+    return column.try_cast(type_).alias(name)
 
 
 def infer_schema(rows: DataFrame, limits: Limits) -> Schema:
@@ -299,6 +336,7 @@ class BuildPart:
         digest = digest_rows(rows, str(self.missing), self.limits)
         if digest in self.reusable.parts:
             return False, self.reusable.parts[digest]
+        rows, refused = split_problems(rows)
         ids, texts = rows["subscription_id"].to_pylist(), rows["expression"].to_pylist()
         tags = {
             one: own
@@ -315,7 +353,8 @@ class BuildPart:
         details = pick_details(rows, built.contents.ids)
         contents = self._tune(built.contents)
         part = write_part(
-            self.storage, contents, digest, self.kind, built.rejects, details, self.removed
+            *(self.storage, contents, digest, self.kind),
+            *([*built.rejects, *refused], details, self.removed),
         )
         return True, part
 
@@ -334,6 +373,27 @@ class BuildPart:
                 "part": [json.dumps(asdict(part))],
             }
         )
+
+
+def split_problems(rows: pa.Table) -> tuple[pa.Table, list[ExpressionError]]:
+    """The rows without a problem, and the others as rejects."""
+    import pyarrow.compute as pc
+
+    if rows["problem"].null_count == len(rows):
+        return rows, []
+    is_wrong = pc.is_valid(rows["problem"])
+    rejects = [
+        ExpressionError(
+            "bad-validity",
+            row["problem"],
+            span=(0, 0),
+            text=row["expression"],
+            hint="write 2030-01-31T12:00:00",
+            subscription_id=row["subscription_id"],
+        )
+        for row in rows.filter(is_wrong).to_pylist()
+    ]
+    return rows.filter(pc.invert(is_wrong)), rejects
 
 
 def pick_details(rows: pa.Table, ids: pa.Array) -> pa.Table:
@@ -355,7 +415,7 @@ def run_parts(dealt: DataFrame, n_parts: int, task: BuildPart) -> list[BuiltPart
     ]
     if not built:  # no rows at all: an index of nothing is an index
         empty = pa.schema([("position", pa.int64()), ("tags", pa.list_(pa.string()))])
-        fields = {name: pa.string() for name in ("subscription_id", "expression")}
+        fields = {name: pa.string() for name in ("subscription_id", "expression", "problem")}
         full = pa.schema([*empty, *((n, t) for n, t in fields.items()), *DETAIL_SCHEMA.remove(0)])
         is_new, part = task.build(full.empty_table())
         built = [BuiltPart(0, 0, is_new, part)]
@@ -376,8 +436,3 @@ def expect_all(built: list[BuiltPart], n_rows: int) -> None:
             "nothing was published",
             hint="the input gives other rows when it is read again: write it to a table first",
         )
-
-
-def now() -> str:
-    """The moment, for provenance."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,7 +1,8 @@
 """The match stream: micro-batches, each answered by one recorded version, exactly once.
 
-Before a batch is matched, the version it is answered by is recorded beside the checkpoint under the
-batch's number; a batch that is run again after a crash finds the record and gives the same rows.
+Before a batch is matched, the version it is answered by and the moment it is asked of are recorded
+beside the checkpoint under the batch's number; a batch that is run again after a crash finds the
+record and gives the same rows.
 Its output is the folder of that number, overwritten as a whole.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Observation
@@ -80,17 +82,17 @@ class MatchBatch:
         self._report(BatchReport(batch_id, parts.version.name, n_matches, n_rejects, seconds))
 
     def pin(self, batch_id: int) -> PartSet:
-        """The version that answers this batch: the current one, recorded before it is used."""
+        """The version that answers this batch, and the moment it is asked of: the current one and
+        now, recorded before they are used."""
         name = f"{PINS}/{batch_id}"
         recorded = self.checkpoint.read(name)
         if recorded is None:
-            current = self.store.current()
-            body = json.dumps({"version": current.name}).encode()
-            if self.checkpoint.create(name, body):
+            pin = {"version": self.store.current().name, "at": datetime.now(UTC).isoformat()}
+            if self.checkpoint.create(name, json.dumps(pin).encode()):
                 self.checkpoint.delete(f"{PINS}/{batch_id - KEPT_PINS}")
-                return open_version(self.store, current.name)
             recorded = self.checkpoint.read(name)
-        return open_version(self.store, json.loads(recorded or b"{}")["version"])
+        pin = json.loads(recorded or b"{}")
+        return open_version(self.store, pin["version"], pin.get("at"))
 
     def _report(self, report: BatchReport) -> None:
         self.reports[:] = [*self.reports[-99:], report]

@@ -147,7 +147,7 @@ class CountHidden:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in numbered_parts(self.parts, batches):
-            hidden = self.parts.hidden(part)
+            hidden = self.parts.replaced(part)
             (index,) = self.parts.only([part]).open()
             n = 0 if hidden is None else pc.sum(pc.is_in(index.contents.ids, hidden)).as_py() or 0
             yield pa.RecordBatch.from_pydict({"part": [part.id], "n": pa.array([n], pa.int64())})

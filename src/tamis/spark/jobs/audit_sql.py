@@ -1,0 +1,205 @@
+"""The audit by Spark SQL's own evaluator: an opinion that shares no code with ours."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+
+from tamis.errors import InputError, TamisError
+from tamis.language.ast import attributes as mentioned
+from tamis.language.check import check
+from tamis.language.parser import parse
+from tamis.language.printer import print_for_spark, print_string
+from tamis.logic.evaluate import Missing
+from tamis.spark.failures import telling
+from tamis.spark.layout import ID
+from tamis.spark.matching import Matcher, cut, match_lists
+from tamis.spark.plain_events import plain_events, typed_rows, typed_schema
+from tamis.spark.transforms import match, subscriptions
+from tamis.spark.validity import is_valid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tamis.language.schema import Path, Schema
+    from tamis.spark.layout import Layout
+    from tamis.spark.parts import PartSet
+
+ENGINE: Final = "\x01engine"
+TRUE, NOT_TRUE = "'true'", "'not true'"
+CHUNK: Final = 100  # expressions in one array
+SETTINGS: Final = {
+    # What expressions mean.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "true",
+    # Hundreds of expressions are met once each: compiling them costs more than running them.
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.subexpressionElimination.enabled": "false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """Subscriptions and what they are in Spark SQL."""
+
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    paths: list[Path]  # that they mention
+
+
+def audit_by_spark(  # noqa: PLR0913
+    selected: DataFrame,
+    layout: Layout,
+    parts: PartSet,
+    where: dict[str, Any],
+    sampled: DataFrame,
+    n_subscriptions: int,
+    seed: int,
+) -> DataFrame:
+    """The rows of `audit`, by Spark SQL; computed when this is called.
+
+    Half of the subscriptions are drawn from those that match a sampled event, half from all.
+    """
+    if Missing(parts.version.missing) is not Missing.UNDEFINED:
+        raise InputError(
+            f'an index with missing="{parts.version.missing}" has no Spark SQL form',
+            hint="audit it by the reference evaluator: by='reference'",
+        )
+    spark = selected.sparkSession
+    with telling(), contract(spark):
+        drawn = draw(spark, parts, match(sampled, parts, **where), n_subscriptions, seed)
+        if not drawn.ids:
+            raise InputError(
+                "none of the subscriptions that were drawn has a Spark SQL form",
+                hint="keywords have none; audit by the reference evaluator: by='reference'",
+            )
+        schema = parts.version.typed_schema()
+        task = AnswerTyped(parts, layout, schema, tuple(drawn.paths), drawn.ids)
+        typed = selected.mapInArrow(task, task.fields())
+        return _compare(typed, drawn).localCheckpoint()
+
+
+@contextmanager
+def contract(spark: SparkSession) -> Iterator[None]:
+    """The session, set for many small expressions, inside the block only."""
+    before = {key: spark.conf.get(key, None) for key in SETTINGS}
+    for key, value in SETTINGS.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, known in before.items():
+            spark.conf.unset(key) if known is None else spark.conf.set(key, known)
+
+
+# ── which subscriptions ─────────────────────────────────────────────────────────────────────
+
+
+def draw(
+    spark: SparkSession, parts: PartSet, matches: DataFrame, n_subscriptions: int, seed: int
+) -> Rendered:
+    """Subscriptions with a Spark SQL form. At most `n_subscriptions` come to the driver."""
+    listed = subscriptions(spark, parts)
+    awake = listed if parts.at is None else listed.where(is_valid(parts.at))
+    everybody = awake.select("subscription_id", "expression")
+    by_lot = F.xxhash64("subscription_id", F.lit(seed))
+    found = matches.select("subscription_id").distinct()
+    hit = everybody.join(found, "subscription_id", "left_semi").orderBy(by_lot)
+    rows = hit.limit(n_subscriptions // 2).collect()
+    known = {row["subscription_id"]: row["expression"] for row in rows}
+    for row in everybody.orderBy(by_lot).limit(n_subscriptions).collect():
+        if len(known) < n_subscriptions:
+            known.setdefault(row["subscription_id"], row["expression"])
+    return render(known, parts.version.typed_schema())
+
+
+def render(expressions: dict[str, str], schema: Schema) -> Rendered:
+    """Those of the expressions that Spark SQL can say."""
+    ids, texts = [], []
+    paths: set[Path] = set()
+    for name, text in expressions.items():
+        condition = check(parse(text), schema, text=text)
+        try:
+            texts.append(print_for_spark(condition))
+        except TamisError:
+            continue  # keywords
+        ids.append(name)
+        paths.update(attribute.path for attribute in mentioned(condition))
+    return Rendered(tuple(ids), tuple(texts), sorted(paths))
+
+
+# ── both answers ────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTyped(Matcher):
+    """For each event its typed attributes, and which of the drawn subscriptions it satisfies."""
+
+    schema: Schema
+    paths: tuple[Path, ...]
+    drawn: tuple[str, ...]
+
+    def fields(self) -> StructType:
+        """What comes out."""
+        own = [
+            StructField(ID, self.layout.id_type),
+            StructField(ENGINE, ArrayType(StringType())),
+        ]
+        typed = from_arrow_schema(typed_schema(self.schema, list(self.paths)))
+        return StructType([*own, *typed.fields])
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        indexes = self.parts.open()
+        drawn = pa.array(self.drawn, pa.string())
+        for batch in cut(batches):
+            found = match_lists(indexes, [self.encode(index, batch) for index in indexes])
+            events = plain_events(batch, self.layout, self.schema)
+            typed = typed_rows(events, self.schema, list(self.paths)).combine_chunks()
+            columns = {ID: batch.column(ID), ENGINE: only(found, drawn)}
+            columns |= {name: typed[name].combine_chunks() for name in typed.schema.names}
+            yield pa.RecordBatch.from_pydict(columns)
+
+
+def only(lists: pa.ListArray, wanted: pa.Array) -> pa.ListArray:
+    """The lists without what is not wanted."""
+    values = lists.flatten()
+    is_wanted = pc.is_in(values, wanted).to_numpy(zero_copy_only=False)
+    ends = np.concatenate(([0], np.cumsum(is_wanted)))[lists.offsets.to_numpy()]
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values.filter(pa.array(is_wanted)))
+
+
+def _compare(typed: DataFrame, drawn: Rendered) -> DataFrame:
+    """One row for each disagreement, and for each event how many answers were compared."""
+    arrays = []
+    for start in range(0, len(drawn.ids), CHUNK):
+        pairs = zip(drawn.ids[start : start + CHUNK], drawn.texts[start:], strict=False)
+        flags = ", ".join(f"IF({text}, {print_string(name)}, NULL)" for name, text in pairs)
+        arrays.append(f"array_compact(array({flags}))")
+    answers = typed.selectExpr(
+        f"`{ID}` AS event_id", f"`{ENGINE}` AS ours", f"concat({', '.join(arrays)}) AS theirs"
+    )
+    row = "named_struct('name', {}, 'ours', {}, 'theirs', {})".format
+    wrongly = f"transform(array_except(ours, theirs), x -> {row('x', TRUE, NOT_TRUE)})"
+    lost = f"transform(array_except(theirs, ours), x -> {row('x', NOT_TRUE, TRUE)})"
+    count = f"array({row(*['CAST(NULL AS STRING)'] * 3)})"
+    told = F.explode(F.expr(f"concat({wrongly}, {lost}, {count})")).alias("told")
+    is_count = F.col("told.name").isNull()
+    return answers.select("event_id", told).select(
+        F.when(~is_count, F.col("event_id")).alias("event_id"),
+        F.col("told.name").alias("subscription_id"),
+        F.col("told.ours").alias("engine"),
+        F.col("told.theirs").alias("reference"),
+        F.when(is_count, F.lit(len(drawn.ids)).cast("bigint")).alias("n_compared"),
+    )

@@ -1,0 +1,118 @@
+"""Events as plain Python values, read without the encoder: for audits of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+import pyarrow as pa
+
+from tamis.events.spelled import read_text
+from tamis.language.ast import Attribute
+from tamis.language.names import print_path
+from tamis.language.types import WrongTypeError
+from tamis.logic.evaluate import attribute_value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tamis.language.schema import Path, Schema
+    from tamis.language.types import Type
+    from tamis.spark.layout import Layout
+
+_ARROW: Final = {
+    "boolean": pa.bool_(),
+    "integer": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "any": pa.bool_(),  # only presence is ever asked
+}
+
+
+def plain_events(batch: pa.RecordBatch, layout: Layout, schema: Schema) -> Iterator[Any]:
+    """The events as the reference evaluator takes them, whatever their layout."""
+    if layout.event is None:
+        yield from batch.to_pylist()
+        return
+    column = batch.column(layout.event)
+    if pa.types.is_map(column.type):
+        spellings = {print_path(path): path for path in schema}
+        for pairs in column.to_pylist():
+            yield _from_pairs(pairs or (), spellings, schema)
+        return
+    for value in column.to_pylist():
+        yield _from_json(value) if isinstance(value, str | bytes) else value or {}
+
+
+def _from_json(text: str | bytes) -> Any:
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _from_pairs(pairs: Any, spellings: dict[str, Path], schema: Schema) -> dict[str, Any]:
+    """A map's entries: keys spell attributes, texts spell values."""
+    event: dict[str, Any] = {}
+    for name, value in pairs:
+        path = spellings.get(name)
+        if path is None or value is None:
+            continue
+        inside = event
+        for outer in path[:-1]:
+            inside = inside.setdefault(outer, {})
+        try:
+            inside[path[-1]] = read_text(value, schema[path]) if isinstance(value, str) else value
+        except WrongTypeError:
+            inside[path[-1]] = None
+    return event
+
+
+# ── typed columns ───────────────────────────────────────────────────────────────────────────
+
+
+def typed_schema(schema: Schema, paths: list[Path]) -> pa.Schema:
+    """The attributes as Arrow columns, those with a path in structs."""
+    tree = _tree(schema, paths)
+    return pa.schema([pa.field(name, _arrow_type(below)) for name, below in tree.items()])
+
+
+def typed_rows(events: Iterator[Any], schema: Schema, paths: list[Path]) -> pa.Table:
+    """The attributes of the events as the reference evaluator reads them; else NULL."""
+    attributes = [Attribute(path, type=schema[path]) for path in paths]
+    rows = []
+    for event in events:
+        row: dict[str, Any] = {}
+        for attribute in attributes:
+            inside = row
+            for outer in attribute.path[:-1]:
+                inside = inside.setdefault(outer, {})
+            value = attribute_value(attribute, event)
+            is_bare = schema[attribute.path].name == "any"
+            inside[attribute.path[-1]] = True if is_bare and value is not None else value
+        rows.append(row)
+    return pa.Table.from_pylist(rows, typed_schema(schema, paths))
+
+
+def _tree(schema: Schema, paths: list[Path]) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for path in paths:
+        branch = tree
+        for name in path[:-1]:
+            branch = branch.setdefault(name, {})
+        branch[path[-1]] = schema[path]
+    return tree
+
+
+def _arrow_type(below: Type | dict[str, Any]) -> pa.DataType:
+    if isinstance(below, dict):
+        return pa.struct([pa.field(name, _arrow_type(own)) for name, own in below.items()])
+    if below.element is not None:
+        return pa.list_(_arrow_type(below.element))
+    if below.name == "decimal":
+        return pa.decimal128(below.precision, below.scale)
+    return _ARROW[below.name]
