@@ -8,8 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # What each target needs beyond the core, as extras of pyproject.toml.
-DEMO_EXTRAS :=
-TEST_EXTRAS := dev,kafka,lab,server,spark,text
+DEMO_EXTRAS := spark
+TEST_EXTRAS := connect,dev,kafka,lab,server,spark,text
 BENCH_EXTRAS := lab,spark,text
 
 # How many times more examples `make check` draws for each property than `make test`.
@@ -18,7 +18,7 @@ CHECK_EFFORT := 10
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/installed-demo ## install the core and see it work
+demo: $(VENV)/installed-demo ## install it and see it work, on Spark too
 	$(BIN)/tamis demo
 
 test: $(VENV)/installed-test ## run the tests

