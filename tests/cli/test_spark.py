@@ -22,7 +22,8 @@ EVENTS = [{"id": "e1", "age": 20, "city": "Oslo"}, {"id": "e2", "age": 3}, {"id"
 def place(spark, tmp_path, monkeypatch) -> Path:
     """Input files, and the test run's own session for all commands."""
     monkeypatch.setattr("tamis.cli.spark._local", lambda context: spark)
-    monkeypatch.setattr("tamis.cli.spark._close", lambda session: None)
+    for module in ("spark", "spark_commands"):
+        monkeypatch.setattr(f"tamis.cli.{module}.close_session", lambda session: None)
     write(tmp_path / "subscriptions.jsonl", SUBSCRIPTIONS)
     write(tmp_path / "events.jsonl", EVENTS)
     return tmp_path
@@ -96,10 +97,35 @@ def test_a_pipeline_in_one_file(place):
     (place / "events.jsonl").rename(place / "folder" / "events.jsonl")
     config.write_text(config.read_text().replace("/events.jsonl", "/folder"))
     config.write_text(config.read_text() + '\nevents_format = "jsonl"\n')
-    assert run("spark", "--config", config, "build").exit_code == 0
-    streamed = run("spark", "--config", config, "stream")
-    assert streamed.stdout.split() == ["batches", "matches", "rejects", "1", "2", "0"]
+    done = run("spark", "--config", config, "run")
+    assert done.exit_code == 0
+    assert done.stdout.split()[:3] == ["build:", "version", "subscriptions"]
+    told = done.stdout.partition("stream:")[2]
+    assert told.split() == ["batches", "matches", "rejects", "1", "2", "0"]
+    again = run("spark", "--config", config, "stream")
+    assert again.stdout.split() == ["batches", "matches", "rejects", "0", "0", "0"]
     assert [row[:2] for row in rows_of(place / "stream")] == [("e1", "adult"), ("e1", "oslo")]
+
+
+def test_a_pipeline_stops_where_it_fails(place):
+    config = place / "pipeline.toml"
+    config.write_text(
+        f"""
+        [all]
+        index = "{place}/index"
+        events = "{place}/events.jsonl"
+        [build]
+        subscriptions = "{place}/nowhere.jsonl"
+        [match]
+        output = "{place}/out"
+        """
+    )
+    result = run("spark", "--config", config, "run")
+    assert (result.exit_code, "nowhere.jsonl" in result.stderr) == (1, True)
+    assert not (place / "out").exists()
+    unknown = run("spark", "--config", config, "run", "stream")
+    assert (unknown.exit_code, "the file has: build, match" in unknown.stderr) == (2, True)
+    assert "a pipeline is a file" in run("spark", "run").stderr
 
 
 @pytest.mark.parametrize(

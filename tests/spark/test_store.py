@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
@@ -43,6 +44,14 @@ def store(request, tmp_path, monkeypatch) -> IndexStore:
     if request.param == "local":
         return IndexStore(tmp_path / "index")
     return IndexStore(request.getfixturevalue("object_store"))
+
+
+def test_a_relative_path_means_the_same_to_a_worker_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sent = pickle.dumps(Storage("index"))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert pickle.loads(sent).local_path("x") == tmp_path / "index" / "x"
 
 
 def test_published_version_is_current(store):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 COMMON: Final = "all"
 SESSION: Final = "spark"
+STEPS: Final = "steps"
+RUN: Final = "run"
 # What the meaning of expressions needs; a session of spark-submit's may be set otherwise.
 CONTRACT: Final = {
     "spark.sql.session.timeZone": "UTC",
@@ -52,6 +54,7 @@ def spark_group(
     Through `spark-submit --master …` the same commands run there.
     """
     config = {} if config_file is None else read_config(config_file, context)
+    steps = config.pop(STEPS, {})
     settings = {str(key): str(value) for key, value in config.pop(SESSION, {}).items()}
     for pair in conf:
         key, is_pair, value = pair.partition("=")
@@ -61,7 +64,7 @@ def spark_group(
     if memory:
         settings["spark.driver.memory"] = memory
     context.default_map = config
-    context.obj = {"cores": cores, "settings": settings}
+    context.obj = {"cores": cores, "settings": settings, "steps": list(steps)}
 
 
 def read_config(file: str, context: click.Context) -> dict[str, dict[str, Any]]:
@@ -74,15 +77,17 @@ def read_config(file: str, context: click.Context) -> dict[str, dict[str, Any]]:
         raise InputError(f"{file} is not TOML: {error}") from None
     group = context.command
     assert isinstance(group, click.Group)
+    commands = {name: command for name, command in group.commands.items() if name != RUN}
     for name, table in tables.items():
-        _expect_known(file, "table", name, [COMMON, SESSION, *group.commands])
+        _expect_known(file, "table", name, [COMMON, SESSION, *commands])
         if not isinstance(table, dict):
             raise InputError(f"{file}: {name} is no table; write [{name}]")
     common = tables.pop(COMMON, {})
-    known = {name: _options(command) for name, command in group.commands.items()}
+    known = {name: _options(command) for name, command in commands.items()}
     for key in common:
         _expect_known(file, "option", key, sorted({o for own in known.values() for o in own}))
     config: dict[str, dict[str, Any]] = {SESSION: tables.pop(SESSION, {})}
+    config[STEPS] = dict(tables)  # in the order of the file
     for name, names in known.items():
         for key in tables.get(name, {}):
             _expect_known(file, f"option of [{name}]", key, names)
@@ -112,15 +117,23 @@ def spark_session(context: click.Context) -> Iterator[SparkSession]:
     """The session that spark-submit prepared, or a quiet one on this machine; with progress."""
     from tamis.spark.failures import telling
 
-    session = _submitted() if "PYSPARK_GATEWAY_PORT" in os.environ else _local(context)
+    shared = context.obj.get(SESSION)
+    session = shared or open_session(context)
     try:
         with _progress(session), telling():
             yield session
     finally:
-        _close(session)
+        if shared is None:
+            close_session(session)
 
 
-def _close(session: SparkSession) -> None:
+def open_session(context: click.Context) -> SparkSession:
+    """A session that is not closed yet."""
+    return _submitted() if "PYSPARK_GATEWAY_PORT" in os.environ else _local(context)
+
+
+def close_session(session: SparkSession) -> None:
+    """End it."""
     session.stop()
 
 

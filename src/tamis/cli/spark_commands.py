@@ -10,7 +10,15 @@ import click
 
 from tamis.cli.console import make_console, print_columns, print_note
 from tamis.cli.options import missing_option, schema_option
-from tamis.cli.spark import print_summary, spark_group, spark_session
+from tamis.cli.spark import (
+    RUN,
+    SESSION,
+    close_session,
+    open_session,
+    print_summary,
+    spark_group,
+    spark_session,
+)
 from tamis.cli.spark_io import (
     FORMATS,
     PARQUET,
@@ -88,6 +96,38 @@ def _open_events(spark: SparkSession, options: dict[str, Any]) -> Events:
 
 def _where(events: Events) -> dict[str, Any]:
     return {"event_id": events.event_id, "attributes": events.attributes}
+
+
+# ── run ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@spark_group.command(RUN)
+@click.argument("steps", nargs=-1, metavar="[STEP]…")
+@click.pass_context
+def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
+    """Run a pipeline: all steps that the file of --config has a table for, in its order.
+
+    With STEPs only those. The first that fails ends it, with its exit code.
+    """
+    planned: list[str] = context.obj["steps"]
+    if not planned:
+        raise click.UsageError("a pipeline is a file: tamis spark --config FILE.toml run")
+    for name in steps:
+        if name not in planned:
+            raise click.UsageError(f'no step "{name}"; the file has: {", ".join(planned)}')
+    parent = context.parent
+    assert parent is not None
+    session = open_session(context)
+    context.obj[SESSION] = session
+    try:
+        for name in steps or planned:
+            make_console().print(f"{name}:", style="bold")
+            command = spark_group.commands[name]
+            with command.make_context(name, [], parent=parent) as own:
+                command.invoke(own)
+    finally:
+        del context.obj[SESSION]
+        close_session(session)
 
 
 # ── build ───────────────────────────────────────────────────────────────────────────────────

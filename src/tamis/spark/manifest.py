@@ -27,11 +27,11 @@ class Part:
     manifest_crc32: int  # of its manifest.json, which has the checksums of all other files
     n_subscriptions: int
     n_hidden: int  # of these, by later parts
-    n_timed: int  # of these, valid from or until some moment
     n_rejects: int
     n_nodes: int
     n_bytes: int
     attributes: tuple[tuple[str, ...], ...]  # paths that its subscriptions mention
+    n_timed: int = 0  # of the subscriptions, valid from or until some moment
 
     @property
     def folder(self) -> str:

@@ -300,7 +300,6 @@ def plain_part(directory: Path) -> tuple[Version, Part]:
         manifest_crc32=zlib.crc32(content),
         n_subscriptions=len(contents.ids),
         n_hidden=0,
-        n_timed=0,
         n_rejects=0,
         n_nodes=contents.n_nodes,
         n_bytes=sum(file.stat().st_size for file in directory.iterdir()),

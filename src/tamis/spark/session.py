@@ -54,8 +54,9 @@ def _running_session() -> SparkSession | None:
 
 def _reuse(running: SparkSession, request: str) -> SparkSession:
     if running.conf.get(REQUEST, None) != request:
+        name = running.conf.get("spark.app.name", None)  # a client has no SparkContext
         raise TamisError(
-            f'a Spark session with other settings, "{running.sparkContext.appName}", is already '
+            f'a Spark session with other settings, "{name}", is already '
             "running in this process; there can be one",
             hint="use that session, or call its stop() first",
         )

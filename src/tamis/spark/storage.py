@@ -61,7 +61,8 @@ class Storage:
         self.is_local = isinstance(self._fs, fs.LocalFileSystem)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Storage, (self.uri,)
+        # A worker may have another working directory.
+        return Storage, (self.uri if "://" in self.uri else self._path,)
 
     def __repr__(self) -> str:
         return f"Storage({self.uri!r})"
