@@ -2,26 +2,36 @@
 
 Rules are conjunctions of four ranges over 30 columns, about 10 matches per event at 100,000 rules.
 CPU seconds are those of this process, the JVM and its Python workers together; wall seconds are
-shown beside them. `TAMIS_BENCH_SIZE` is `tiny`, `small` (the default) or `full`, which goes to a
-million rules.
+shown beside them. What is compared must give the same pairs, by count and hash. `TAMIS_BENCH_SIZE`
+is `tiny`, `small` (the default) or `full`, which goes to a million rules.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import tamis
+from benchmarks.baselines.spark_rules import (
+    UNSAFE,
+    WAYS,
+    Found,
+    by_tamis,
+    draw_events,
+    draw_rules,
+)
 from tamis.errors import TamisError
 
 if TYPE_CHECKING:
@@ -31,11 +41,7 @@ if TYPE_CHECKING:
 
 TITLE = "Spark: against one process, against what one writes without an index"
 Row = dict[str, Any]
-N_COLUMNS: Final = 30
-RANGE: Final = 1000  # values of a column
-WIDTH: Final = 100  # of a rule's range
 CORES: Final = 2
-SELECT_SECONDS: Final = 120
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -46,13 +52,17 @@ class Size(NamedTuple):
     n_events: int
     n_built: int
     alternatives: tuple[int, ...]  # rules for what one writes without an index
+    unsafe: tuple[int, ...]  # the same, for what breaks soon
     n_few: int  # events for the same
+    seconds: float  # after which an alternative is given up
 
 
 SIZES: Final = {
-    "tiny": Size(500, 2_000, 1_000, (50,), 200),
-    "small": Size(100_000, 200_000, 100_000, (1_000, 10_000), 4_000),
-    "full": Size(100_000, 200_000, 1_000_000, (1_000, 10_000), 4_000),
+    "tiny": Size(500, 2_000, 1_000, (50,), (20,), 200, 120),
+    "small": Size(100_000, 200_000, 100_000, (1_000, 10_000), (100, 1_000), 2_000, 40),
+    "full": Size(
+        100_000, 200_000, 1_000_000, (1_000, 10_000), (100, 300, 1_000, 3_000), 4_000, 300
+    ),
 }
 
 
@@ -69,43 +79,13 @@ def run() -> list[Row]:
             bench = Bench(spark, Path(folder), size)
             rows = bench.measure_match()
             rows += bench.measure_sharing()
+            rows += bench.measure_driver()
             rows += bench.measure_partitioning()
             rows += bench.measure_alternatives()
             rows += bench.measure_build()
             return rows
     finally:
         spark.stop()
-
-
-# ── the workload ────────────────────────────────────────────────────────────────────────────
-
-
-class Rules(NamedTuple):
-    """Rule i asks lows[i, j] <= column < lows[i, j] + WIDTH of four columns."""
-
-    columns: np.ndarray  # int[n, 4]
-    lows: np.ndarray  # int[n, 4]
-
-    def texts(self) -> list[str]:
-        return [
-            " AND ".join(
-                f"c{c} >= {low} AND c{c} < {low + WIDTH}"
-                for c, low in zip(columns, lows, strict=True)
-            )
-            for columns, lows in zip(self.columns.tolist(), self.lows.tolist(), strict=True)
-        ]
-
-
-def draw_rules(n: int) -> Rules:
-    rng = np.random.default_rng(n)
-    columns = np.argsort(rng.random((n, N_COLUMNS)), axis=1)[:, :4]
-    return Rules(columns, rng.integers(0, RANGE - WIDTH, (n, 4)))
-
-
-def draw_events(n: int) -> pa.Table:
-    rng = np.random.default_rng(7)
-    columns = {f"c{c}": rng.integers(0, RANGE, n) for c in range(N_COLUMNS)}
-    return pa.table({"id": np.arange(n), **columns})
 
 
 # ── costs ───────────────────────────────────────────────────────────────────────────────────
@@ -155,6 +135,13 @@ def _listed(folder: Path) -> list[Path]:
         return []
 
 
+def few_events(events: DataFrame, n: int) -> DataFrame:
+    """The first events, in memory."""
+    few = events.where(f"id < {n}").repartition(CORES).persist()
+    few.count()
+    return few
+
+
 def drain(frame: DataFrame) -> None:
     """Compute all rows, keep none."""
     frame.write.format("noop").mode("overwrite").save()
@@ -167,6 +154,7 @@ class Bench:
     spark: SparkSession
     folder: Path
     size: Size
+    own: dict[int, Cost] = field(default_factory=dict)  # by the number of rules
 
     def __post_init__(self) -> None:
         size = self.size
@@ -287,75 +275,109 @@ class Bench:
         rows = []
         for n_rules in self.size.alternatives:
             rows += self._compare(n_rules)
+        for way in UNSAFE:
+            for n_rules in self.size.unsafe:
+                rows.append(self._try_alone(way, n_rules))
+                if "breaks" in rows[-1]["note"]:
+                    break  # with more rules it would as well
         return rows
 
     def _compare(self, n_rules: int) -> list[Row]:
-        import tamis.spark as ts
-
-        rules = draw_rules(n_rules)
-        path = str(self.folder / f"rules-{n_rules}")
-        tamis.build({str(n): text for n, text in enumerate(rules.texts())}).save(path)
-        n = self.size.n_few
-        few = self.events.limit(n).repartition(CORES).persist()
-        few.count()
-        ways: dict[str, Callable[[DataFrame], DataFrame]] = {
-            "NumPy, a rule at a time, in mapInArrow": lambda e: by_numpy(e, rules),
-            "cross join with rules as data": lambda e: by_cross_join(self.spark, e, rules),
-            "filters in chunks of 100": lambda e: by_chunks(e, rules),
-        }
-        # Enough events to see more than the start of a job: the whole table for ours.
-        own_events = self.events
-        drain(ts.match(own_events, path, event_id="id"))
-        own = measure(lambda: drain(ts.match(own_events, path, event_id="id")))
-        per_event = own.cpu / self.size.n_events
-        found = [self.row(f"match, {n_rules:,} rules, Tamis", own, self.size.n_events)]
-        expected = ts.match(few, path, event_id="id").count()
-        for name, way in ways.items():
-            found.append(self._try(name, way, few, n, n_rules, expected, per_event))
-        found.append(self._try_select(n, n_rules, expected, per_event))
+        few, rules = self._few(), draw_rules(n_rules)
+        own = self._own(n_rules)
+        rows = [self.row(f"match, {n_rules:,} rules, Tamis", own, self.size.n_events)]
+        expected = by_tamis(few, self._index_of(n_rules))
+        for name, way in WAYS.items():
+            if name not in UNSAFE:
+                found: list[Found] = []
+                cost = self._limited(lambda way=way, found=found: found.append(way(few, rules)))
+                rows.append(
+                    self._judge(name, n_rules, cost, found[0], expected)
+                    if isinstance(cost, Cost)
+                    else self._broken(name, n_rules, cost)
+                )
         few.unpersist()
-        return found
+        return rows
 
-    def _try_select(self, n: int, n_rules: int, expected: int, per_event: float) -> Row:
-        """In a process of its own, as it may take all memory, or no end."""
-        title = f"match, {n_rules:,} rules, one select of all rules"
-        code = (
-            f"from benchmarks.bench_spark import select_alone as s; s({n_rules}, {n}, {expected})"
-        )
+    def _limited(self, call: Callable[[], None]) -> Cost | str:
+        """What a call costs, or that it took too long."""
+        context = self.spark.sparkContext
+        timer = threading.Timer(self.size.seconds, context.cancelAllJobs)
+        timer.start()
         try:
-            done = subprocess.run(
-                [sys.executable, "-c", code],
-                capture_output=True,
-                text=True,
-                timeout=SELECT_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return {"measure": title, "n": n, "note": f"not done in {SELECT_SECONDS} s"}
-        if done.returncode:
-            reason = "out of memory" if "OutOfMemory" in done.stderr else "fails"
-            return {"measure": title, "n": n, "note": f"breaks: {reason}"}
-        cost = Cost(*map(float, done.stdout.split()[-2:]))
-        return self.row(title, cost, n, ratio=cost.cpu / n / per_event, note="times Tamis's CPU")
-
-    def _try(  # noqa: PLR0913
-        self,
-        name: str,
-        way: Callable[[DataFrame], DataFrame],
-        events: DataFrame,
-        n: int,
-        n_rules: int,
-        expected: int,
-        per_event: float,
-    ) -> Row:
-        title = f"match, {n_rules:,} rules, {name}"
-        counts: list[int] = []
-        try:
-            cost = measure(lambda: counts.append(way(events).count()))
+            return measure(call)
         except Exception as error:  # where it breaks is part of the answer
-            return {"measure": title, "n": n, "note": f"breaks: {str(error).strip()[:60]}"}
-        assert counts == [expected], f"{name} finds {counts}, not {expected}"
-        return self.row(title, cost, n, ratio=cost.cpu / n / per_event, note="times Tamis's CPU")
+            is_late = not timer.is_alive()
+            return f"not done in {self.size.seconds:g} s" if is_late else str(error)[:100]
+        finally:
+            timer.cancel()
+
+    def _broken(self, way: str, n_rules: int, why: str) -> Row:
+        title = f"match, {n_rules:,} rules, {way}"
+        return {"measure": title, "n": self.size.n_few, "note": f"breaks: {why}"}
+
+    def _own(self, n_rules: int) -> Cost:
+        """Ours, by the whole table: enough events to see more than the start of a job."""
+        path = self._index_of(n_rules)
+        if n_rules not in self.own:
+            by_tamis(self.events, path)
+            self.own[n_rules] = measure(lambda: by_tamis(self.events, path))
+        return self.own[n_rules]
+
+    def _judge(self, way: str, n_rules: int, cost: Cost, found: Found, expected: Found) -> Row:
+        assert found == expected, f"{way} finds {found}, not {expected}"
+        own, n = self._own(n_rules), self.size.n_few
+        ratio = (cost.cpu / n) / (own.cpu / self.size.n_events)
+        return self.row(
+            f"match, {n_rules:,} rules, {way}",
+            cost,
+            n,
+            ratio=ratio,
+            note=f"times Tamis's CPU per event; for {n:,} events {cost.wall / own.wall:.1f} times "
+            f"its wall time for {self.size.n_events:,}",
+        )
+
+    def _few(self) -> DataFrame:
+        return few_events(self.events, self.size.n_few)
+
+    def _index_of(self, n_rules: int) -> str:
+        path = str(self.folder / f"rules-{n_rules}")
+        if not Path(path).exists():
+            texts = draw_rules(n_rules).texts()
+            tamis.build({str(n): text for n, text in enumerate(texts)}).save(path)
+        return path
+
+    def _try_alone(self, way: str, n_rules: int) -> Row:
+        """In a process of its own, as it may take all memory, or no end."""
+        n = self.size.n_few
+        events = str(self.folder / "events")
+        told = run_alone("try_way", way, n_rules, events, n, seconds=self.size.seconds)
+        if isinstance(told, str):
+            return self._broken(way, n_rules, told)
+        few = self._few()
+        expected = by_tamis(few, self._index_of(n_rules))
+        few.unpersist()
+        found = Found(*map(int, told[2:]))
+        return self._judge(way, n_rules, Cost(float(told[0]), float(told[1])), found, expected)
+
+    # ── memory ─────────────────────────────────────────────────────────────────────────────
+
+    def measure_driver(self) -> list[Row]:
+        """What a driver with executors of its own needs for few events, and for many."""
+        n = self.size.n_events
+        told = run_alone("watch_driver", str(self.folder), n, seconds=max(240, self.size.seconds))
+        if isinstance(told, str):
+            return [{"measure": "driver's memory", "note": f"not measured: {told}"}]
+        few, many, rss_few, rss_many, matches_few, matches_many = map(int, told)
+        return [
+            {
+                "measure": f"driver's memory, {matches_many:,} matches of {n:,} events, bytes",
+                "n": many + rss_many,
+                "ratio": (many + rss_many) / (few + rss_few),
+                "note": f"times that for {matches_few:,} of {n // 8:,}: heap after collection "
+                f"{few:,} and {many:,}, Python's peak {rss_few:,} and {rss_many:,}",
+            }
+        ]
 
     # ── building ───────────────────────────────────────────────────────────────────────────
 
@@ -428,80 +450,71 @@ def mapped(pid: int, folder: str) -> Mapped:
     return Mapped(rss, pss)
 
 
-# ── alternatives ────────────────────────────────────────────────────────────────────────────
+# ── in a process of its own ─────────────────────────────────────────────────────────────────
 
 
-def select_alone(n_rules: int, n_events: int, expected: int) -> None:
-    """Print what one select of all rules costs."""
+def run_alone(function: str, *arguments: Any, seconds: float) -> list[str] | str:
+    """The numbers that a function of this module prints last, or why there are none."""
+    spelled = ", ".join(map(repr, arguments))
+    code = f"from benchmarks import bench_spark; bench_spark.{function}({spelled})"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
+    )
+    try:
+        told, said = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return f"not done in {seconds:g} s"
+    finally:
+        with suppress(ProcessLookupError):  # the JVM and what it has started
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.returncode:
+        known = ("OutOfMemory", "StackOverflow", "too large", "grows beyond")
+        return next((name for name in known if name in said), said.strip()[-100:])
+    return told.split()
+
+
+def try_way(way: str, n_rules: int, path: str, n_events: int) -> None:
+    """Print what a way costs, and what it finds."""
     from tamis.spark import local_session
 
-    spark = local_session("tamis-bench-select", CORES, **{"spark.driver.memory": "3g"})
-    events = spark.createDataFrame(draw_events(n_events)).repartition(CORES).persist()
-    events.count()
-    counts: list[int] = []
-    cost = measure(lambda: counts.append(by_select(events, draw_rules(n_rules)).count()))
-    assert counts, expected
-    print(cost.cpu, cost.wall)
+    spark = local_session("tamis-bench-alone", CORES, **{"spark.driver.memory": "3g"})
+    events = few_events(spark.read.parquet(path), n_events)
+    found: list[Found] = []
+    cost = measure(lambda: found.append(WAYS[way](events, draw_rules(n_rules))))
+    print(cost.cpu, cost.wall, found[0].n_pairs, found[0].digest)
 
 
-def by_select(events: DataFrame, rules: Rules) -> DataFrame:
-    """All rules in one expression."""
-    flags = ", ".join(f"IF({text}, {n}, NULL)" for n, text in enumerate(rules.texts()))
-    return events.selectExpr("id", f"explode(array_compact(array({flags}))) AS rule")
+def watch_driver(folder: str, n_events: int) -> None:
+    """Print the driver's heap after collection, and its Python's peak, for few events and many."""
+    import tamis.spark as ts
 
-
-def by_chunks(events: DataFrame, rules: Rules) -> DataFrame:
-    """A hundred rules at a time, whole-stage code generation off: more would not compile."""
-    spark = events.sparkSession
-    spark.conf.set("spark.sql.codegen.wholeStage", "false")
-    texts = rules.texts()
-    parts = []
-    for start in range(0, len(texts), 100):
-        flags = ", ".join(
-            f"IF({text}, {start + n}, NULL)" for n, text in enumerate(texts[start : start + 100])
-        )
-        parts.append(events.selectExpr("id", f"explode(array_compact(array({flags}))) AS rule"))
-    total = sum(part.count() for part in parts)
-    spark.conf.set("spark.sql.codegen.wholeStage", "true")
-    return spark.range(total)
-
-
-def by_cross_join(spark: SparkSession, events: DataFrame, rules: Rules) -> DataFrame:
-    """Rules as rows: the columns' numbers and bounds; events as arrays."""
-    from pyspark.sql import functions as F
-
-    rows = [
-        (n, columns, lows)
-        for n, (columns, lows) in enumerate(
-            zip(rules.columns.tolist(), rules.lows.tolist(), strict=True)
-        )
-    ]
-    table = spark.createDataFrame(rows, "rule int, cs array<int>, lows array<bigint>")
-    values = events.select("id", F.array(*(f"c{c}" for c in range(N_COLUMNS))).alias("v"))
-    condition = " AND ".join(
-        f"v[cs[{j}]] >= lows[{j}] AND v[cs[{j}]] < lows[{j}] + {WIDTH}" for j in range(4)
+    spark = ts.local_session(
+        "tamis-bench-driver",
+        CORES,
+        **{
+            "spark.master": "local-cluster[2,1,1024]",
+            "spark.driver.memory": "1g",
+            "spark.executor.memory": "1g",
+            "spark.executorEnv.PYTHONPATH": os.pathsep.join(sys.path),
+        },
     )
-    return values.crossJoin(F.broadcast(table)).where(condition).select("id", "rule")
-
-
-def by_numpy(events: DataFrame, rules: Rules) -> DataFrame:
-    """One rule after the other over NumPy columns."""
-    columns, lows = rules.columns.tolist(), rules.lows.tolist()
-
-    def scan(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            values = [batch.column(f"c{c}").to_numpy() for c in range(N_COLUMNS)]
-            ids = batch.column("id").to_numpy()
-            rows, names = [], []
-            for n, (own, bounds) in enumerate(zip(columns, lows, strict=True)):
-                is_true = np.ones(len(ids), dtype=bool)
-                for c, low in zip(own, bounds, strict=True):
-                    is_true &= (values[c] >= low) & (values[c] < low + WIDTH)
-                found = ids[is_true]
-                rows.append(found)
-                names.append(np.full(len(found), n))
-            yield pa.RecordBatch.from_pydict(
-                {"id": np.concatenate(rows), "rule": np.concatenate(names)}
-            )
-
-    return events.mapInArrow(scan, "id bigint, rule bigint")
+    events = spark.read.parquet(f"{folder}/events")
+    heaps, peaks, counts = [], [], []
+    for share in (64, 8, 1):  # the first only warms up
+        own = events.where(f"id < {n_events // share}")
+        ts.match(own, f"{folder}/index", event_id="id").write.mode("overwrite").parquet(
+            f"{folder}/matches"
+        )
+        runtime = spark._jvm.java.lang.Runtime.getRuntime()
+        runtime.gc()
+        heaps.append(runtime.totalMemory() - runtime.freeMemory())
+        status = Path("/proc/self/status").read_text()
+        peaks.append(int(status.partition("VmHWM:")[2].split()[0]) * 1024)
+        counts.append(spark.read.parquet(f"{folder}/matches").count())
+    print(*heaps[1:], *peaks[1:], *counts[1:])
+    spark.stop()

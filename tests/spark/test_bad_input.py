@@ -18,11 +18,17 @@ from tests.spark.workloads import subscription_frame
 SUBSCRIPTIONS = [("one", "a = 1"), ("two", "b = 'x' AND a > 1")]
 
 
-@pytest.fixture
-def store(spark, tmp_path) -> Path:
-    path = tmp_path / "index"
+@pytest.fixture(scope="module")
+def built(spark, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("built") / "index"
     ts.build(subscription_frame(spark, SUBSCRIPTIONS), path, schema="a INT, b STRING")
     return path
+
+
+@pytest.fixture
+def store(built, tmp_path) -> Path:
+    """A copy for each test to spoil."""
+    return shutil.copytree(built, tmp_path / "index")
 
 
 @pytest.fixture
