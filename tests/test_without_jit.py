@@ -13,7 +13,10 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", ["tests/events/test_values.py", "tests/text/test_finder.py"])
+@pytest.mark.parametrize(
+    "path",
+    ["tests/events/test_values.py", "tests/operators/schedules", "tests/text/test_finder.py"],
+)
 def test_without_compiler(path):
     finished = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", path],

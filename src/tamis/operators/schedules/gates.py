@@ -1,0 +1,165 @@
+"""Subscriptions as gates over calls: built once, then shared by every event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tamis.errors import TamisError
+from tamis.operators.schedules.kernels.arena import pack
+from tamis.operators.schedules.kernels.gates import (
+    CHILDREN,
+    CHILDREN_END,
+    PARENTS,
+    PARENTS_END,
+    RECORD,
+    ROOTED,
+    ROOTED_END,
+    THRESHOLD,
+    WEIGHT,
+    GateArrays,
+    pack_residue,
+)
+from tamis.operators.schedules.kernels.reach import collect_calls, count_above
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+Ints: TypeAlias = "np.ndarray[Any, np.dtype[np.integer[Any]]]"
+Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.floating[Any]]]"
+
+_MAX_POPULARITY = 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class Gates:
+    """Gates over the results of calls, and the node at which each subscription stands.
+
+    Node 2c says that call c is true, node 2c + 1 that it is false, node 2 · n_calls + g is gate g.
+    Gate g is true when `thresholds[g]` of its children are, which come before it. A joined gate
+    becomes true only when the caller says so, after its children.
+    """
+
+    n_calls: int
+    thresholds: Ints  # [n_gates]
+    child_starts: Ints  # [n_gates + 1]
+    children: Ints  # nodes
+    roots: Ints  # [n_subscriptions], nodes
+    is_joined: Ints  # [n_gates], 0 or 1
+
+    @classmethod
+    def of(  # noqa: PLR0913 - one argument for each array
+        cls,
+        n_calls: int,
+        thresholds: ArrayLike,
+        child_starts: ArrayLike,
+        children: ArrayLike,
+        roots: ArrayLike,
+        is_joined: ArrayLike | None = None,
+    ) -> Gates:
+        """Gates from their arrays, which are checked."""
+        thresholds = np.asarray(thresholds, dtype=np.int32)
+        joined = np.zeros(len(thresholds)) if is_joined is None else is_joined
+        gates = cls(
+            int(n_calls),
+            thresholds,
+            np.asarray(child_starts, dtype=np.int64),
+            np.asarray(children, dtype=np.int32),
+            np.asarray(roots, dtype=np.int32),
+            np.asarray(joined, dtype=np.int32),
+        )
+        gates._refuse_nonsense()
+        return gates
+
+    @classmethod
+    def conjunctions(cls, call_starts: ArrayLike, calls: ArrayLike, n_calls: int) -> Gates:
+        """Subscription s asks for all of calls[call_starts[s]:call_starts[s + 1]]."""
+        starts = np.asarray(call_starts, dtype=np.int64)
+        roots = 2 * n_calls + np.arange(len(starts) - 1)
+        return cls.of(n_calls, np.diff(starts), starts, 2 * np.asarray(calls), roots)
+
+    @property
+    def n_gates(self) -> int:
+        return len(self.thresholds)
+
+    @property
+    def n_nodes(self) -> int:
+        return 2 * self.n_calls + self.n_gates
+
+    @property
+    def n_subscriptions(self) -> int:
+        return len(self.roots)
+
+    def _refuse_nonsense(self) -> None:
+        """Refuse arrays that are no gates, by the first gate that is none."""
+        starts = self.child_starts
+        widths = np.diff(starts)
+        if len(starts) != self.n_gates + 1 or starts[0] != 0 or starts[-1] != len(self.children):
+            raise TamisError("child_starts must go from 0 to the number of children")
+        if (wrong := np.flatnonzero((self.thresholds < 1) | (self.thresholds > widths))).size:
+            gate = int(wrong[0])
+            raise TamisError(
+                f"gate {gate} asks for {self.thresholds[gate]} of {widths[gate]} children; "
+                "allowed: 1 to all of them"
+            )
+        limits = np.repeat(np.arange(self.n_gates), widths) + 2 * self.n_calls
+        if (wrong := np.flatnonzero((self.children < 0) | (self.children >= limits))).size:
+            node = int(self.children[wrong[0]])
+            raise TamisError(f"a gate has the child {node}; allowed: the nodes before it")
+        if (wrong := np.flatnonzero((self.roots < 0) | (self.roots >= self.n_nodes))).size:
+            raise TamisError(f"subscription {wrong[0]} stands at no node: {self.roots[wrong[0]]}")
+
+    @cached_property
+    def weights(self) -> Ints:
+        """How many subscriptions stand above each gate, 1 at least, scaled to sum to an int32."""
+        above = count_above(self.n_calls, self.child_starts, self.children, self.roots)
+        widths = np.diff(self.child_starts)
+        scale = max(1.0, float(above @ widths) / _MAX_POPULARITY)
+        weights: Ints = np.maximum(1, above / scale).astype(np.int32)
+        return weights
+
+    @cached_property
+    def arena(self) -> Ints:
+        """What the kernels read."""
+        owners = np.repeat(np.arange(self.n_gates), np.diff(self.child_starts))
+        parent_starts, parents = invert(self.children, owners, self.n_nodes)
+        rooted_starts, rooted = invert(self.roots, np.arange(self.n_subscriptions), self.n_nodes)
+        records = np.zeros((self.n_nodes, RECORD), dtype=np.int32)
+        gates = slice(2 * self.n_calls, None)
+        records[gates, THRESHOLD], records[gates, WEIGHT] = self.thresholds, self.weights
+        records[gates, CHILDREN] = self.child_starts[:-1]
+        records[gates, CHILDREN_END] = self.child_starts[1:]
+        records[:, PARENTS], records[:, PARENTS_END] = parent_starts[:-1], parent_starts[1:]
+        records[:, ROOTED], records[:, ROOTED_END] = rooted_starts[:-1], rooted_starts[1:]
+        flat = records.ravel()
+        return pack(GateArrays(flat, self.children, parents, rooted, self.roots, self.is_joined))
+
+    def new_residue(self) -> Ints:
+        """The state of one event, before it."""
+        return pack_residue(self.n_calls, self.n_gates, self.n_subscriptions)
+
+    @cached_property
+    def call_lists(self) -> tuple[Ints, Ints]:
+        """The calls that each subscription depends on, each once, as they come: starts, calls."""
+        starts, calls = collect_calls(self.n_calls, self.child_starts, self.children, self.roots)
+        return starts, calls
+
+    @cached_property
+    def is_conjunction(self) -> Ints:
+        """1 for each subscription that is a call or an AND of calls."""
+        n_literals = 2 * self.n_calls
+        is_plain = self.thresholds == np.diff(self.child_starts)
+        is_call = (self.children < n_literals) & (self.children % 2 == 0)
+        is_plain &= np.add.reduceat(~is_call, self.child_starts[:-1]) == 0 if self.n_gates else True
+        literal = np.tile([True, False], self.n_calls)
+        return np.concatenate((literal, is_plain))[self.roots].astype(np.int32)
+
+
+def invert(keys: Ints, values: Ints, n_keys: int) -> tuple[Ints, Ints]:
+    """The values of each key, in their order: starts and values."""
+    order = np.argsort(keys, kind="stable")
+    starts = np.concatenate(([0], np.cumsum(np.bincount(keys, minlength=n_keys))))
+    return starts, values[order]

@@ -1,0 +1,337 @@
+"""What is known of one event: gates over calls, decided from below and released from above.
+
+A node is a literal or a gate. Literal 2c says that call c is true, literal 2c + 1 that it is false;
+a call without a result makes both false. A gate is true when `threshold` of its children are, and
+false when too few can become so: AND asks for all, OR for one. Gates come after their children.
+
+A gate is *used* by each open gate above it and by each undecided subscription that stands at it.
+A gate that is decided, or used no longer, is closed and uses its children no longer: so a call is
+needed exactly while some undecided subscription depends on it.
+
+Inner loops work on arrays, not on the tuples that hold them: each `tuple.array` in a loop counts a
+reference up and down, which made a result five times as costly.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from tamis.operators.schedules.kernels.arena import pack, section
+
+# Results of calls.
+NOT_MADE, FALSE, TRUE, NO_RESULT = np.int32(0), np.int32(1), np.int32(2), np.int32(3)
+# Verdicts on subscriptions.
+UNASKED, UNDECIDED, REFUSED, MATCHED = np.int32(0), np.int32(1), np.int32(2), np.int32(3)
+
+# What does not change of a node, side by side: a cache line holds all that a result touches.
+THRESHOLD, WEIGHT, CHILDREN, CHILDREN_END, PARENTS, PARENTS_END, ROOTED, ROOTED_END = range(8)
+RECORD = 8
+# A gate's open state, likewise; TO_TRUE and TO_FALSE are the children that it takes to decide it.
+USES, TO_TRUE, TO_FALSE = range(3)
+OPEN = 4
+
+# Places in the section of counters.
+N_STARTED, N_DECIDED, N_PENDING, N_MADE, N_TOUCHED, N_ASKED = 0, 1, 2, 3, 4, 5
+N_FORCED, BUCKET, TOP, CURSOR, LINK = 6, 7, 8, 9, 10
+N_COUNTERS = 11
+N_BUCKETS = 4096  # of the adaptive schedule's queue
+
+
+class GateArrays(NamedTuple):
+    """The structure, which no event changes."""
+
+    records: np.ndarray  # int32[RECORD · n_nodes]
+    children: np.ndarray  # int32[:], nodes
+    parents: np.ndarray  # int32[:], gates
+    rooted: np.ndarray  # int32[:], subscriptions
+    roots: np.ndarray  # int32[n_subscriptions], nodes
+    is_joined: np.ndarray  # int32[n_gates], 1 where the caller has the last word on TRUE
+
+
+class Residue(NamedTuple):
+    """What one event has left open; before it and after it all is zero but the scratch."""
+
+    counters: np.ndarray  # int32[N_COUNTERS]
+    results: np.ndarray  # int32[n_calls]
+    popularity: np.ndarray  # int32[n_calls], weights of the open gates above the call
+    open_gates: np.ndarray  # int32[OPEN · n_gates]
+    verdicts: np.ndarray  # int32[n_subscriptions]
+    started: np.ndarray  # int32[n_subscriptions], list
+    touched: np.ndarray  # int32[n_gates], list: gates to clear
+    asked: np.ndarray  # int32[n_calls], list: calls that are needed at the start
+    forced: np.ndarray  # int32[n_calls], stack: calls that some subscription cannot do without
+    buckets: np.ndarray  # int32[N_BUCKETS], the first call of each, + 1
+    queue: np.ndarray  # int32[n_calls], the call after each in its bucket, + 1
+    # From here on scratch, and lists that begin empty.
+    decided: np.ndarray  # int32[n_subscriptions], list
+    pending: np.ndarray  # int32[n_gates], list: joined gates whose children hold
+    made: np.ndarray  # int32[n_calls], list: calls with a result
+    settling: np.ndarray  # int32[n_gates + 1], stack: 2 · node + is_true
+    releasing: np.ndarray  # int32[n_gates + 1], stack
+
+
+SCRATCH = Residue._fields.index("decided")
+
+
+def pack_residue(n_calls: int, n_gates: int, n_subscriptions: int) -> np.ndarray:
+    """An arena for the state of one event."""
+    sizes = {
+        "counters": N_COUNTERS,
+        "results": n_calls,
+        "popularity": n_calls,
+        "open_gates": OPEN * n_gates,
+        "verdicts": n_subscriptions,
+        "started": n_subscriptions,
+        "touched": n_gates,
+        "asked": n_calls,
+        "forced": n_calls,
+        "buckets": N_BUCKETS,
+        "queue": n_calls,
+        "decided": n_subscriptions,
+        "pending": n_gates,
+        "made": n_calls,
+        "settling": n_gates + 1,
+        "releasing": n_gates + 1,
+    }
+    return pack([sizes[name] for name in Residue._fields])
+
+
+@njit(cache=True, nogil=True, inline="always")
+def view_gates(arena):
+    """The structure in an arena."""
+    return GateArrays(
+        section(arena, 0),
+        section(arena, 1),
+        section(arena, 2),
+        section(arena, 3),
+        section(arena, 4),
+        section(arena, 5),
+    )
+
+
+@njit(cache=True, nogil=True, inline="always")
+def view_residue(arena):
+    """An event's state in an arena."""
+    return Residue(
+        section(arena, 0),
+        section(arena, 1),
+        section(arena, 2),
+        section(arena, 3),
+        section(arena, 4),
+        section(arena, 5),
+        section(arena, 6),
+        section(arena, 7),
+        section(arena, 8),
+        section(arena, 9),
+        section(arena, 10),
+        section(arena, 11),
+        section(arena, 12),
+        section(arena, 13),
+        section(arena, 14),
+        section(arena, 15),
+    )
+
+
+@njit(cache=True, nogil=True, inline="always")
+def push(stack, counters, size, item):
+    """Add to a list whose length is a counter."""
+    stack[counters[size]] = item
+    counters[size] += 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def is_needed(residue, call):
+    """Whether the call was not made, and an undecided subscription depends on it."""
+    return residue.popularity[call] > 0 and residue.results[call] == NOT_MADE
+
+
+# ── the start of an event ─────────────────────────────────────────────────────────────────────
+
+
+@njit(cache=True, nogil=True)
+def start(gates, residue, subscriptions):
+    """Begin an event for which these subscriptions are undecided."""
+    n_literals = 2 * len(residue.popularity)
+    for subscription in subscriptions:
+        if residue.verdicts[subscription] != UNASKED:
+            continue
+        residue.verdicts[subscription] = UNDECIDED
+        push(residue.started, residue.counters, N_STARTED, subscription)
+        node = gates.roots[subscription]
+        if node < n_literals:
+            ask(residue.popularity, residue.asked, residue.counters, node >> 1, 1)
+            push_forced(residue, node >> 1)
+            continue
+        open_below(gates, residue, node - n_literals)
+        state = OPEN * (node - n_literals)
+        if residue.open_gates[state + TO_TRUE] == 1 and residue.open_gates[state + TO_FALSE] == 1:
+            find_forced(gates, residue, node - n_literals)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def ask(popularity, asked, counters, call, weight):
+    """Count a use of a call."""
+    if popularity[call] == 0:
+        push(asked, counters, N_ASKED, call)
+    popularity[call] += weight
+
+
+@njit(cache=True, nogil=True)
+def open_below(gates, residue, first):
+    """Count a use of the gate, and on its first one uses of all below."""
+    records, children, open_gates = gates.records, gates.children, residue.open_gates
+    popularity, asked, counters = residue.popularity, residue.asked, residue.counters
+    releasing, touched = residue.releasing, residue.touched
+    n_literals = 2 * len(popularity)
+    releasing[0] = first
+    n_left = add_use(records, open_gates, touched, counters, n_literals, first)
+    while n_left:
+        n_left -= 1
+        record = RECORD * (n_literals + releasing[n_left])
+        weight = records[record + WEIGHT]
+        for slot in range(records[record + CHILDREN], records[record + CHILDREN_END]):
+            child = children[slot]
+            if child < n_literals:
+                ask(popularity, asked, counters, child >> 1, weight)
+                continue
+            gate = child - n_literals
+            if add_use(records, open_gates, touched, counters, n_literals, gate):
+                releasing[n_left] = gate
+                n_left += 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def add_use(records, open_gates, touched, counters, n_literals, gate):
+    """Count one use of one gate; 1 if it is the first."""
+    state = OPEN * gate
+    open_gates[state + USES] += 1
+    if open_gates[state + USES] > 1:
+        return 0
+    record = RECORD * (n_literals + gate)
+    width = records[record + CHILDREN_END] - records[record + CHILDREN]
+    open_gates[state + TO_TRUE] = records[record + THRESHOLD]
+    open_gates[state + TO_FALSE] = width - records[record + THRESHOLD] + 1
+    push(touched, counters, N_TOUCHED, gate)
+    return 1
+
+
+@njit(cache=True, nogil=True)
+def find_forced(gates, residue, gate):
+    """Remember the last open child of an undecided subscription, if that is a call."""
+    n_literals = 2 * len(residue.popularity)
+    record = RECORD * (n_literals + gate)
+    is_wanted = False
+    for slot in range(gates.records[record + ROOTED], gates.records[record + ROOTED_END]):
+        is_wanted |= residue.verdicts[gates.rooted[slot]] == UNDECIDED
+    if not is_wanted:
+        return
+    for slot in range(gates.records[record + CHILDREN], gates.records[record + CHILDREN_END]):
+        child = gates.children[slot]
+        if child < n_literals and residue.results[child >> 1] == NOT_MADE:
+            push_forced(residue, child >> 1)
+
+
+@njit(cache=True, nogil=True)
+def push_forced(residue, call):
+    """Put a call on the stack, unless that is full: the call is in the queue, too."""
+    if residue.counters[N_FORCED] < len(residue.forced):
+        push(residue.forced, residue.counters, N_FORCED, call)
+
+
+# ── a result, and what follows from it ────────────────────────────────────────────────────────
+
+
+@njit(cache=True, nogil=True)
+def tell(gates, residue, call, result):
+    """Take the result of a call, TRUE, FALSE or NO_RESULT, and all that follows."""
+    if residue.results[call] != NOT_MADE:
+        return
+    residue.results[call] = result
+    push(residue.made, residue.counters, N_MADE, call)
+    for node in range(2 * call, 2 * call + 2):
+        record = gates.records[RECORD * node : RECORD * node + RECORD]
+        # Few calls stand under NOT: their false sides have nobody to tell.
+        if record[PARENTS] < record[PARENTS_END] or record[ROOTED] < record[ROOTED_END]:
+            settle(gates, residue, node, result == (FALSE if node & 1 else TRUE))
+
+
+@njit(cache=True, nogil=True)
+def settle(gates, residue, first, first_is_true):
+    """Give a node its truth, and with it each node and subscription that is decided by it."""
+    records, children, parents, rooted = gates.records, gates.children, gates.parents, gates.rooted
+    open_gates, popularity, verdicts = residue.open_gates, residue.popularity, residue.verdicts
+    counters, decided = residue.counters, residue.decided
+    settling, releasing = residue.settling, residue.releasing
+    n_literals = 2 * len(popularity)
+    settling[0] = 2 * first + first_is_true
+    n_left = 1
+    while n_left:
+        n_left -= 1
+        node, is_true = settling[n_left] >> 1, settling[n_left] & 1
+        if node >= n_literals:
+            if open_gates[OPEN * (node - n_literals) + USES] <= 0:
+                continue
+            close(records, children, open_gates, popularity, releasing, node - n_literals)
+        record = RECORD * node
+        for slot in range(records[record + ROOTED], records[record + ROOTED_END]):
+            subscription = rooted[slot]
+            if verdicts[subscription] == UNDECIDED:
+                verdicts[subscription] = MATCHED if is_true else REFUSED
+                push(decided, counters, N_DECIDED, subscription)
+        counted = TO_TRUE if is_true else TO_FALSE
+        for slot in range(records[record + PARENTS], records[record + PARENTS_END]):
+            gate = parents[slot]
+            state = OPEN * gate
+            if open_gates[state + USES] <= 0:
+                continue
+            open_gates[state + counted] -= 1
+            if open_gates[state + TO_TRUE] == 1 and open_gates[state + TO_FALSE] == 1:
+                find_forced(gates, residue, gate)
+            elif open_gates[state + counted] == 0:
+                if is_true and gates.is_joined[gate]:
+                    push(residue.pending, counters, N_PENDING, gate)
+                else:
+                    settling[n_left] = 2 * (n_literals + gate) + is_true
+                    n_left += 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def close(records, children, open_gates, popularity, releasing, first):
+    """Close a gate, take back its uses, and close each gate that is used no longer."""
+    n_literals = 2 * len(popularity)
+    # Below zero when a use is taken back later: a gate is closed once.
+    open_gates[OPEN * first + USES] = 0
+    releasing[0] = first
+    n_closing = 1
+    while n_closing:
+        n_closing -= 1
+        record = RECORD * (n_literals + releasing[n_closing])
+        weight = records[record + WEIGHT]
+        for slot in range(records[record + CHILDREN], records[record + CHILDREN_END]):
+            child = children[slot]
+            if child < n_literals:
+                popularity[child >> 1] -= weight
+                continue
+            state = OPEN * (child - n_literals) + USES
+            open_gates[state] -= 1
+            if open_gates[state] == 0:
+                releasing[n_closing] = child - n_literals
+                n_closing += 1
+
+
+@njit(cache=True, nogil=True)
+def clear(residue):
+    """Forget the event: only what it touched, since a full reset costs O(subscriptions)."""
+    counters = residue.counters
+    for gate in residue.touched[: counters[N_TOUCHED]]:
+        residue.open_gates[OPEN * gate : OPEN * gate + OPEN] = 0
+    for call in residue.asked[: counters[N_ASKED]]:
+        residue.popularity[call] = 0
+    for call in residue.made[: counters[N_MADE]]:
+        residue.results[call] = NOT_MADE
+    for subscription in residue.started[: counters[N_STARTED]]:
+        residue.verdicts[subscription] = UNASKED
+    counters[:] = 0

@@ -1,0 +1,147 @@
+"""One event's way through a schedule: choose a call, tell its result, until all is decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tamis.operators.schedules.kernels.choose import (
+    advance,
+    next_call,
+    play,
+    settle_gate,
+    start_event,
+)
+from tamis.operators.schedules.kernels.gates import (
+    FALSE,
+    MATCHED,
+    N_DECIDED,
+    N_MADE,
+    N_PENDING,
+    N_STARTED,
+    NO_RESULT,
+    SCRATCH,
+    TRUE,
+    view_residue,
+)
+
+if TYPE_CHECKING:
+    from tamis.operators.schedules.gates import Floats, Gates, Ints
+
+_RESULTS = {True: TRUE, False: FALSE, None: NO_RESULT}
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """An order of calls for any event; `new_run` gives one event's state."""
+
+    kind: int
+    gates: Gates
+    walk: Ints  # an arena, empty for the adaptive schedule
+    merits: Floats  # [n_calls], empty for the walks
+
+    def new_run(self) -> Run:
+        """A state that can be used for one event after the other."""
+        return Run(self)
+
+    @cached_property
+    def fresh(self) -> Ints:
+        """The state of an event for which nothing is decided yet, up to its scratch.
+
+        To copy it is a tenth of the work of opening all gates again.
+        """
+        run = Run(self)
+        run.start(np.arange(self.gates.n_subscriptions, dtype=np.int32))
+        return run.state[: run.state[SCRATCH]]
+
+
+class Run:
+    """What is known of one event.
+
+    After `start`, `next_call` and `tell` alternate until no call is left; then every subscription
+    that was undecided is decided.
+    """
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        self._kind = schedule.kind
+        self._gates = schedule.gates.arena
+        self._walk = schedule.walk
+        self.state = schedule.gates.new_residue()
+        self._merits = schedule.merits
+        self._arenas = (self._kind, self._gates, self._walk, self.state, self._merits)
+        self._residue = view_residue(self.state)
+
+    def start(self, undecided: Ints | None = None) -> None:
+        """Begin an event; all subscriptions are undecided unless some are given, int32[:]."""
+        if undecided is None:
+            fresh = self._schedule.fresh
+            self.state[: len(fresh)] = fresh
+        else:
+            start_event(self._kind, self._gates, self.state, self._merits, undecided)
+
+    def next_call(self) -> int:
+        """The call to make now, or -1: nothing is left to ask."""
+        call: int = next_call(self._kind, self._walk, self.state, self._merits)
+        return call
+
+    def tell(self, call: int, result: bool | None) -> int:
+        """Take the result of a call, None when it has none, as after a fault; the call to make now.
+
+        A result that nobody waited for, or that was told before, is welcome and changes nothing.
+        """
+        following: int = advance(*self._arenas, call, _RESULTS[result])
+        return following
+
+    def settle(self, gate: int, is_true: bool) -> None:
+        """Take the caller's word on a gate of `pending`."""
+        settle_gate(self._gates, self.state, gate, is_true)
+
+    def play(self, results: Ints) -> None:
+        """Make all calls at once when every result is known: 1 false, 2 true, 3 none."""
+        play(*self._arenas, results)
+
+    def _list(self, items: Ints, counter: int) -> Ints:
+        return items[: self._residue.counters[counter]]
+
+    @property
+    def n_decided(self) -> int:
+        """How many subscriptions are decided: those of `decided` that came since are the news."""
+        return int(self._residue.counters[N_DECIDED])
+
+    @property
+    def decided(self) -> Ints:
+        """Subscriptions in the order in which they were decided."""
+        return self._list(self._residue.decided, N_DECIDED)
+
+    @property
+    def undecided(self) -> Ints:
+        """Subscriptions of this event that are still open, as after a budget has run out."""
+        started = self._list(self._residue.started, N_STARTED)
+        return np.setdiff1d(started, self.decided)
+
+    @property
+    def matched(self) -> Ints:
+        """Subscriptions that were found true, in the order in which they were decided."""
+        decided = self.decided
+        found: Ints = decided[self._residue.verdicts[decided] == MATCHED]
+        return found
+
+    @property
+    def made(self) -> Ints:
+        """Calls whose results were told, in that order."""
+        return self._list(self._residue.made, N_MADE)
+
+    @property
+    def pending(self) -> Ints:
+        """Joined gates whose children hold, in the order in which they did, settled or not."""
+        return self._list(self._residue.pending, N_PENDING)
+
+    @property
+    def popularity(self) -> Ints:
+        """How many undecided subscriptions depend on each call."""
+        popularity: Ints = self._residue.popularity
+        return popularity
