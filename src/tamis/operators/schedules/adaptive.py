@@ -1,13 +1,16 @@
 """Adaptive: at each step the call that decides most per cost, of what is undecided then.
 
-The priority of a call is popularity × (1 - selectivity) / cost over undecided subscriptions. A call
-that some undecided subscription cannot be decided without goes before all others: every schedule
-has to make it, so to know its result early costs nothing.
+The priority of a call is popularity × (1 - selectivity) / cost over undecided subscriptions. There,
+a subscription counts the more the harder it is to decide: by 1 / Σ (1 - selectivity) / cost of its
+calls. With hard ones first, easy ones are often decided along the way.
+
+A call that some undecided subscription cannot be decided without goes before all others: every
+schedule has to make it, so to know its result early costs nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,15 +21,33 @@ if TYPE_CHECKING:
     from tamis.operators.schedules.gates import Floats, Gates, Ints
 
 _NO_WALK: Ints = np.zeros(5, dtype=np.int32)  # of four sections, all empty
+_LEAST = 1e-9  # of a gate that hardly any call decides
 
 
 def make_adaptive(gates: Gates, costs: Floats, selectivities: Floats) -> Schedule:
     """Calls by popularity × merit, renewed after each result."""
-    return Schedule(ADAPTIVE, gates, _NO_WALK, decision_rates(gates, selectivities) / costs)
+    links = find_links(gates, selectivities)
+    hardness = 1.0 / np.maximum(
+        np.bincount(links.gates, links.rates / costs[links.calls], gates.n_gates), _LEAST
+    )
+    weights = gates.scale_weights(gates.n_above * hardness)
+    total = np.bincount(links.calls, weights[links.gates], gates.n_calls)
+    decided = np.bincount(links.calls, weights[links.gates] * links.rates, gates.n_calls)
+    # A call that only roots use is forced: its merit is never looked at.
+    rates = np.divide(decided, total, out=np.ones(gates.n_calls), where=total > 0)
+    return Schedule(ADAPTIVE, gates, _NO_WALK, rates / costs, gates.pack_with(weights))
 
 
-def decision_rates(gates: Gates, selectivities: Floats) -> Floats:
-    """How probably a call decides a gate that uses it: 1 - selectivity in a conjunction.
+class Links(NamedTuple):
+    """Calls in gates: one for each child that is a literal."""
+
+    gates: Ints
+    calls: Ints
+    rates: Floats  # how probably the call decides the gate: 1 - selectivity in a conjunction
+
+
+def find_links(gates: Gates, selectivities: Floats) -> Links:
+    """The links, with their rates.
 
     A false child decides an AND and a true one an OR. Of k in n, where neither does alone, each is
     given its share: (k - 1) / (n - 1) to false, (n - k) / (n - 1) to true.
@@ -39,9 +60,4 @@ def decision_rates(gates: Gates, selectivities: Floats) -> Floats:
     owners, literals = owners[is_literal], gates.children[is_literal]
     calls = literals // 2
     truth = np.where(literals % 2 == 0, selectivities[calls], 1.0 - selectivities[calls])
-    rates = by_false[owners] * (1.0 - truth) + by_true[owners] * truth
-    weights = gates.weights[owners].astype(np.float64)
-    total = np.bincount(calls, weights=weights, minlength=gates.n_calls)
-    summed = np.bincount(calls, weights=weights * rates, minlength=gates.n_calls)
-    # A call that only roots use is forced: its rate is never looked at.
-    return np.divide(summed, total, out=np.ones(gates.n_calls), where=total > 0)
+    return Links(owners, calls, by_false[owners] * (1.0 - truth) + by_true[owners] * truth)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Ints: TypeAlias = "np.ndarray[Any, np.dtype[np.integer[Any]]]"
 Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.floating[Any]]]"
 
-_MAX_POPULARITY = 2**30
+_MAX_POPULARITY = 2**29
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,23 +113,38 @@ class Gates:
             raise TamisError(f"subscription {wrong[0]} stands at no node: {self.roots[wrong[0]]}")
 
     @cached_property
-    def weights(self) -> Ints:
-        """How many subscriptions stand above each gate, 1 at least, scaled to sum to an int32."""
-        above = count_above(self.n_calls, self.child_starts, self.children, self.roots)
-        widths = np.diff(self.child_starts)
-        scale = max(1.0, float(above @ widths) / _MAX_POPULARITY)
-        weights: Ints = np.maximum(1, above / scale).astype(np.int32)
-        return weights
+    def n_above(self) -> Floats:
+        """How many subscriptions stand above each gate, once for each way."""
+        above: Floats = count_above(self.n_calls, self.child_starts, self.children, self.roots)
+        return above
+
+    def scale_weights(self, weights: Floats) -> Ints:
+        """Weights of gates as numbers from 1 on: a popularity of 0 means that nobody needs a call.
+
+        The middle one becomes 64 at most, the others at most 256 times that, and all popularities
+        fit an int32.
+        """
+        if not self.n_gates:
+            return np.zeros(0, dtype=np.int32)
+        middle = float(np.median(weights)) or 1.0
+        weights = np.minimum(weights, 256 * middle)
+        unit = max(middle / 64, float(weights @ np.diff(self.child_starts)) / _MAX_POPULARITY)
+        scaled: Ints = np.maximum(1, np.round(weights / unit)).astype(np.int32)
+        return scaled
 
     @cached_property
     def arena(self) -> Ints:
-        """What the kernels read."""
+        """What the kernels read, with each subscription of the same weight."""
+        return self.pack_with(self.scale_weights(self.n_above))
+
+    def pack_with(self, weights: Ints) -> Ints:
+        """What the kernels read; calls are as popular as the gates above them are heavy."""
         owners = np.repeat(np.arange(self.n_gates), np.diff(self.child_starts))
         parent_starts, parents = invert(self.children, owners, self.n_nodes)
         rooted_starts, rooted = invert(self.roots, np.arange(self.n_subscriptions), self.n_nodes)
         records = np.zeros((self.n_nodes, RECORD), dtype=np.int32)
         gates = slice(2 * self.n_calls, None)
-        records[gates, THRESHOLD], records[gates, WEIGHT] = self.thresholds, self.weights
+        records[gates, THRESHOLD], records[gates, WEIGHT] = self.thresholds, weights
         records[gates, CHILDREN] = self.child_starts[:-1]
         records[gates, CHILDREN_END] = self.child_starts[1:]
         records[:, PARENTS], records[:, PARENTS_END] = parent_starts[:-1], parent_starts[1:]

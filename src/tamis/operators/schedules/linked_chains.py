@@ -65,7 +65,7 @@ class LinkedChains:
         starts = np.concatenate(([0], np.cumsum([len(chain) for chain in chains], dtype=np.int64)))
         calls = np.concatenate([np.zeros(0, dtype=np.int32), *chains])
         gates = Gates.conjunctions(starts, calls, len(self.costs))
-        return Schedule(SUB_ORDER, gates, pack_walk(gates, starts, calls), NO_MERITS)
+        return Schedule(SUB_ORDER, gates, pack_walk(gates, starts, calls), NO_MERITS, gates.arena)
 
     def insert(self, chain: int, calls: Iterable[int]) -> None:
         """Add a chain where it costs least, with all others where they are."""

@@ -19,7 +19,7 @@ NO_MERITS: Floats = np.zeros(0)
 def make_naive(gates: Gates, costs: Floats, selectivities: Floats) -> Schedule:
     """Subscriptions and calls as they come; costs and selectivities are not looked at."""
     del costs, selectivities
-    return Schedule(NAIVE, gates, pack_walk(gates, *gates.call_lists), NO_MERITS)
+    return Schedule(NAIVE, gates, pack_walk(gates, *gates.call_lists), NO_MERITS, gates.arena)
 
 
 def pack_walk(gates: Gates, starts: Ints, calls: Ints, order: Ints | None = None) -> Ints:

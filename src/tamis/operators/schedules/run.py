@@ -42,6 +42,7 @@ class Schedule:
     gates: Gates
     walk: Ints  # an arena, empty for the adaptive schedule
     merits: Floats  # [n_calls], empty for the walks
+    arena: Ints  # of the gates, with weights of the schedule's choice
 
     def new_run(self) -> Run:
         """A state that can be used for one event after the other."""
@@ -68,7 +69,7 @@ class Run:
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
         self._kind = schedule.kind
-        self._gates = schedule.gates.arena
+        self._gates = schedule.arena
         self._walk = schedule.walk
         self.state = schedule.gates.new_residue()
         self._merits = schedule.merits
@@ -142,6 +143,6 @@ class Run:
 
     @property
     def popularity(self) -> Ints:
-        """How many undecided subscriptions depend on each call."""
+        """The weight of the undecided subscriptions on each call; 0 where none depends on it."""
         popularity: Ints = self._residue.popularity
         return popularity

@@ -20,4 +20,4 @@ if TYPE_CHECKING:
 def make_sequential(gates: Gates, costs: Floats, selectivities: Floats) -> Schedule:
     """Subscriptions and calls as they come: the guarantee holds for any order."""
     del costs, selectivities
-    return Schedule(SEQUENTIAL, gates, pack_walk(gates, *gates.call_lists), NO_MERITS)
+    return Schedule(SEQUENTIAL, gates, pack_walk(gates, *gates.call_lists), NO_MERITS, gates.arena)

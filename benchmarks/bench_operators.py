@@ -1,0 +1,202 @@
+"""How many expensive calls does an event cost? Liu's Table 1, with his numbers beside ours.
+
+Calls per event are counts and hold on any machine; `TAMIS_BENCH_SIZE` chooses how many events and
+settings. Every schedule must find the same matches. `floor` is a number that no schedule can go
+below when nothing matches, `in use` counts the calls that any subscription has. Overhead is CPU
+time of choosing and deciding, per call that was made: in one kernel, and driven step by step from
+Python as matching does. Ratios to the optimum are over small random instances with drawn costs and
+selectivities.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tamis.errors import TamisError
+from tamis.lab.workloads.overlaps import OverlapParams, Overlaps, packing_bound
+from tamis.operators.schedules import SCHEDULES, Gates, make_schedule
+from tamis.operators.schedules.kernels.gates import FALSE, TRUE
+from tamis.operators.schedules.optimum import expected_cost, optimal_cost
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tamis.operators.schedules import Run, Schedule
+
+TITLE = "expensive calls per event by schedule (Liu, Table 1)"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is measured."""
+
+    n_events: int
+    scale: float  # of subscriptions and calls
+    n_subscriptions: tuple[int, ...]
+    n_calls: tuple[int, ...]
+    n_optima: int  # small instances that are searched
+
+
+SIZES: Final = {
+    "tiny": Size(5, 0.01, (2_000, 80_000), (30_000,), 5),
+    "small": Size(20, 1.0, (2_000, 20_000, 80_000), (5_000, 30_000), 40),
+    "full": Size(
+        1_000,
+        1.0,
+        (2_000, 10_000, 20_000, 40_000, 80_000),
+        (2_000, 5_000, 10_000, 20_000, 30_000),
+        200,
+    ),
+}
+
+# Calls per event as the paper's text has them, by (subscriptions, calls, zipf, longest): §5.3.
+PUBLISHED: Final[dict[tuple[int, int, float | None, int], dict[str, int]]] = {
+    (80_000, 40_000, None, 5): {"sequential": 7_761, "sub_order": 7_037},
+    (20_000, 30_000, 1.0, 5): {"naive": 16_251, "sequential": 3_267, "sub_order": 1_977},
+    (20_000, 5_000, 1.0, 5): {"sequential": 1_593},
+    (20_000, 5_000, 1.0, 11): {"sequential": 1_784},
+}
+
+
+def run() -> list[Row]:
+    """A row per setting, schedule and kind of selectivities; then ratios to the optimum."""
+    chosen = os.environ.get("TAMIS_BENCH_SIZE", "small")
+    if chosen not in SIZES:
+        raise TamisError(f"TAMIS_BENCH_SIZE is {chosen!r}; allowed: {', '.join(SIZES)}")
+    size = SIZES[chosen]
+    rows = [row for params in settings(size) for row in measure(params, size)]
+    return rows + measure_optima(size.n_optima)
+
+
+def settings(size: Size) -> Iterator[OverlapParams]:
+    """Figures 4 to 8, one parameter at a time; what two figures share comes once."""
+    base = OverlapParams()
+    fewer = replace(base, n_subscriptions=20_000, zipf=1.0)
+    small = replace(fewer, n_calls=5_000)
+    every = [
+        replace(base, n_subscriptions=n, zipf=z) for z in (None, 1.0) for n in size.n_subscriptions
+    ]
+    every += [replace(fewer, n_calls=n) for n in size.n_calls]
+    every += [replace(small, n_calls_of_one=(3, longest)) for longest in (5, 7, 9, 11)]
+    every += [replace(small, zipf=zipf) for zipf in (None, 0.8, 1.0, 1.2)]
+    for params in dict.fromkeys(every):
+        yield params
+        if published(params):
+            yield replace(params, selectivity="equal")
+
+
+def published(params: OverlapParams) -> dict[str, int]:
+    """The paper's numbers for a setting, if its text has any."""
+    key = (params.n_subscriptions, params.n_calls, params.zipf, params.n_calls_of_one[1])
+    return PUBLISHED.get(key, {})
+
+
+def measure(params: OverlapParams, size: Size) -> Iterator[Row]:
+    """One row per schedule."""
+    n_subscriptions = max(20, int(params.n_subscriptions * size.scale))
+    n_calls = max(20, int(params.n_calls * size.scale))
+    scaled = replace(params, n_subscriptions=n_subscriptions, n_calls=n_calls)
+    workload = Overlaps(scaled)
+    starts, calls = workload.conjunctions
+    gates = Gates.conjunctions(starts, calls, n_calls)
+    shared = {
+        "subscriptions": n_subscriptions,
+        "calls": n_calls,
+        "popularity": "uniform" if params.zipf is None else f"Zipf {params.zipf:g}",
+        "length": "{}–{}".format(*params.n_calls_of_one),
+        "selectivity": params.selectivity,
+        "in use": len(np.unique(calls)),
+        "floor": round(packing_bound(starts, calls, n_calls)),
+    }
+    n_naive = None
+    n_matched = None
+    for name in SCHEDULES:
+        begin = time.process_time()
+        schedule = make_schedule(name, gates, 1.0, workload.selectivities)
+        build = time.process_time() - begin
+        n_made, found, in_kernel = play_all(schedule, workload, size.n_events)
+        if n_matched not in (None, found):
+            raise TamisError(f"{name} found {found} matches, and not {n_matched}")
+        n_matched, n_naive = found, n_naive or n_made
+        yield {
+            **shared,
+            "schedule": name,
+            "calls/event": n_made / size.n_events,
+            "paper": published(params).get(name) if size.scale == 1.0 else None,
+            "% of naive": 100 * n_made / n_naive,
+            "match %": 100 * found / (size.n_events * n_subscriptions),
+            "build s": build,
+            "µs/call, kernel": in_kernel,
+            "µs/call, steps": step_all(schedule, workload),
+        }
+
+
+def play_all(schedule: Schedule, workload: Overlaps, n_events: int) -> tuple[int, int, float]:
+    """Calls made, matches found and CPU µs per call of all events."""
+    event = schedule.new_run()
+    event.start()
+    event.play(draw_results(workload, 0))
+    n_made, n_matched, seconds = 0, 0, 0.0
+    for at in range(n_events):
+        results = draw_results(workload, at)
+        begin = time.process_time()
+        event.start()
+        event.play(results)
+        seconds += time.process_time() - begin
+        n_made += event.made.size
+        n_matched += event.matched.size
+    return n_made, n_matched, 1e6 * seconds / max(1, n_made)
+
+
+def draw_results(workload: Overlaps, event: int) -> np.ndarray:
+    """The results of an event, as `play` takes them."""
+    return np.where(workload.is_true(event), TRUE, FALSE).astype(np.int32)
+
+
+def step_all(schedule: Schedule, workload: Overlaps) -> float:
+    """CPU µs per call when each result is told from Python; the least of a few events."""
+    event = schedule.new_run()
+    return min(step_one(event, draw_results(workload, at)) for at in range(5))
+
+
+def step_one(event: Run, results: np.ndarray) -> float:
+    answers = (results == TRUE).tolist()
+    begin = time.process_time()
+    event.start()
+    call = event.next_call()
+    while call >= 0:
+        call = event.tell(call, answers[call])
+    return 1e6 * (time.process_time() - begin) / max(1, event.made.size)
+
+
+def measure_optima(n_instances: int) -> list[Row]:
+    """Expected cost over the least possible, on average and at worst."""
+    ratios: dict[str, list[float]] = {name: [] for name in SCHEDULES}
+    for seed in range(n_instances):
+        rng = np.random.default_rng((1, seed))
+        workload = Overlaps(OverlapParams(12, 9, None if seed % 2 else 1.0, (2, 4), seed=seed))
+        gates = Gates.conjunctions(*workload.conjunctions, 9)
+        costs, chances = rng.uniform(0.5, 4.0, 9), rng.random(9)
+        best = optimal_cost(gates, costs, chances)
+        for name, found in ratios.items():
+            schedule = make_schedule(name, gates, costs, chances)
+            found.append(expected_cost(schedule, costs, chances) / best)
+    return [
+        {
+            "subscriptions": 12,
+            "calls": 9,
+            "popularity": "uniform, Zipf 1",
+            "length": "2–4",
+            "selectivity": "[0, 1]",
+            "schedule": name,
+            "× optimum": float(np.mean(found)),
+            "× optimum, worst": float(np.max(found)),
+        }
+        for name, found in ratios.items()
+    ]
