@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 
 # What each target needs beyond the core, as extras of pyproject.toml.
 DEMO_EXTRAS := spark
-TEST_EXTRAS := connect,dev,kafka,lab,server,spark,text
+TEST_EXTRAS := connect,dev,kafka,lab,server,spark,spatial,text
 BENCH_EXTRAS := lab,spark,text
 
 # How many times more examples `make check` draws for each property than `make test`.

@@ -1,0 +1,75 @@
+"""What does the text say? A scanner by regular expressions.
+
+    scanner = Scanner("body")
+    scanner.found       found('CVE-[0-9]+')                 whether the expression is in the text
+    scanner.captured    captured('(\\w+)@(\\w+)', ?a, ?b)     what its groups stand for, each way
+
+Expressions are those of RE2, which takes time linear in the text, whatever the expression.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import re2
+
+from tamis.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+MAX_PATTERNS: Final = 4096  # kept compiled
+MAX_MEMORY: Final = 8 << 20  # bytes of one expression
+
+
+class Scanner:
+    """Operators over the text of one attribute."""
+
+    def __init__(self, attribute: str) -> None:
+        self.attribute = attribute
+
+    def found(self, event: Mapping[str, Any], pattern: str) -> bool | None:
+        """Whether the expression is anywhere in the text; None without a text."""
+        expression = compile_pattern(pattern)
+        text = event.get(self.attribute)
+        return None if text is None else expression.search(text) is not None
+
+    def captured(self, event: Mapping[str, Any], pattern: str) -> list[tuple[str, ...]] | None:
+        """What the groups stand for, each place once; a group that took no part is empty."""
+        expression = compile_pattern(pattern)
+        if not expression.groups:
+            raise InputError(
+                f'the expression "{pattern}" has no group', hint="what is captured stands in ( )"
+            )
+        text = event.get(self.attribute)
+        if text is None:
+            return None
+        places = (match.groups(default="") for match in expression.finditer(text))
+        return list(dict.fromkeys(places))
+
+    def found_batch(self, events: pa.Table, pattern: str) -> pa.Array:
+        """`found` of each row."""
+        import pyarrow as pa
+
+        search = compile_pattern(pattern).search
+        texts = events.column(self.attribute).to_pylist()
+        return pa.array(
+            [None if text is None else search(text) is not None for text in texts], pa.bool_()
+        )
+
+
+@lru_cache(MAX_PATTERNS)
+def compile_pattern(pattern: str) -> Any:
+    """A compiled expression."""
+    options = re2.Options()
+    options.max_mem = MAX_MEMORY
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0]
+        reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
+        raise InputError(f'the expression "{pattern}" cannot be read: {reason}') from error
