@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tamis.operators.schedules.kernels.arena import pack
-from tamis.operators.schedules.kernels.choose import NAIVE, Walk
+from tamis.operators.schedules.kernels.choose import NAIVE
 from tamis.operators.schedules.run import Schedule
 
 if TYPE_CHECKING:
@@ -25,4 +25,4 @@ def make_naive(gates: Gates, costs: Floats, selectivities: Floats) -> Schedule:
 def pack_walk(gates: Gates, starts: Ints, calls: Ints, order: Ints | None = None) -> Ints:
     """An arena for a walk; subscriptions as they come unless an order is given."""
     every = np.arange(gates.n_subscriptions) if order is None else order
-    return pack(Walk(every, starts, calls, gates.is_conjunction))
+    return pack([every, starts, calls, gates.is_conjunction])

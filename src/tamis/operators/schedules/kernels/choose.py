@@ -7,31 +7,34 @@ schedule keeps a queue of buckets.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
 from tamis.operators.schedules.kernels.arena import section
 from tamis.operators.schedules.kernels.gates import (
+    ASKED,
     BUCKET,
+    BUCKETS,
+    COUNTERS,
     CURSOR,
+    FORCED,
     LINK,
     N_ASKED,
     N_BUCKETS,
     N_FORCED,
     NOT_MADE,
+    POPULARITY,
+    QUEUE,
+    RESULTS,
     TOP,
     TRUE,
     UNASKED,
     UNDECIDED,
+    VERDICTS,
     clear,
-    is_needed,
     settle,
     start,
     tell,
-    view_gates,
-    view_residue,
 )
 
 NONE = np.int32(-1)
@@ -41,42 +44,35 @@ STEPS_PER_OCTAVE = 64.0
 LEAST_PRIORITY = 1e-300  # of a call that is always true: it decides nothing, and is made last
 
 
-class Walk(NamedTuple):
-    """Subscriptions in the order in which they are taken, each with its calls in order."""
-
-    order: np.ndarray  # int32[n_subscriptions]
-    call_starts: np.ndarray  # int32[n_subscriptions + 1]
-    calls: np.ndarray  # int32[:]
-    is_conjunction: np.ndarray  # int32[n_subscriptions], of its calls
+# Sections of a walk: subscriptions in the order in which they are taken; the calls of each, as
+# starts and calls; which of them are conjunctions of their calls.
+ORDER, CALL_STARTS, CALLS, IS_CONJUNCTION = range(4)
 
 
 @njit(cache=True, nogil=True)
-def view_walk(arena):
-    """The walk in an arena."""
-    return Walk(section(arena, 0), section(arena, 1), section(arena, 2), section(arena, 3))
-
-
-@njit(cache=True, nogil=True)
-def next_naive(walk, residue):
+def next_naive(walk, state):
     """Each subscription by itself, with the results of earlier calls (Liu §5.2).
 
     A conjunction is left at the first of its calls, in their order, that is not true. Of other
     structures only the verdict says that they are done.
     """
-    counters = residue.counters
-    while counters[CURSOR] < len(walk.order):
-        subscription = walk.order[counters[CURSOR]]
-        is_conjunction = walk.is_conjunction[subscription]
-        begin, end = walk.call_starts[subscription], walk.call_starts[subscription + 1]
-        is_left = residue.verdicts[subscription] == UNASKED
-        while not is_left and begin + counters[LINK] < end:
-            call = walk.calls[begin + counters[LINK]]
-            result = residue.results[call]
-            if not is_conjunction and residue.verdicts[subscription] != UNDECIDED:
+    order, starts, calls = section(walk, ORDER), section(walk, CALL_STARTS), section(walk, CALLS)
+    counters, verdicts, results = (
+        section(state, COUNTERS),
+        section(state, VERDICTS),
+        section(state, RESULTS),
+    )
+    while counters[CURSOR] < len(order):
+        subscription = order[counters[CURSOR]]
+        is_conjunction = section(walk, IS_CONJUNCTION)[subscription]
+        is_left = verdicts[subscription] == UNASKED
+        while not is_left and starts[subscription] + counters[LINK] < starts[subscription + 1]:
+            call = calls[starts[subscription] + counters[LINK]]
+            if not is_conjunction and verdicts[subscription] != UNDECIDED:
                 is_left = True
-            elif result == NOT_MADE:
+            elif results[call] == NOT_MADE:
                 return call
-            elif is_conjunction and result != TRUE:
+            elif is_conjunction and results[call] != TRUE:
                 is_left = True
             else:
                 counters[LINK] += 1
@@ -86,19 +82,20 @@ def next_naive(walk, residue):
 
 
 @njit(cache=True, nogil=True)
-def next_sequential(walk, residue):
+def next_sequential(walk, state):
     """All calls of an undecided subscription that any undecided one needs (Liu, Algorithm 1)."""
-    counters = residue.counters
-    while counters[CURSOR] < len(walk.order):
-        subscription = walk.order[counters[CURSOR]]
+    order, starts, calls = section(walk, ORDER), section(walk, CALL_STARTS), section(walk, CALLS)
+    counters, verdicts = section(state, COUNTERS), section(state, VERDICTS)
+    popularity, results = section(state, POPULARITY), section(state, RESULTS)
+    while counters[CURSOR] < len(order):
+        subscription = order[counters[CURSOR]]
         # Once marked (LINK is not 0), it is gone through to its end, though it be decided midway.
-        if counters[LINK] == 0 and residue.verdicts[subscription] == UNDECIDED:
+        if counters[LINK] == 0 and verdicts[subscription] == UNDECIDED:
             counters[LINK] = 1
         if counters[LINK] > 0:
-            begin, end = walk.call_starts[subscription] - 1, walk.call_starts[subscription + 1]
-            while begin + counters[LINK] < end:
-                call = walk.calls[begin + counters[LINK]]
-                if is_needed(residue, call):
+            while starts[subscription] + counters[LINK] - 1 < starts[subscription + 1]:
+                call = calls[starts[subscription] + counters[LINK] - 1]
+                if is_needed(popularity, results, call):
                     return call
                 counters[LINK] += 1
         counters[CURSOR] += 1
@@ -107,16 +104,17 @@ def next_sequential(walk, residue):
 
 
 @njit(cache=True, nogil=True)
-def next_sub_order(walk, residue):
+def next_sub_order(walk, state):
     """The chains one by one, each from its top until it is decided (Liu §4.2.2)."""
-    counters = residue.counters
-    while counters[CURSOR] < len(walk.order):
-        subscription = walk.order[counters[CURSOR]]
-        if residue.verdicts[subscription] == UNDECIDED:
-            begin, end = walk.call_starts[subscription], walk.call_starts[subscription + 1]
-            while begin + counters[LINK] < end:
-                call = walk.calls[begin + counters[LINK]]
-                if is_needed(residue, call):
+    order, starts, calls = section(walk, ORDER), section(walk, CALL_STARTS), section(walk, CALLS)
+    counters, verdicts = section(state, COUNTERS), section(state, VERDICTS)
+    popularity, results = section(state, POPULARITY), section(state, RESULTS)
+    while counters[CURSOR] < len(order):
+        subscription = order[counters[CURSOR]]
+        if verdicts[subscription] == UNDECIDED:
+            while starts[subscription] + counters[LINK] < starts[subscription + 1]:
+                call = calls[starts[subscription] + counters[LINK]]
+                if is_needed(popularity, results, call):
                     return call
                 counters[LINK] += 1
         counters[CURSOR] += 1
@@ -124,19 +122,25 @@ def next_sub_order(walk, residue):
     return NONE
 
 
+@njit(cache=True, nogil=True, inline="always")
+def is_needed(popularity, results, call):
+    """Whether the call was not made, and an undecided subscription depends on it."""
+    return popularity[call] > 0 and results[call] == NOT_MADE
+
+
 @njit(cache=True, nogil=True)
-def start_adaptive(residue, merits):
+def start_adaptive(state, merits):
     """Put the calls that are asked for into buckets, by popularity × merit."""
-    n_asked = residue.counters[N_ASKED]
+    counters, popularity = section(state, COUNTERS), section(state, POPULARITY)
+    asked, buckets, queue = section(state, ASKED), section(state, BUCKETS), section(state, QUEUE)
     highest = 0.0
-    for call in residue.asked[:n_asked]:
-        highest = max(highest, residue.popularity[call] * merits[call])
-    residue.buckets[:] = 0
-    residue.counters[BUCKET] = N_BUCKETS - 1
-    residue.counters[TOP] = step_of(highest)
-    for call in residue.asked[:n_asked]:
-        bucket = bucket_of(residue.popularity, merits, residue.counters[TOP], call)
-        put(residue.buckets, residue.queue, call, bucket)
+    for call in asked[: counters[N_ASKED]]:
+        highest = max(highest, popularity[call] * merits[call])
+    buckets[:] = 0
+    counters[BUCKET] = N_BUCKETS - 1
+    counters[TOP] = step_of(highest)
+    for call in asked[: counters[N_ASKED]]:
+        put(buckets, queue, call, bucket_of(popularity, merits, counters[TOP], call))
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -159,17 +163,21 @@ def put(buckets, queue, call, bucket):
 
 
 @njit(cache=True, nogil=True)
-def next_adaptive(residue, merits):
+def next_adaptive(state, merits):
     """A call that must be made in any case, else one of the highest bucket.
 
     Popularities only fall, so no call is in too low a bucket: it is enough to look again at the
     calls of the highest one, and to put those that have fallen where they belong.
     """
-    counters, forced, results = residue.counters, residue.forced, residue.results
-    popularity, buckets, queue = residue.popularity, residue.buckets, residue.queue
+    counters, results, popularity = (
+        section(state, COUNTERS),
+        section(state, RESULTS),
+        section(state, POPULARITY),
+    )
+    forced, buckets, queue = section(state, FORCED), section(state, BUCKETS), section(state, QUEUE)
     while counters[N_FORCED] > 0:
         call = forced[counters[N_FORCED] - 1]
-        if popularity[call] > 0 and results[call] == NOT_MADE:
+        if is_needed(popularity, results, call):
             return call
         counters[N_FORCED] -= 1
     while counters[BUCKET] >= 0:
@@ -178,7 +186,7 @@ def next_adaptive(residue, merits):
             counters[BUCKET] -= 1
             continue
         buckets[counters[BUCKET]] = queue[call]
-        if popularity[call] > 0 and results[call] == NOT_MADE:
+        if is_needed(popularity, results, call):
             bucket = bucket_of(popularity, merits, counters[TOP], call)
             put(buckets, queue, call, bucket)
             if bucket == counters[BUCKET]:
@@ -187,53 +195,43 @@ def next_adaptive(residue, merits):
 
 
 @njit(cache=True, nogil=True)
-def choose(kind, walk, residue, merits):
-    """The next call of a schedule, or NONE."""
-    if kind == NAIVE:
-        return next_naive(walk, residue)
-    if kind == SEQUENTIAL:
-        return next_sequential(walk, residue)
-    if kind == SUB_ORDER:
-        return next_sub_order(walk, residue)
-    return next_adaptive(residue, merits)
-
-
-@njit(cache=True, nogil=True)
-def next_call(kind, walk_arena, state_arena, merits):
+def next_call(kind, walk, state, merits):
     """The call to make now, or NONE."""
-    return choose(kind, view_walk(walk_arena), view_residue(state_arena), merits)
+    if kind == NAIVE:
+        return next_naive(walk, state)
+    if kind == SEQUENTIAL:
+        return next_sequential(walk, state)
+    if kind == SUB_ORDER:
+        return next_sub_order(walk, state)
+    return next_adaptive(state, merits)
 
 
 @njit(cache=True, nogil=True)
-def start_event(kind, gates_arena, state_arena, merits, subscriptions):
+def start_event(kind, gates, state, merits, subscriptions):
     """Forget the last event and begin one for which these subscriptions are undecided."""
-    residue = view_residue(state_arena)
-    clear(residue)
-    start(view_gates(gates_arena), residue, subscriptions)
+    clear(state)
+    start(gates, state, subscriptions)
     if kind == ADAPTIVE:
-        start_adaptive(residue, merits)
+        start_adaptive(state, merits)
 
 
 @njit(cache=True, nogil=True)
-def advance(kind, gates_arena, walk_arena, state_arena, merits, call, result):
+def advance(kind, gates, walk, state, merits, call, result):
     """Take the result of a call; the call to make now, or NONE."""
-    residue = view_residue(state_arena)
-    tell(view_gates(gates_arena), residue, call, result)
-    return choose(kind, view_walk(walk_arena), residue, merits)
+    tell(gates, state, call, result)
+    return next_call(kind, walk, state, merits)
 
 
 @njit(cache=True, nogil=True)
-def settle_gate(gates_arena, state_arena, gate, is_true):
+def settle_gate(gates, state, gate, is_true):
     """Take the caller's word on a joined gate."""
-    residue = view_residue(state_arena)
-    settle(view_gates(gates_arena), residue, 2 * len(residue.popularity) + gate, is_true)
+    settle(gates, state, 2 * len(section(state, RESULTS)) + gate, is_true)
 
 
 @njit(cache=True, nogil=True)
-def play(kind, gates_arena, walk_arena, state_arena, merits, results):
+def play(kind, gates, walk, state, merits, results):
     """Make all calls of an event whose results, int32[n_calls], are known beforehand."""
-    gates, residue, walk = view_gates(gates_arena), view_residue(state_arena), view_walk(walk_arena)
-    call = choose(kind, walk, residue, merits)
+    call = next_call(kind, walk, state, merits)
     while call != NONE:
-        tell(gates, residue, call, results[call])
-        call = choose(kind, walk, residue, merits)
+        tell(gates, state, call, results[call])
+        call = next_call(kind, walk, state, merits)

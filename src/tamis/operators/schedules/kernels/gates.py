@@ -8,8 +8,8 @@ A gate is *used* by each open gate above it and by each undecided subscription t
 A gate that is decided, or used no longer, is closed and uses its children no longer: so a call is
 needed exactly while some undecided subscription depends on it.
 
-Inner loops work on arrays, not on the tuples that hold them: each `tuple.array` in a loop counts a
-reference up and down, which made a result five times as costly.
+Functions are handed the two arenas, of the gates and of the event's state, and take out what they
+need: a tuple of all arrays would count each of them up and down at every call.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ N_STARTED, N_DECIDED, N_PENDING, N_MADE, N_TOUCHED, N_ASKED = 0, 1, 2, 3, 4, 5
 N_FORCED, BUCKET, TOP, CURSOR, LINK = 6, 7, 8, 9, 10
 N_COUNTERS = 11
 N_BUCKETS = 4096  # of the adaptive schedule's queue
+
+# Sections of the arenas, as in the tuples below.
+RECORDS, ALL_CHILDREN, ALL_PARENTS, ALL_ROOTED, ROOTS, IS_JOINED = range(6)
+COUNTERS, RESULTS, POPULARITY, OPEN_GATES, VERDICTS, STARTED, TOUCHED, ASKED = range(8)
+FORCED, BUCKETS, QUEUE, DECIDED, PENDING, MADE, SETTLING, RELEASING = range(8, 16)
 
 
 class GateArrays(NamedTuple):
@@ -73,7 +78,7 @@ class Residue(NamedTuple):
     releasing: np.ndarray  # int32[n_gates + 1], stack
 
 
-SCRATCH = Residue._fields.index("decided")
+SCRATCH = DECIDED
 
 
 def pack_residue(n_calls: int, n_gates: int, n_subscriptions: int) -> np.ndarray:
@@ -99,40 +104,9 @@ def pack_residue(n_calls: int, n_gates: int, n_subscriptions: int) -> np.ndarray
     return pack([sizes[name] for name in Residue._fields])
 
 
-@njit(cache=True, nogil=True, inline="always")
-def view_gates(arena):
-    """The structure in an arena."""
-    return GateArrays(
-        section(arena, 0),
-        section(arena, 1),
-        section(arena, 2),
-        section(arena, 3),
-        section(arena, 4),
-        section(arena, 5),
-    )
-
-
-@njit(cache=True, nogil=True, inline="always")
-def view_residue(arena):
-    """An event's state in an arena."""
-    return Residue(
-        section(arena, 0),
-        section(arena, 1),
-        section(arena, 2),
-        section(arena, 3),
-        section(arena, 4),
-        section(arena, 5),
-        section(arena, 6),
-        section(arena, 7),
-        section(arena, 8),
-        section(arena, 9),
-        section(arena, 10),
-        section(arena, 11),
-        section(arena, 12),
-        section(arena, 13),
-        section(arena, 14),
-        section(arena, 15),
-    )
+def view_residue(arena: np.ndarray) -> Residue:
+    """An event's state, as Python reads it."""
+    return Residue(*(section(arena, number) for number in range(len(Residue._fields))))
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -142,33 +116,34 @@ def push(stack, counters, size, item):
     counters[size] += 1
 
 
-@njit(cache=True, nogil=True, inline="always")
-def is_needed(residue, call):
-    """Whether the call was not made, and an undecided subscription depends on it."""
-    return residue.popularity[call] > 0 and residue.results[call] == NOT_MADE
-
-
 # ── the start of an event ─────────────────────────────────────────────────────────────────────
 
 
 @njit(cache=True, nogil=True)
-def start(gates, residue, subscriptions):
+def start(gates, state, subscriptions):
     """Begin an event for which these subscriptions are undecided."""
-    n_literals = 2 * len(residue.popularity)
+    roots, counters, open_gates = (
+        section(gates, ROOTS),
+        section(state, COUNTERS),
+        section(state, OPEN_GATES),
+    )
+    verdicts, started = section(state, VERDICTS), section(state, STARTED)
+    popularity, asked = section(state, POPULARITY), section(state, ASKED)
+    n_literals = 2 * len(popularity)
     for subscription in subscriptions:
-        if residue.verdicts[subscription] != UNASKED:
+        if verdicts[subscription] != UNASKED:
             continue
-        residue.verdicts[subscription] = UNDECIDED
-        push(residue.started, residue.counters, N_STARTED, subscription)
-        node = gates.roots[subscription]
+        verdicts[subscription] = UNDECIDED
+        push(started, counters, N_STARTED, subscription)
+        node = roots[subscription]
         if node < n_literals:
-            ask(residue.popularity, residue.asked, residue.counters, node >> 1, 1)
-            push_forced(residue, node >> 1)
+            ask(popularity, asked, counters, node >> 1, 1)
+            push_forced(section(state, FORCED), counters, node >> 1)
             continue
-        open_below(gates, residue, node - n_literals)
-        state = OPEN * (node - n_literals)
-        if residue.open_gates[state + TO_TRUE] == 1 and residue.open_gates[state + TO_FALSE] == 1:
-            find_forced(gates, residue, node - n_literals)
+        gate = node - n_literals
+        open_below(gates, state, gate)
+        if open_gates[OPEN * gate + TO_TRUE] == 1 and open_gates[OPEN * gate + TO_FALSE] == 1:
+            find_forced(gates, state, gate)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -180,11 +155,19 @@ def ask(popularity, asked, counters, call, weight):
 
 
 @njit(cache=True, nogil=True)
-def open_below(gates, residue, first):
+def open_below(gates, state, first):
     """Count a use of the gate, and on its first one uses of all below."""
-    records, children, open_gates = gates.records, gates.children, residue.open_gates
-    popularity, asked, counters = residue.popularity, residue.asked, residue.counters
-    releasing, touched = residue.releasing, residue.touched
+    records, children = section(gates, RECORDS), section(gates, ALL_CHILDREN)
+    popularity, asked, counters = (
+        section(state, POPULARITY),
+        section(state, ASKED),
+        section(state, COUNTERS),
+    )
+    open_gates, releasing, touched = (
+        section(state, OPEN_GATES),
+        section(state, RELEASING),
+        section(state, TOUCHED),
+    )
     n_literals = 2 * len(popularity)
     releasing[0] = first
     n_left = add_use(records, open_gates, touched, counters, n_literals, first)
@@ -206,65 +189,79 @@ def open_below(gates, residue, first):
 @njit(cache=True, nogil=True, inline="always")
 def add_use(records, open_gates, touched, counters, n_literals, gate):
     """Count one use of one gate; 1 if it is the first."""
-    state = OPEN * gate
-    open_gates[state + USES] += 1
-    if open_gates[state + USES] > 1:
+    here = OPEN * gate
+    open_gates[here + USES] += 1
+    if open_gates[here + USES] > 1:
         return 0
     record = RECORD * (n_literals + gate)
     width = records[record + CHILDREN_END] - records[record + CHILDREN]
-    open_gates[state + TO_TRUE] = records[record + THRESHOLD]
-    open_gates[state + TO_FALSE] = width - records[record + THRESHOLD] + 1
+    open_gates[here + TO_TRUE] = records[record + THRESHOLD]
+    open_gates[here + TO_FALSE] = width - records[record + THRESHOLD] + 1
     push(touched, counters, N_TOUCHED, gate)
     return 1
 
 
 @njit(cache=True, nogil=True)
-def find_forced(gates, residue, gate):
+def find_forced(gates, state, gate):
     """Remember the last open child of an undecided subscription, if that is a call."""
-    n_literals = 2 * len(residue.popularity)
+    records, children, rooted = (
+        section(gates, RECORDS),
+        section(gates, ALL_CHILDREN),
+        section(gates, ALL_ROOTED),
+    )
+    results, verdicts = section(state, RESULTS), section(state, VERDICTS)
+    n_literals = 2 * len(results)
     record = RECORD * (n_literals + gate)
     is_wanted = False
-    for slot in range(gates.records[record + ROOTED], gates.records[record + ROOTED_END]):
-        is_wanted |= residue.verdicts[gates.rooted[slot]] == UNDECIDED
+    for slot in range(records[record + ROOTED], records[record + ROOTED_END]):
+        is_wanted |= verdicts[rooted[slot]] == UNDECIDED
     if not is_wanted:
         return
-    for slot in range(gates.records[record + CHILDREN], gates.records[record + CHILDREN_END]):
-        child = gates.children[slot]
-        if child < n_literals and residue.results[child >> 1] == NOT_MADE:
-            push_forced(residue, child >> 1)
+    for slot in range(records[record + CHILDREN], records[record + CHILDREN_END]):
+        child = children[slot]
+        if child < n_literals and results[child >> 1] == NOT_MADE:
+            push_forced(section(state, FORCED), section(state, COUNTERS), child >> 1)
 
 
 @njit(cache=True, nogil=True)
-def push_forced(residue, call):
+def push_forced(forced, counters, call):
     """Put a call on the stack, unless that is full: the call is in the queue, too."""
-    if residue.counters[N_FORCED] < len(residue.forced):
-        push(residue.forced, residue.counters, N_FORCED, call)
+    if counters[N_FORCED] < len(forced):
+        push(forced, counters, N_FORCED, call)
 
 
 # ── a result, and what follows from it ────────────────────────────────────────────────────────
 
 
 @njit(cache=True, nogil=True)
-def tell(gates, residue, call, result):
+def tell(gates, state, call, result):
     """Take the result of a call, TRUE, FALSE or NO_RESULT, and all that follows."""
-    if residue.results[call] != NOT_MADE:
+    results = section(state, RESULTS)
+    if results[call] != NOT_MADE:
         return
-    residue.results[call] = result
-    push(residue.made, residue.counters, N_MADE, call)
+    results[call] = result
+    push(section(state, MADE), section(state, COUNTERS), N_MADE, call)
+    records = section(gates, RECORDS)
     for node in range(2 * call, 2 * call + 2):
-        record = gates.records[RECORD * node : RECORD * node + RECORD]
-        # Few calls stand under NOT: their false sides have nobody to tell.
-        if record[PARENTS] < record[PARENTS_END] or record[ROOTED] < record[ROOTED_END]:
-            settle(gates, residue, node, result == (FALSE if node & 1 else TRUE))
+        record = RECORD * node
+        # Few calls stand under NOT: the false sides of the others have nobody to tell.
+        is_used = records[record + PARENTS] < records[record + PARENTS_END]
+        if is_used or records[record + ROOTED] < records[record + ROOTED_END]:
+            settle(gates, state, node, result == (FALSE if node & 1 else TRUE))
 
 
 @njit(cache=True, nogil=True)
-def settle(gates, residue, first, first_is_true):
+def settle(gates, state, first, first_is_true):
     """Give a node its truth, and with it each node and subscription that is decided by it."""
-    records, children, parents, rooted = gates.records, gates.children, gates.parents, gates.rooted
-    open_gates, popularity, verdicts = residue.open_gates, residue.popularity, residue.verdicts
-    counters, decided = residue.counters, residue.decided
-    settling, releasing = residue.settling, residue.releasing
+    records, children = section(gates, RECORDS), section(gates, ALL_CHILDREN)
+    parents, rooted = section(gates, ALL_PARENTS), section(gates, ALL_ROOTED)
+    open_gates, popularity = section(state, OPEN_GATES), section(state, POPULARITY)
+    counters, verdicts, decided = (
+        section(state, COUNTERS),
+        section(state, VERDICTS),
+        section(state, DECIDED),
+    )
+    settling, releasing = section(state, SETTLING), section(state, RELEASING)
     n_literals = 2 * len(popularity)
     settling[0] = 2 * first + first_is_true
     n_left = 1
@@ -284,15 +281,15 @@ def settle(gates, residue, first, first_is_true):
         counted = TO_TRUE if is_true else TO_FALSE
         for slot in range(records[record + PARENTS], records[record + PARENTS_END]):
             gate = parents[slot]
-            state = OPEN * gate
-            if open_gates[state + USES] <= 0:
+            here = OPEN * gate
+            if open_gates[here + USES] <= 0:
                 continue
-            open_gates[state + counted] -= 1
-            if open_gates[state + TO_TRUE] == 1 and open_gates[state + TO_FALSE] == 1:
-                find_forced(gates, residue, gate)
-            elif open_gates[state + counted] == 0:
-                if is_true and gates.is_joined[gate]:
-                    push(residue.pending, counters, N_PENDING, gate)
+            open_gates[here + counted] -= 1
+            if open_gates[here + TO_TRUE] == 1 and open_gates[here + TO_FALSE] == 1:
+                find_forced(gates, state, gate)
+            elif open_gates[here + counted] == 0:
+                if is_true and section(gates, IS_JOINED)[gate]:
+                    push(section(state, PENDING), counters, N_PENDING, gate)
                 else:
                     settling[n_left] = 2 * (n_literals + gate) + is_true
                     n_left += 1
@@ -315,23 +312,25 @@ def close(records, children, open_gates, popularity, releasing, first):
             if child < n_literals:
                 popularity[child >> 1] -= weight
                 continue
-            state = OPEN * (child - n_literals) + USES
-            open_gates[state] -= 1
-            if open_gates[state] == 0:
+            here = OPEN * (child - n_literals) + USES
+            open_gates[here] -= 1
+            if open_gates[here] == 0:
                 releasing[n_closing] = child - n_literals
                 n_closing += 1
 
 
 @njit(cache=True, nogil=True)
-def clear(residue):
+def clear(state):
     """Forget the event: only what it touched, since a full reset costs O(subscriptions)."""
-    counters = residue.counters
-    for gate in residue.touched[: counters[N_TOUCHED]]:
-        residue.open_gates[OPEN * gate : OPEN * gate + OPEN] = 0
-    for call in residue.asked[: counters[N_ASKED]]:
-        residue.popularity[call] = 0
-    for call in residue.made[: counters[N_MADE]]:
-        residue.results[call] = NOT_MADE
-    for subscription in residue.started[: counters[N_STARTED]]:
-        residue.verdicts[subscription] = UNASKED
+    counters, open_gates = section(state, COUNTERS), section(state, OPEN_GATES)
+    popularity, results = section(state, POPULARITY), section(state, RESULTS)
+    verdicts = section(state, VERDICTS)
+    for gate in section(state, TOUCHED)[: counters[N_TOUCHED]]:
+        open_gates[OPEN * gate : OPEN * gate + OPEN] = 0
+    for call in section(state, ASKED)[: counters[N_ASKED]]:
+        popularity[call] = 0
+    for call in section(state, MADE)[: counters[N_MADE]]:
+        results[call] = NOT_MADE
+    for subscription in section(state, STARTED)[: counters[N_STARTED]]:
+        verdicts[subscription] = UNASKED
     counters[:] = 0
