@@ -2,7 +2,7 @@
 
 Calls per event are counts and hold on any machine; `TAMIS_BENCH_SIZE` chooses how many events and
 settings. Every schedule must find the same matches. `floor` is a number that no schedule can go
-below when nothing matches, `in use` counts the calls that any subscription has. Overhead is CPU
+below, `in use` counts the calls that any subscription has. Overhead is CPU
 time of choosing and deciding, per call that was made: in one kernel, and driven step by step from
 Python as matching does. Ratios to the optimum are over small random instances with drawn costs and
 selectivities.

@@ -114,9 +114,9 @@ def draw_distinct(rng: np.random.Generator, shares: Floats, n_rows: int, size: i
 
 
 def packing_bound(starts: Ints, calls: Ints, n_calls: int, n_rounds: int = 300) -> float:
-    """A number of calls that no schedule can go below when no subscription matches.
+    """A number of calls that no schedule can go below, whatever the event.
 
-    Every subscription then needs a false call of its own. Shares of subscriptions that sum to 1 at
+    Every subscription needs at least one of its calls. Shares of subscriptions that sum to 1 at
     most at each call (a fractional packing) sum to no more than the calls that are made. Each round
     makes the shares feasible, keeps the best sum, and moves them away from crowded calls.
     """

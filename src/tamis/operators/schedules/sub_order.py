@@ -55,8 +55,7 @@ def order_chains(
     """All chains, each sorted by rank, in the greedy order of §4.2.5.
 
     The pairs connect chains to many short fragments, and the paper does not say in which order they
-    come: here, those first whose first chain saves most by being before its partners. Without that
-    the order would be hardly better than a random one.
+    come: here, those first whose first chain saves most by being before its partners.
     """
     n_chains = len(starts) - 1
     user_starts, users = list_users(starts, calls, costs, selectivities)
