@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "tamis"
 
 ROOT = "tamis"  # the package's own __init__.py, the public face
 
-ENGINE = {"errors", "language", "text", "operators", "logic", "events", "index", "match"}
+ENGINE = {"errors", "language", "text", "logic", "operators", "events", "index", "match"}
 SHARED = ENGINE | {"files", "validate"}
 
 # What each part may import, type-only and lazy imports included.
@@ -21,13 +21,13 @@ ALLOWED = {
     "errors": set(),
     "language": {"errors", "text"},
     "text": {"errors"},
-    "operators": {"errors", "language", "text"},
-    "logic": {"errors", "language", "text", "operators"},
-    "index": {"errors", "language", "text", "operators", "logic"},
-    "events": {"errors", "language", "text", "operators", "logic", "index"},
+    "logic": {"errors", "language", "text"},
+    "operators": {"errors", "language", "text", "logic"},
+    "index": {"errors", "language", "text", "logic", "operators"},
+    "events": {"errors", "language", "text", "logic", "operators", "index"},
     "match": ENGINE - {"match"},
     "files": {"errors", "language"},
-    "validate": {"errors", "language", "text", "operators", "logic", "files"},
+    "validate": {"errors", "language", "text", "logic", "operators", "files"},
     "spark": SHARED,
     "broker": SHARED,
     ROOT: SHARED | {"spark", "broker"},

@@ -50,6 +50,10 @@ class IndexFormatError(TamisError):
     """A saved index is missing, damaged, or of another format."""
 
 
+class MissingOperatorError(TamisError):
+    """An index calls an operator that this process does not have."""
+
+
 class ExpressionError(TamisError):
     """Something is wrong with one expression, at one place."""
 

@@ -54,6 +54,7 @@ class Variable:
     """A variable that an operator call binds, `?people` (Liu §2.1)."""
 
     name: str
+    type: Type | None = None  # None until checked
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -185,6 +186,7 @@ class OperatorCall:
 
     name: str
     arguments: tuple[Value, ...]
+    bound: tuple[int, ...] = ()  # the places that the operator binds; known when checked
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -284,6 +286,30 @@ def attributes(condition: Condition) -> Iterator[Attribute]:
     """Every mention of an attribute in the tree, left to right."""
     for leaf in leaves(condition):
         yield from _attributes_of(leaf)
+
+
+def variables(condition: Condition) -> Iterator[Variable]:
+    """Every mention of a variable in the tree, left to right."""
+    for leaf in leaves(condition):
+        yield from variables_of(leaf)
+
+
+def variables_of(node: Condition | Value) -> Iterator[Variable]:
+    """Every mention of a variable in one leaf or value, left to right."""
+    match node:
+        case Variable():
+            yield node
+        case Comparison() | Arithmetic():
+            yield from variables_of(node.left)
+            yield from variables_of(node.right)
+        case Between():
+            for value in (node.operand, node.low, node.high):
+                yield from variables_of(value)
+        case OperatorCall():
+            for value in node.arguments:
+                yield from variables_of(value)
+        case _:
+            pass
 
 
 def _attributes_of(node: Condition | Value) -> Iterator[Attribute]:

@@ -43,6 +43,7 @@ from tamis.language.ast import (
     Words,
     Xnor,
     Xor,
+    variables_of,
 )
 from tamis.language.functions import SIGNATURES
 from tamis.language.limits import DEFAULT_LIMITS, Limits
@@ -69,10 +70,12 @@ from tamis.language.types import (
     parse_timestamp,
     round_to_float,
 )
+from tamis.language.variables import check_bound, collect_types
 from tamis.text import ANY_WORD, get_analyser
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
+    from tamis.language.signatures import Parameter, Signature
 
 
 def check(
@@ -80,15 +83,24 @@ def check(
 ) -> Condition:
     """`condition` with types; raises `TypeCheckError` or `LimitError` at the first misfit."""
     try:
-        return _Checker(schema, limits).condition(condition)
+        return _Checker(schema, limits, condition).check()
     except ExpressionError as error:
         raise (error.located(text) if text is not None else error) from None
 
 
 class _Checker:
-    def __init__(self, schema: Schema, limits: Limits) -> None:
+    def __init__(self, schema: Schema, limits: Limits, root: Condition) -> None:
         self.schema = schema
         self.limits = limits
+        self.root = root
+        self.variables: dict[str, Type] | None = None  # known when the first one is met
+
+    def check(self) -> Condition:
+        """The whole typed, its variables bound where they are used."""
+        typed = self.condition(self.root)
+        if self.variables is not None:
+            check_bound(self.root)
+        return typed
 
     def condition(self, node: Condition) -> Condition:
         """`node` typed, its operands first."""
@@ -116,7 +128,7 @@ class _Checker:
             case Words():
                 return node
             case OperatorCall():
-                self.refuse_later(node)
+                return self.operator_call(node)
 
     # ── leaves ─────────────────────────────────────────────────────────────────────────────
 
@@ -139,8 +151,10 @@ class _Checker:
         return typed
 
     def comparison(self, node: Comparison) -> Comparison:
-        """Two attributes, or an attribute and a constant, or two constants."""
+        """Two attributes, or an attribute and a constant, or two constants; or a constraint."""
         left, right = self.operands(node.left, node.right, node.span)
+        if node.operator == "<=>" and self.variables is not None and any(variables_of(node)):
+            _refuse("a variable is never NULL", node.span, hint="write = instead of <=>")
         return replace(node, left=left, right=right)
 
     def between(self, node: Between) -> Between:
@@ -158,9 +172,8 @@ class _Checker:
 
     def operands(self, left: Value, right: Value, span: Span) -> tuple[Value, Value]:
         """Two values that are compared, fitted to each other."""
-        for side in (left, right):
-            if isinstance(side, Variable | Arithmetic):
-                self.refuse_later(side)
+        if isinstance(left, Variable | Arithmetic) or isinstance(right, Variable | Arithmetic):
+            return self.constraint(left, right, span)
         if isinstance(left, Attribute):
             left = self.comparable(left)
         if isinstance(right, Attribute):
@@ -285,6 +298,102 @@ class _Checker:
                 hint="words that the analyser makes equal count once, stop words do not count",
             )
 
+    # ── operators and constraints ──────────────────────────────────────────────────────────
+
+    def operator_call(self, node: OperatorCall) -> OperatorCall:
+        """A call with constants of the right types, and variables where the operator binds."""
+        signature = self.schema.operator(node.name)
+        if signature is None:
+            self.refuse_call(node)
+        n_needed, n_given = len(signature.parameters), len(node.arguments)
+        if n_needed != n_given:
+            raise TypeCheckError(
+                "wrong-arity",
+                f"{signature.name}() takes {n_needed} arguments, found {n_given}",
+                span=node.span,
+                hint=str(signature),
+            )
+        pairs = zip(node.arguments, signature.parameters, strict=True)
+        arguments = (self.argument(x, parameter, signature) for x, parameter in pairs)
+        return OperatorCall(signature.name, tuple(arguments), signature.bound, node.span)
+
+    def argument(self, value: Value, parameter: Parameter, signature: Signature) -> Value:
+        """One argument: a constant, or a variable that the operator binds."""
+        if isinstance(value, Variable):
+            if not parameter.is_bound:
+                raise TypeCheckError(
+                    "unbound-variable",
+                    f"{signature.name}() does not bind ?{value.name}: it needs a constant there",
+                    span=value.span,
+                    hint=f"{signature}: only what has a question mark may be a variable",
+                )
+            return self.variable(value)
+        if not isinstance(value, Literal):
+            _refuse(
+                f"an argument of {signature.name}() is a constant or a variable",
+                value.span,
+                hint="an operator reads the attributes of the event by itself",
+            )
+        fitted = _FITTERS[parameter.type.name](value, parameter.type)
+        # A decimal constant that is no whole number stays a decimal on integers.
+        if fitted is None or (fitted.type.name != parameter.type.name):
+            _refuse(
+                f"{_with_article(value)} where {signature.name}() takes {parameter.type}",
+                value.span,
+                hint=str(signature),
+            )
+        return fitted
+
+    def variable(self, node: Variable) -> Variable:
+        """The variable with the type that the calls give it."""
+        if self.variables is None:
+            self.variables = collect_types(self.root, self.schema)
+        type_ = self.variables.get(node.name)
+        if type_ is None:
+            raise TypeCheckError(
+                "unbound-variable",
+                f"no operator binds ?{node.name}",
+                span=node.span,
+                hint=f"call one beside it: p(?{node.name}) AND …",
+            )
+        return replace(node, type=type_)
+
+    def constraint(self, left: Value, right: Value, span: Span) -> tuple[Value, Value]:
+        """Two values of which one has a variable, or at least arithmetic, in it."""
+        if not any(variables_of(left)) and not any(variables_of(right)):
+            raise TypeCheckError(
+                "unsupported-syntax",
+                "arithmetic is for constraints on variables, such as ?y > 2 * ?z",
+                span=(left if isinstance(left, Arithmetic) else right).span,
+                hint="a name with a minus in it is written in backticks: `user-id`",
+            )
+        left, right = self.term(left), self.term(right)
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, Arithmetic) and not isinstance(other, Arithmetic):
+                _check_number(other)
+        if isinstance(left, Literal) and isinstance(right, Variable):
+            left = fit_literal(left, right)
+        elif isinstance(left, Variable) and isinstance(right, Literal):
+            right = fit_literal(right, left)
+        elif isinstance(left, Variable | Attribute) and isinstance(right, Variable | Attribute):
+            _check_pair(left, right, span)
+        return left, right
+
+    def term(self, value: Value) -> Value:
+        """One side of a constraint; arithmetic is on numbers."""
+        match value:
+            case Variable():
+                return self.variable(value)
+            case Attribute():
+                return self.comparable(value)
+            case Arithmetic():
+                left, right = self.term(value.left), self.term(value.right)
+                _check_number(left)
+                _check_number(right)
+                return replace(value, left=left, right=right)
+            case Literal():
+                return value
+
     # ── refusals ───────────────────────────────────────────────────────────────────────────
 
     def refuse_unknown(self, node: Attribute) -> NoReturn:
@@ -303,21 +412,14 @@ class _Checker:
         hint = None if likely or len(known) > _SHOWN else f"known: {', '.join(sorted(known))}"
         raise UnknownAttributeError("unknown-attribute", message, span=node.span, hint=hint)
 
-    def refuse_later(self, node: OperatorCall | Variable | Arithmetic) -> NoReturn:
-        """Refuse what the grammar has and the meaning does not have yet."""
-        code, hint = "not-available", None
-        if isinstance(node, OperatorCall):
-            code = "unknown-function"
-            message = f'unknown function "{node.name}"'
-            likely = suggest(node.name, SIGNATURES)
-            message += f'; did you mean "{likely}"?' if likely else ""
-            hint = SIGNATURES.get(likely or "", "operators of your own are not available yet")
-        elif isinstance(node, Variable):
-            message = f"variables (?{node.name}) are not available yet"
-        else:
-            message = "arithmetic is not available yet"
-            hint = "a name with a minus in it is written in backticks: `user-id`"
-        raise TypeCheckError(code, message, span=node.span, hint=hint)
+    def refuse_call(self, node: OperatorCall) -> NoReturn:
+        """Say that there is no such function or operator, and what is like it."""
+        known = SIGNATURES | {own.name: str(own) for own in self.schema.operators}
+        message = f'unknown function "{node.name}"'
+        likely = suggest(node.name, known)
+        message += f'; did you mean "{likely}"?' if likely else ""
+        hint = known[likely] if likely else "operators of your own are registered: tamis.operator"
+        raise TypeCheckError("unknown-function", message, span=node.span, hint=hint)
 
 
 _SHOWN: Final = 12
@@ -328,15 +430,15 @@ def _cut(text: str) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def _name(attribute: Attribute) -> str:
-    return print_path(attribute.path)
+def _name(value: Attribute | Variable) -> str:
+    return f"?{value.name}" if isinstance(value, Variable) else print_path(value.path)
 
 
-def _article(attribute: Attribute) -> str:
-    return _with_article(attribute)
+def _article(value: Attribute | Variable) -> str:
+    return _with_article(value)
 
 
-def _with_article(value: Attribute | Literal) -> str:
+def _with_article(value: Attribute | Literal | Variable) -> str:
     shown = str(value.type)
     return f"an {shown}" if shown[0] in "aeiou" else f"a {shown}"
 
@@ -356,7 +458,7 @@ def _refuse(message: str, span: Span, *, hint: str | None = None) -> NoReturn:
 # ── fitting ─────────────────────────────────────────────────────────────────────────────────
 
 
-def fit_literal(literal: Literal, attribute: Attribute) -> Literal:
+def fit_literal(literal: Literal, attribute: Attribute | Variable) -> Literal:
     """The constant as a value of the attribute's type; refused where that has no exact sense.
 
     On integers a decimal constant stays a decimal where it is no whole number: `level < 4.5` is
@@ -452,7 +554,7 @@ _FITTERS: Final = {
 }
 
 
-def _refuse_literal(literal: Literal, attribute: Attribute) -> NoReturn:
+def _refuse_literal(literal: Literal, attribute: Attribute | Variable) -> NoReturn:
     type_ = attribute.type
     assert type_ is not None
     hint = None
@@ -475,7 +577,16 @@ def _refuse_literal(literal: Literal, attribute: Attribute) -> NoReturn:
     )
 
 
-def _check_pair(left: Attribute, right: Attribute, span: Span) -> None:
+def _check_number(value: Value) -> None:
+    """Refuse arithmetic on what is no number."""
+    if isinstance(value, Arithmetic):
+        return
+    assert value.type is not None
+    if not value.type.is_numeric:
+        _refuse(f"{_with_article(value)} where arithmetic needs a number", value.span)
+
+
+def _check_pair(left: Attribute | Variable, right: Attribute | Variable, span: Span) -> None:
     """Refuse to compare two attributes of which the types have no common order."""
     one, other = left.type, right.type
     assert one is not None

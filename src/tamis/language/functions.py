@@ -166,7 +166,7 @@ def _operator_call(parser: Parser, name: str, start: int) -> OperatorCall:
         while parser.kinds[parser.at] == ",":
             parser.at += 1
             arguments.append(parser.value(parser.expression(0)))
-    return OperatorCall(name, tuple(arguments), _close(parser, start))
+    return OperatorCall(name, tuple(arguments), (), _close(parser, start))
 
 
 _READERS: Final[dict[str, Callable[[Parser, str, int], Condition]]] = {

@@ -197,7 +197,7 @@ class Parser:
         if kind in ("TRUE", "FALSE"):
             return Literal(kind == "TRUE", BOOLEAN, span)
         if kind == VARIABLE:
-            return Variable(self.text[span[0] + 1 : span[1]], span)
+            return Variable(self.text[span[0] + 1 : span[1]], None, span)
         if kind == "-" and self.kinds[self.at] == NUMBER:
             self.at += 1
             span = (span[0], self.spans[at + 1][1])

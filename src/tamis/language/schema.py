@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SchemaError
 from tamis.language.names import parse_path, print_path
+from tamis.language.signatures import Signature, is_kind, parse_kind
 from tamis.language.types import (
     STRING,
     Type,
@@ -18,7 +19,7 @@ from tamis.language.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
 
@@ -26,19 +27,23 @@ Path = tuple[str, ...]
 
 
 class Schema:
-    """An immutable mapping from attribute paths to types.
+    """An immutable mapping from attribute paths to types, and the signatures of operators.
 
     Columns that exist but have no type of ours (maps, binary, arrays of structs) are remembered,
     so that an expression that names one is told so.
     """
 
-    __slots__ = ("_types", "_unsupported")
+    __slots__ = ("_operators", "_types", "_unsupported")
 
     def __init__(
-        self, types: Mapping[Path, Type], unsupported: Mapping[Path, str] | None = None
+        self,
+        types: Mapping[Path, Type],
+        unsupported: Mapping[Path, str] | None = None,
+        operators: Iterable[Signature] = (),
     ) -> None:
         self._types = dict(types)
         self._unsupported = dict(unsupported or {})
+        self._operators = _by_folded_name(operators)
         _refuse_shadowing(self._types)
 
     # ── where schemas come from ────────────────────────────────────────────────────────────
@@ -65,13 +70,20 @@ class Schema:
 
     @classmethod
     def from_json(cls, declared: Mapping[str, Any]) -> Schema:
-        """From {"name": "type"}; nested objects declare struct paths. Also Spark's own JSON."""
+        """From {"name": "type"}; nested objects declare struct paths. Also Spark's own JSON.
+
+        Operators are declared by their signatures: {"loc_in(string)": "operator"}.
+        """
         if declared.get("type") == "struct" and isinstance(declared.get("fields"), list):
             return cls.from_spark(declared)
         types: dict[Path, Type] = {}
+        operators: list[Signature] = []
 
         def walk(prefix: Path, members: Mapping[str, Any]) -> None:
             for name, type_ in members.items():
+                if isinstance(type_, str) and is_kind(type_):
+                    operators.append(parse_kind(name, type_))
+                    continue
                 path = prefix + parse_path(name)
                 if isinstance(type_, dict):
                     walk(path, type_)
@@ -85,13 +97,20 @@ class Schema:
                     )
 
         walk((), declared)
-        return cls(types)
+        return cls(types, operators=operators)
 
     @classmethod
     def from_ddl(cls, text: str) -> Schema:
-        """From SQL's notation: `level BIGINT, tags ARRAY<STRING>, geo.lat DOUBLE`."""
+        """From SQL's notation: `level BIGINT, tags ARRAY<STRING>, geo.lat DOUBLE`.
+
+        Operators are declared by their signatures: `loc_in(STRING) OPERATOR`.
+        """
         types: dict[Path, Type] = {}
+        operators: list[Signature] = []
         for declaration in _split_declarations(text):
+            if declared := _OPERATOR.fullmatch(declaration):
+                operators.append(parse_kind(declared[1], declared[2]))
+                continue
             match = _DECLARATION.fullmatch(declaration)
             if match is None:
                 raise SchemaError(
@@ -101,7 +120,7 @@ class Schema:
             if path in types:
                 raise SchemaError(f"attribute {print_path(path)} is declared twice")
             types[path] = parse_type(match[2])
-        return cls(types)
+        return cls(types, operators=operators)
 
     @classmethod
     def from_arrow(cls, schema: pa.Schema) -> Schema:
@@ -160,7 +179,11 @@ class Schema:
                 known = types.get(path, "not declared")
                 raise SchemaError(f"attribute {name} is {known}; analysers are for strings")
             types[path] = text_type(analyser)
-        return Schema(types, self._unsupported)
+        return Schema(types, self._unsupported, self._operators.values())
+
+    def with_operators(self, signatures: Iterable[Signature]) -> Schema:
+        """The same schema with these operators and no others."""
+        return Schema(self._types, self._unsupported, signatures)
 
     # ── what it says ───────────────────────────────────────────────────────────────────────
 
@@ -174,6 +197,15 @@ class Schema:
     def unsupported(self, path: Path) -> str | None:
         """The foreign type of a column that exists but cannot be used, else None."""
         return self._unsupported.get(path)
+
+    def operator(self, name: str) -> Signature | None:
+        """The signature of an operator, whose name ignores case, or None."""
+        return self._operators.get(name.lower())
+
+    @property
+    def operators(self) -> tuple[Signature, ...]:
+        """The signatures of all operators."""
+        return tuple(self._operators.values())
 
     def __iter__(self) -> Iterator[Path]:
         return iter(self._types)
@@ -196,7 +228,8 @@ class Schema:
 
     def to_json(self) -> dict[str, str]:
         """{"name": "type"}, which `from_json` reads back."""
-        return {print_path(path): str(type_) for path, type_ in self._types.items()}
+        types = {print_path(path): str(type_) for path, type_ in self._types.items()}
+        return types | {str(signature): signature.kind for signature in self.operators}
 
     def to_ddl(self) -> str:
         """SQL's notation, which `from_ddl` reads back."""
@@ -208,6 +241,9 @@ _NAME = r"(?:\w+|`(?:[^`]|``)+`)"
 _DECLARATION = re.compile(
     rf"\s*({_NAME}(?:\.{_NAME})*)\s*:?\s+(.+?)(?:\s+NOT\s+NULL)?(?:\s+COMMENT\s+'[^']*')?\s*",
     re.DOTALL | re.IGNORECASE,
+)
+_OPERATOR = re.compile(
+    r"\s*(\w+\s*\(.*\))\s*:?\s+(OPERATOR\s*(?:\(.*\))?)\s*", re.DOTALL | re.IGNORECASE
 )
 
 
@@ -239,6 +275,15 @@ def _split_declarations(text: str) -> Iterator[str]:
             start = position + 1
     if text[start:].strip():
         yield text[start:]
+
+
+def _by_folded_name(operators: Iterable[Signature]) -> dict[str, Signature]:
+    found: dict[str, Signature] = {}
+    for signature in operators:
+        other = found.setdefault(signature.name.lower(), signature)
+        if other != signature:
+            raise SchemaError(f"operator {signature.name} is declared twice: {other}, {signature}")
+    return found
 
 
 def _refuse_repeated(path: Path, types: Mapping[Path, Type]) -> None:

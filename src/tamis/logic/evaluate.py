@@ -7,11 +7,12 @@ does, and it answers exactly as Spark SQL does on the text printed for Spark.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis.errors import TamisError
 from tamis.language.ast import (
     And,
+    Arithmetic,
     ArraysOverlap,
     AtLeast,
     Attribute,
@@ -24,10 +25,12 @@ from tamis.language.ast import (
     Literal,
     Matches,
     Not,
+    OperatorCall,
     Or,
     Rlike,
     StringTest,
     Value,
+    Variable,
     Words,
     Xnor,
     Xor,
@@ -36,6 +39,8 @@ from tamis.language.patterns import compile_regex, is_like, parse_like
 from tamis.language.printer import print_expression, print_value
 from tamis.language.queries import distinct_words, query_words
 from tamis.language.types import Type, WrongTypeError, read_value
+from tamis.logic.arithmetic import calculate, compare_terms
+from tamis.logic.bindings import call_of, substitutions, test_call
 from tamis.logic.order import compare
 from tamis.logic.truth import Truth, and_, at_least, not_, or_, xor
 from tamis.text import get_analyser
@@ -43,6 +48,8 @@ from tamis.text.analysers import has_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tamis.logic.bindings import Answers, Substitution
 
 
 class Missing(StrEnum):
@@ -52,15 +59,52 @@ class Missing(StrEnum):
     SATISFIES_NEGATION = "satisfies_negation"  # Fontoura's: ∉ on a missing attribute holds
 
 
+class Known(NamedTuple):
+    """What is known beside the event: the operators' answers, and values for the variables."""
+
+    answers: Answers
+    values: Substitution
+
+
+NOTHING: Final = Known({}, {})
+
+
 def evaluate(
-    condition: Condition, event: Mapping[str, Any], missing: Missing = Missing.UNDEFINED
+    condition: Condition,
+    event: Mapping[str, Any],
+    missing: Missing = Missing.UNDEFINED,
+    answers: Answers = NOTHING.answers,
 ) -> Truth:
     """Whether the typed condition holds for the event: True, False, or None for undefined.
 
     A value of the wrong type for its attribute counts as missing. With
     `Missing.SATISFIES_NEGATION` a test that is undefined is false, so its negation is true, and
-    the answer is never None.
+    the answer is never None. `answers` has all calls of the condition. A condition with variables
+    holds if some substitution makes it true; it is undefined if none does and one makes it so.
     """
+    return or_(
+        evaluate_under(condition, event, Known(answers, values), missing)
+        for values in substitutions(condition, answers)
+    )
+
+
+def solve(
+    condition: Condition,
+    event: Mapping[str, Any],
+    answers: Answers,
+    missing: Missing = Missing.UNDEFINED,
+) -> dict[str, Any] | None:
+    """The bound variables of the first substitution that makes the condition true, or None."""
+    for values in substitutions(condition, answers):
+        if evaluate_under(condition, event, Known(answers, values), missing):
+            return {name: value for name, value in values.items() if value is not None}
+    return None
+
+
+def evaluate_under(
+    condition: Condition, event: Mapping[str, Any], known: Known, missing: Missing
+) -> Truth:
+    """Whether the typed condition holds for the event under one substitution."""
 
     def truth_of(node: Condition) -> Truth:
         match node:
@@ -77,16 +121,18 @@ def evaluate(
             case AtLeast():
                 return at_least(node.k, map(truth_of, node.operands))
             case _:
-                return _test_signed(node, event, missing)
+                return evaluate_leaf(node, event, missing, known)
 
     return truth_of(condition)
 
 
-def _test_signed(node: Condition, event: Mapping[str, Any], missing: Missing) -> Truth:
+def evaluate_leaf(
+    node: Condition, event: Mapping[str, Any], missing: Missing, known: Known = NOTHING
+) -> Truth:
     """A leaf, which may be spelled as a negation: `<>`, NOT IN, NOT LIKE and so on."""
     is_negated = getattr(node, "negated", False)
     is_negated |= isinstance(node, Comparison) and node.operator == "<>"
-    truth = test_leaf(node, event)
+    truth = _test(node, event, known)
     if missing is Missing.SATISFIES_NEGATION and truth is None:
         truth = False
     return not_(truth) if is_negated else truth
@@ -94,17 +140,20 @@ def _test_signed(node: Condition, event: Mapping[str, Any], missing: Missing) ->
 
 def test_leaf(node: Condition, event: Mapping[str, Any]) -> Truth:
     """The leaf's test in its positive form, whatever its `negated` says; None when undefined."""
+    return _test(node, event, NOTHING)
+
+
+def _test(node: Condition, event: Mapping[str, Any], known: Known) -> Truth:
     match node:
         case Comparison():
-            left, right = _value(node.left, event), _value(node.right, event)
-            return _compare(node.operator, left, right, _common_type(node.left, node.right))
+            return _compare(node.operator, node.left, node.right, event, known)
+        case OperatorCall():
+            return _test_call(node, known)
         case In():
             return _is_member(_value(node.operand, event), node)
         case Between():
-            value = _value(node.operand, event)
-            low, high = _value(node.low, event), _value(node.high, event)
-            above = _compare(">=", value, low, _common_type(node.operand, node.low))
-            below = _compare("<=", value, high, _common_type(node.operand, node.high))
+            above = _compare(">=", node.operand, node.low, event, known)
+            below = _compare("<=", node.operand, node.high, event, known)
             return and_((above, below))
         case IsNull():
             return _value(node.operand, event) is None
@@ -130,12 +179,29 @@ def test_leaf(node: Condition, event: Mapping[str, Any]) -> Truth:
 # ── tests ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _compare(operator: str, left: Any, right: Any, type_: Type | None) -> Truth:
+def _test_call(node: OperatorCall, known: Known) -> Truth:
+    call = call_of(node)
+    if call not in known.answers:
+        raise TamisError(f"no answer is given to the call {print_expression(node)}")
+    return test_call(node, known.answers[call], known.values)
+
+
+def _compare(
+    operator: str, one: Value, other: Value, event: Mapping[str, Any], known: Known
+) -> Truth:
+    left, right = _value(one, event, known.values), _value(other, event, known.values)
     if operator == "<=>" and (left is None or right is None):
         return left is right
     if left is None or right is None:
         return None
-    order = compare(left, right, type_)
+    is_constraint = isinstance(one, Variable | Arithmetic) or isinstance(
+        other, Variable | Arithmetic
+    )
+    order = (
+        compare_terms(left, right)
+        if is_constraint
+        else compare(left, right, _common_type(one, other))
+    )
     match operator:
         case "=" | "<=>" | "<>":  # <> is tested in its positive form
             return order == 0
@@ -217,28 +283,39 @@ def _overlaps(elements: tuple[Any, ...] | None, node: ArraysOverlap) -> Truth:
 # ── values ──────────────────────────────────────────────────────────────────────────────────
 
 
-def _value(value: Value, event: Mapping[str, Any]) -> Any:
-    """The constant's value, or the attribute's in the event; None when missing."""
-    if isinstance(value, Literal):
-        return value.value
-    if isinstance(value, Attribute):
-        return attribute_value(value, event)
-    raise TamisError(f"no meaning yet for: {print_value(value)}")
+def _value(value: Value, event: Mapping[str, Any], values: Substitution = NOTHING.values) -> Any:
+    """The constant's value, the attribute's in the event, or the variable's; None when missing."""
+    match value:
+        case Literal():
+            return value.value
+        case Attribute():
+            return attribute_value(value, event)
+        case Variable():
+            _expect_type(value)
+            return values.get(value.name)
+        case Arithmetic():
+            left, right = _value(value.left, event, values), _value(value.right, event, values)
+            return calculate(value.operator, left, right)
 
 
 def attribute_value(attribute: Attribute, event: Mapping[str, Any]) -> Any:
     """The event's value as the attribute's type; None when missing or of the wrong type."""
-    if attribute.type is None:
-        raise TamisError(
-            f"{print_value(attribute)} has no type yet", hint="check the condition against a schema"
-        )
+    type_ = _expect_type(attribute)
     value = raw_value(attribute, event)
     if value is None:
         return None
     try:
-        return read_value(value, attribute.type)
+        return read_value(value, type_)
     except WrongTypeError:
         return None
+
+
+def _expect_type(value: Attribute | Variable) -> Type:
+    if value.type is None:
+        raise TamisError(
+            f"{print_value(value)} has no type yet", hint="check the condition against a schema"
+        )
+    return value.type
 
 
 def raw_value(attribute: Attribute, event: Mapping[str, Any]) -> Any:

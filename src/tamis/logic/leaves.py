@@ -103,8 +103,7 @@ def scalar_attribute(leaf: Condition) -> Attribute | None:
     if isinstance(leaf, In):
         return leaf.operand
     if isinstance(leaf, Comparison) and isinstance(leaf.right, Literal):
-        assert isinstance(leaf.left, Attribute)
-        return leaf.left
+        return leaf.left if isinstance(leaf.left, Attribute) else None  # none in a constraint
     return None
 
 

@@ -1,1 +1,5 @@
-"""What if a test is expensive? Operators, and in which order to call them."""
+"""What if a test is expensive? Operators of the user's own, their answers, and when to ask."""
+
+from tamis.operators.registry import REGISTRY, Operator, Registry, operator
+
+__all__ = ["REGISTRY", "Operator", "Registry", "operator"]

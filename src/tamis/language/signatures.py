@@ -1,0 +1,120 @@
+"""Signatures of operators: what a call looks like, without the code that answers it.
+
+`distance_from(string, ?double)` takes a constant and a value that the operator finds: a parameter
+with a question mark is *bound* by the operator, and a call may have a variable there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from tamis.errors import SchemaError
+from tamis.language.functions import SIGNATURES
+from tamis.language.names import parse_path, print_path
+from tamis.language.tokens import KEYWORDS, REFUSED_WORDS
+from tamis.language.types import Type, parse_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Path = tuple[str, ...]
+
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SIGNATURE: Final = re.compile(r"\s*([^\s(]*)\s*\((.*)\)\s*", re.DOTALL)
+_RESERVED: Final = KEYWORDS | REFUSED_WORDS.keys() | {"DATE", "TIMESTAMP", "ARRAY"}
+_EXAMPLE: Final = "a signature is written so: distance_from(string, ?double)"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One place of a call: its type, and whether the operator binds it."""
+
+    type: Type
+    is_bound: bool = False
+
+    def __str__(self) -> str:
+        return f"?{self.type}" if self.is_bound else str(self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """An operator's name and parameters, and the attributes of events that it reads."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    reads: tuple[Path, ...] | None = None  # None: any
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.parameters))})"
+
+    @property
+    def bound(self) -> tuple[int, ...]:
+        """The places that the operator binds."""
+        return tuple(at for at, parameter in enumerate(self.parameters) if parameter.is_bound)
+
+    @property
+    def kind(self) -> str:
+        """What stands for the type in a schema: `operator`, with what it reads if that is known."""
+        if self.reads is None:
+            return "operator"
+        return f"operator({', '.join(map(print_path, self.reads))})"
+
+
+def parse_signature(text: str, reads: Iterable[str] | None = None) -> Signature:
+    """The signature written in `text`; raises `SchemaError` where it is none."""
+    found = _SIGNATURE.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise SchemaError(f"{text!r} is not the signature of an operator", hint=_EXAMPLE)
+    name, listed = found[1], found[2].strip()
+    _check_name(name)
+    parameters = tuple(_parse_parameter(text, part) for part in _split(listed)) if listed else ()
+    return Signature(name, parameters, None if reads is None else _parse_reads(name, reads))
+
+
+def parse_kind(text: str, kind: str) -> Signature:
+    """The signature of a schema's entry, such as `loc_in(string)` of kind `operator(lat, lon)`."""
+    rest = kind.strip()[len("operator") :].strip()
+    if not rest:
+        return parse_signature(text)
+    if not (rest.startswith("(") and rest.endswith(")")):
+        raise SchemaError(f'unknown type "{kind}" of {text}', hint="allowed: operator(lat, lon)")
+    names = [name.strip() for name in rest[1:-1].split(",")] if rest[1:-1].strip() else []
+    return parse_signature(text, names)
+
+
+def is_kind(type_: str) -> bool:
+    """Whether a schema's entry of this type declares an operator."""
+    return re.match(r"\s*operator\s*(\(|$)", type_, re.IGNORECASE) is not None
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise SchemaError(f'"{name}" cannot be the name of an operator', hint=_EXAMPLE)
+    if name.upper() in _RESERVED:
+        raise SchemaError(f'"{name}" cannot be the name of an operator: it is a keyword')
+    if name.lower() in SIGNATURES:
+        known = SIGNATURES[name.lower()]
+        raise SchemaError(f'"{name}" cannot be the name of an operator: {known} is a function')
+
+
+def _parse_parameter(text: str, part: str) -> Parameter:
+    spelled = part.strip()
+    type_ = parse_type(spelled.removeprefix("?"))
+    if type_.name in ("array", "any"):
+        raise SchemaError(f"{text}: a parameter is a scalar, not {type_}", hint=_EXAMPLE)
+    return Parameter(type_, spelled.startswith("?"))
+
+
+def _parse_reads(name: str, reads: Iterable[str]) -> tuple[Path, ...]:
+    if isinstance(reads, str) or not all(isinstance(attribute, str) for attribute in reads):
+        raise SchemaError(
+            f"operator {name} reads {reads!r}; allowed: a list of names of attributes"
+        )
+    return tuple(map(parse_path, reads))
+
+
+def _split(listed: str) -> list[str]:
+    """Split at commas outside parentheses: decimal(10,2) is one parameter."""
+    return re.split(r",(?![^(]*\))", listed)

@@ -1,0 +1,99 @@
+"""Faults: calls that went wrong, told with whom they concerned; and the circuit breaker."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+MOST_IDS: Final = 1_000  # affected subscriptions that are listed with a fault
+
+
+class FaultKind(StrEnum):
+    """Why a call has no answer."""
+
+    RAISED = "raised"
+    TIMEOUT = "timeout"
+    WRONG_TYPE = "wrong-type"
+    BUDGET = "budget"  # more calls, bindings or substitutions than an event may take
+    BREAKER = "breaker"  # not called: it failed too often
+
+
+@dataclass(slots=True)
+class Fault:
+    """One kind of fault of one call: how often, why first, and which subscriptions it left open."""
+
+    call: str
+    kind: FaultKind
+    message: str  # of the first
+    n_events: int = 0
+    subscription_ids: dict[str, None] = field(default_factory=dict)  # in order, at most MOST_IDS
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fault for programs, ready for JSON."""
+        return {
+            "call": self.call,
+            "kind": str(self.kind),
+            "message": self.message,
+            "n_events": self.n_events,
+            "subscription_ids": list(self.subscription_ids),
+        }
+
+
+class FaultReport:
+    """All faults so far, by call and kind. Threads share it."""
+
+    def __init__(self) -> None:
+        self._faults: dict[tuple[str, FaultKind], Fault] = {}
+        self._lock = threading.Lock()
+
+    def add(self, call: str, kind: FaultKind, message: str, ids: Iterable[str]) -> None:
+        """Count one fault of one event."""
+        with self._lock:
+            fault = self._faults.setdefault((call, kind), Fault(call, kind, message))
+            fault.n_events += 1
+            for subscription_id in ids:
+                if len(fault.subscription_ids) >= MOST_IDS:
+                    break
+                fault.subscription_ids[subscription_id] = None
+
+    @property
+    def faults(self) -> list[Fault]:
+        """The faults, in the order in which they were first seen."""
+        with self._lock:
+            return list(self._faults.values())
+
+    def clear(self) -> None:
+        """Forget all faults."""
+        with self._lock:
+            self._faults.clear()
+
+
+class Breaker:
+    """Stops calling an operator that failed too often in a row; tries it again after a while."""
+
+    def __init__(
+        self, most_faults: int, pause: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._most_faults, self._pause, self._clock = most_faults, pause, clock
+        self._n_faults = 0
+        self._closed_until = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls are not to be made now."""
+        return self._n_faults >= self._most_faults and self._clock() < self._closed_until
+
+    def tell(self, *, is_fault: bool) -> None:
+        """Count a call that was made."""
+        if not is_fault:
+            self._n_faults = 0
+            return
+        self._n_faults += 1
+        if self._n_faults >= self._most_faults:
+            self._closed_until = self._clock() + self._pause

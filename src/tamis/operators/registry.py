@@ -1,0 +1,167 @@
+"""The registry: operators by name, each a plain Python function with a signature.
+
+    @tamis.operator("distance_from(string, ?double)", reads=["lat", "lon"])
+    def distance_from(event, place):
+        return haversine((event["lat"], event["lon"]), PLACES[place])
+
+The function is given the event and the constants of the call, and returns:
+
+- without bound places, True or False;
+- with one, the value found, or a list (or set) of all values found;
+- with several, a tuple of values, or a list of tuples;
+- None where it cannot say: the call is undefined for that event.
+
+With `batch` it is given an Arrow table of events and returns an Arrow array of as many answers.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from tamis.errors import InputError, MissingOperatorError, SchemaError, suggest
+from tamis.language.signatures import Signature, parse_signature
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Function = TypeVar("Function", bound="Callable[..., Any]")
+TIMEOUT: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A function, and what the engine must know to call it."""
+
+    signature: Signature
+    function: Callable[..., Any]
+    cost: float | None = None  # in seconds per call; measured if None
+    is_pure: bool = True  # the same answer for the same arguments and attributes
+    timeout: float | None = TIMEOUT  # in seconds; None: called without a watch
+    is_batch: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name in calls."""
+        return self.signature.name
+
+
+class Registry:
+    """Operators by name, which ignores case."""
+
+    def __init__(self, operators: Iterable[Operator] = ()) -> None:
+        self._operators: dict[str, Operator] = {}
+        for one in operators:
+            self.add(one)
+
+    def add(self, operator: Operator) -> None:
+        """Register an operator; a name is taken once, except by the same function loaded again."""
+        key = operator.name.lower()
+        other = self._operators.get(key)
+        if other is not None and _place_of(other) != _place_of(operator):
+            raise SchemaError(
+                f"operator {operator.name} is registered already, by {_place_of(other)}"
+            )
+        self._operators[key] = operator
+
+    def get(self, name: str) -> Operator | None:
+        """The operator of that name, or None."""
+        return self._operators.get(name.lower())
+
+    @property
+    def signatures(self) -> tuple[Signature, ...]:
+        """What can be called."""
+        return tuple(operator.signature for operator in self._operators.values())
+
+    def load(self, paths: str | Iterable[str]) -> Registry:
+        """Import modules that register operators, or name functions as `module:function`."""
+        for path in [paths] if isinstance(paths, str) else paths:
+            self._load(path)
+        return self
+
+    def _load(self, path: str) -> None:
+        module_name, _, name = path.partition(":")
+        try:
+            module = importlib.import_module(module_name)
+        except ImportError as error:
+            raise InputError(f'operators "{path}" cannot be imported: {error}') from error
+        found = (
+            [getattr(module, name, None)]
+            if name
+            else [value for value in vars(module).values() if hasattr(value, ATTRIBUTE)]
+        )
+        for function in found:
+            own = getattr(function, ATTRIBUTE, None)
+            if own is None:
+                raise InputError(
+                    f'"{path}" is no operator', hint="decorate the function: @tamis.operator(…)"
+                )
+            self.add(own)
+
+    def resolve(self, signatures: Iterable[Signature]) -> dict[str, Operator]:
+        """The operators of an index, by name; an error names all that are missing or different."""
+        found: dict[str, Operator] = {}
+        missing: list[str] = []
+        for signature in signatures:
+            own = self.get(signature.name)
+            if own is None:
+                missing.append(str(signature))
+            elif own.signature.parameters != signature.parameters:
+                raise MissingOperatorError(
+                    f"the index calls {signature}; the operator registered is {own.signature}"
+                )
+            else:
+                found[signature.name] = own
+        if missing:
+            known = [operator.name for operator in self._operators.values()]
+            likely = suggest(missing[0].partition("(")[0], known)
+            raise MissingOperatorError(
+                f"the index needs operators that are not registered: {', '.join(missing)}",
+                hint=f'did you mean "{likely}"?'
+                if likely
+                else "import the module that registers them, or name it: operators=['module']; "
+                "operators=None opens an index for inspection only",
+            )
+        return found
+
+
+REGISTRY: Final = Registry()
+ATTRIBUTE: Final = "__tamis_operator__"
+
+
+def operator(  # noqa: PLR0913 - all that the engine should know of an operator
+    signature: str,
+    *,
+    reads: Iterable[str] | None = None,
+    cost: float | None = None,
+    pure: bool = True,
+    timeout: float | None = TIMEOUT,
+    batch: bool = False,
+    registry: Registry = REGISTRY,
+) -> Callable[[Function], Function]:
+    """Register the decorated function as an operator that expressions can call.
+
+    `reads` names the attributes it looks at: Spark hands over no others, and equal ones are not
+    asked about twice if it is `pure`. `cost` is in seconds per call, and measured if not given.
+    A call that takes longer than `timeout` seconds is given up, and undefined.
+    """
+    if cost is not None and not cost > 0:
+        raise SchemaError(f"operator {signature}: cost is {cost}; allowed: seconds above 0")
+    if timeout is not None and not timeout > 0:
+        raise SchemaError(f"operator {signature}: timeout is {timeout}; allowed: seconds, or None")
+    declared = parse_signature(signature, reads)
+
+    def register(function: Function) -> Function:
+        own = Operator(declared, function, cost, pure, timeout, batch)
+        registry.add(own)
+        setattr(function, ATTRIBUTE, own)
+        return function
+
+    return register
+
+
+def _place_of(operator: Operator) -> str:
+    function = operator.function
+    module = getattr(function, "__module__", "?")
+    return f"{module}:{getattr(function, '__qualname__', repr(function))}"

@@ -1,0 +1,72 @@
+"""Calls under a watch: made in a thread of their own, which is abandoned when they take too long.
+
+A thread cannot be ended from outside. An abandoned one finishes its call whenever that ends,
+unseen, and then ends itself; the circuit breaker keeps their number small.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class CallTimeoutError(Exception):
+    """A call took longer than it may."""
+
+
+class _Worker:
+    """A thread that makes one call after another."""
+
+    def __init__(self) -> None:
+        self._tasks: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[Any]] | None] = SimpleQueue()
+        threading.Thread(target=self._work, name="tamis-operator", daemon=True).start()
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            function, results = task
+            try:
+                results.put((function(), None))
+            except BaseException as error:  # whatever it is, it is the caller's to judge
+                results.put((None, error))
+            del task, function, results
+
+    def run(self, function: Callable[[], Any], timeout: float) -> Any:
+        results: SimpleQueue[Any] = SimpleQueue()
+        self._tasks.put((function, results))
+        try:
+            value, error = results.get(timeout=timeout)
+        except Empty:
+            self._tasks.put(None)  # ends when the call does
+            raise CallTimeoutError from None
+        _IDLE.put(self)
+        if error is not None:
+            raise error
+        return value
+
+
+_IDLE: SimpleQueue[_Worker] = SimpleQueue()
+
+
+def _forget_workers() -> None:
+    """Threads do not survive a fork."""
+    global _IDLE  # noqa: PLW0603
+    _IDLE = SimpleQueue()
+
+
+os.register_at_fork(after_in_child=_forget_workers)
+
+
+def run_within(function: Callable[[], Any], timeout: float | None) -> Any:
+    """What `function` returns; raises `CallTimeoutError` when it takes longer than `timeout`."""
+    if timeout is None:
+        return function()
+    try:
+        worker = _IDLE.get_nowait()
+    except Empty:
+        worker = _Worker()
+    return worker.run(function, timeout)
