@@ -19,6 +19,7 @@ from tamis.errors import (
     IndexFormatError,
     InputError,
     LimitError,
+    MissingOperatorError,
     ParseError,
     SchemaError,
     TamisError,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from tamis.language.ast import Condition
     from tamis.match.index import Index
+    from tamis.operators.registry import operator
     from tamis.validate import Problem
 
 __version__ = "0.1.0"
@@ -45,6 +47,7 @@ __all__ = [
     "InputError",
     "LimitError",
     "Limits",
+    "MissingOperatorError",
     "ParseError",
     "Schema",
     "SchemaError",
@@ -56,13 +59,12 @@ __all__ = [
     "check",
     "evaluate",
     "open",
+    "operator",
     "parse",
     "search_query",
 ]
 
-_PARTS = frozenset(
-    ("events", "files", "index", "language", "logic", "match", "spark", "text", "validate")
-)
+_PARTS = frozenset("events files index language logic match operators spark text validate".split())
 
 
 def build(  # noqa: PLR0913 - all that decides what the index is
@@ -75,6 +77,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     sample: Any = None,
     frequencies: Mapping[str, Mapping[str, float]] | None = None,
     processes: int = 1,
+    operators: Any = (),
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Index:
     """An index of {id: expression}, or of (id, expression) pairs.
@@ -84,7 +87,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     expressions together. `missing` is as in `evaluate`, for all events ever matched. `tags` gives
     subscriptions words by which `Index.tagged` finds them. From a `sample` of events it is learned
     which tests seldom hold, and single events are matched faster. `frequencies`, from
-    `Index.term_frequencies`, says how often words are in texts, for speed alone. `progress` is
+    `Index.term_frequencies`, says how often words are in texts, for speed alone. `operators` names
+    modules that register operators; those registered already can be called too. `progress` is
     called with how many subscriptions are read, and how many there are.
     """
     from tamis.match.index import build as build_index
@@ -101,21 +105,26 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         sample=sample,
         frequencies=frequencies,
         processes=processes,
+        operators=operators,
         progress=progress,
     )
 
 
-def open(path: str | os.PathLike[str], *, verify: bool = True) -> Index:  # noqa: A001
+def open(  # noqa: A001
+    path: str | os.PathLike[str], *, verify: bool = True, operators: Any = ()
+) -> Index:
     """The index that `Index.save` wrote to the directory `path`, memory-mapped.
 
     With `verify` the checksums of all files are compared; a damaged, incomplete or unknown one
-    raises an `IndexFormatError` that names the file.
+    raises an `IndexFormatError` that names the file. An index calls operators by name, and all must
+    be registered, or a `MissingOperatorError` names them: `operators` are modules to import first,
+    and None opens the index for inspection only.
     """
     from tamis.match.index import open_index
     from tamis.match.warmup import announce
 
     announce()
-    return open_index(path, verify=verify)
+    return open_index(path, verify=verify, operators=operators)
 
 
 def parse(text: str, schema: Any = None, limits: Limits = DEFAULT_LIMITS) -> Condition:
@@ -123,15 +132,16 @@ def parse(text: str, schema: Any = None, limits: Limits = DEFAULT_LIMITS) -> Con
 
     `schema` is anything `Schema.of` takes: `"level BIGINT, name STRING"`,
     `{"level": "integer"}`, an Arrow or a Spark schema. Without one, each attribute has the type
-    that the expression itself speaks for.
+    that the expression itself speaks for. Operators that are registered can be called.
     """
     from tamis.language import check as check_types
     from tamis.language import infer_schema
     from tamis.language import parse as parse_text
+    from tamis.operators.registry import with_registered
 
     condition = parse_text(text, limits)
     known = infer_schema([condition]) if schema is None else Schema.of(schema)
-    return check_types(condition, known, limits, text)
+    return check_types(condition, with_registered(known), limits, text)
 
 
 def evaluate(
@@ -144,16 +154,17 @@ def evaluate(
 
     `expression` is text or what `parse` returned (then `schema` is not used). A value of the
     wrong type counts as missing. `missing="satisfies_negation"` makes a test on a missing
-    attribute false and its negation true.
+    attribute false and its negation true. Operators that are registered are called, each once.
     """
     from tamis.logic.evaluate import Missing
     from tamis.logic.evaluate import evaluate as evaluate_condition
+    from tamis.operators.ask import answer_calls
 
     _expect_missing(missing)
     if not hasattr(event, "get"):
         raise TamisError(f"an event is a mapping of attributes, not {type(event).__name__}")
     condition = parse(expression, schema) if isinstance(expression, str) else expression
-    return evaluate_condition(condition, event, Missing(missing))
+    return evaluate_condition(condition, event, Missing(missing), answer_calls(condition, event))
 
 
 def check(text: str, schema: Any = None, limits: Limits = DEFAULT_LIMITS) -> list[Problem]:
@@ -176,6 +187,10 @@ def __getattr__(name: str) -> Any:
         from tamis.match.index import Index
 
         return Index
+    if name == "operator":
+        from tamis.operators.registry import operator
+
+        return operator
     if name in _PARTS:
         return importlib.import_module(f"tamis.{name}")
     raise AttributeError(f"module 'tamis' has no attribute {name!r}")

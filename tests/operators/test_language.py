@@ -70,6 +70,7 @@ def test_what_has_a_meaning(text):
         ("NOT mob_pattern(?x)", "unbound-variable", "?x", "stands only under NOT"),
         ("a = 1 AND NOT mob_pattern(?x)", "unbound-variable", "?x", "stands only under NOT"),
         ("xor(mob_pattern(?x), a = 1)", "unbound-variable", "?x", "only under NOT or XOR"),
+        ("xor(NOT mob_pattern(?x), a = 1)", "unbound-variable", "?x", "only under NOT or XOR"),
         ("mob_pattern(?x) OR ?x > 5", "unbound-variable", "?x", "another part"),
         ("(mob_pattern(?x) OR a = 1) AND ?x > 5", "unbound-variable", "?x", "another part"),
         ("mob_pattern(?x) AND a = 1 OR ?x > 5", "unbound-variable", "?x", "another part"),

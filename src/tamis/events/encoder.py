@@ -11,7 +11,7 @@ from tamis.events.event_arrays import ColumnCodes, EventArrays, TextLeaves, asse
 from tamis.events.pairs import compare_attributes, pick_attributes
 from tamis.events.plan import EncodingPlan
 from tamis.events.ranks import Ranking
-from tamis.events.read import read_events
+from tamis.events.read import hold_events, read_events
 from tamis.events.rejects import Rejects
 from tamis.events.single import EventSlots
 from tamis.events.sources import read_batches
@@ -33,6 +33,8 @@ class EncodedEvents(NamedTuple):
     arrays: EventArrays
     rejects: Rejects
     columns: Sequence[Column]  # of the index they are encoded for: to others the codes mean nothing
+    source: Any = None  # the events as they came, and the column that holds them, for operators
+    column: str | None = None
 
 
 class EventEncoder:
@@ -50,8 +52,9 @@ class EventEncoder:
         self, source: Any, *, column: str | None = None, strict: bool = False
     ) -> EncodedEvents:
         """A batch of events; see `read_events` for what `source` and `column` may be."""
+        source = hold_events(source)
         values = read_events(source, self._plan.table, Rejects(strict=strict), column=column)
-        return self._encoded(values)
+        return self._encoded(values)._replace(source=source, column=column)
 
     def encode_batches(
         self, source: Any, *, strict: bool = False, **options: Any

@@ -56,7 +56,7 @@ def read_json(
     texts: Iterable[str | bytes | None], table: AttributeTable, rejects: Rejects
 ) -> EventValues:
     """Events as JSON objects, one in each text; a text that holds none is a row set aside."""
-    parse = _parse_exactly if table.has_decimals else _parse_quickly
+    parse = parse_exactly if table.has_decimals else _parse_quickly
     rows: list[int] = []
     found: list[dict[str, Any]] = []
     n_rows = 0
@@ -95,7 +95,7 @@ def _parse_quickly(text: str | bytes) -> Any:
         return json.loads(text, parse_float=Decimal)
 
 
-def _parse_exactly(text: str | bytes) -> Any:
+def parse_exactly(text: str | bytes) -> Any:
     """As `_parse_quickly`, without rounding what a decimal attribute may hold in full."""
     is_long = _LONG_NUMBER_TEXT if isinstance(text, str) else _LONG_NUMBER
     if is_long.search(text):  # type: ignore[arg-type]

@@ -30,15 +30,28 @@ def read_events(
       do): typed columns, or with `column` one column that holds whole events;
     - an Arrow array of whole events: structs, maps from attribute names to values, JSON strings.
     """
+    source = hold_events(source)
     if isinstance(source, pa.Array | pa.ChunkedArray):
         return read_event_column(source, table, rejects)
-    if not isinstance(source, pa.Table | pa.RecordBatch) and hasattr(source, "__arrow_c_stream__"):
-        source = pa.table(source)
     if isinstance(source, pa.Table | pa.RecordBatch):
         if column is None:
             return read_table(source, table, rejects)
         return read_event_column(_find_column(source, column), table, rejects)
-    return _read_iterable(source, table, rejects)
+    first = next((event for event in source if event is not None), None)
+    if isinstance(first, str | bytes):
+        return read_json(source, table, rejects)
+    return read_mappings(source, table, rejects)
+
+
+def hold_events(source: Any) -> Any:
+    """The same events, so that they can be read more than once."""
+    if isinstance(source, pa.Array | pa.ChunkedArray | pa.Table | pa.RecordBatch | list | tuple):
+        return source
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.table(source)
+    if isinstance(source, Mapping | str | bytes) or not isinstance(source, Iterable):
+        raise InputError(f"no events can be read from {type(source).__name__}", hint=ALLOWED)
+    return list(source)
 
 
 def _find_column(table: pa.Table | pa.RecordBatch, name: str) -> pa.Array | pa.ChunkedArray:
@@ -50,13 +63,3 @@ def _find_column(table: pa.Table | pa.RecordBatch, name: str) -> pa.Array | pa.C
         problem = "two columns" if name in names else "no column"
         raise InputError(f'the events have {problem} "{name}"', hint=hint)
     return table.column(number)
-
-
-def _read_iterable(source: Any, table: AttributeTable, rejects: Rejects) -> EventValues:
-    if isinstance(source, Mapping | str | bytes) or not isinstance(source, Iterable):
-        raise InputError(f"no events can be read from {type(source).__name__}", hint=ALLOWED)
-    events = source if isinstance(source, list | tuple) else list(source)
-    first = next((event for event in events if event is not None), None)
-    if isinstance(first, str | bytes):
-        return read_json(events, table, rejects)
-    return read_mappings(events, table, rejects)

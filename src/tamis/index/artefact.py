@@ -41,8 +41,10 @@ from tamis.index.contents import Contents
 from tamis.index.layout import LeafArrays, NodeArrays, RootArrays
 from tamis.index.stored_texts import StoredTexts, pack_texts
 from tamis.index.triggers import TriggerArrays
+from tamis.language.printer import print_expression
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
+from tamis.operators.plan import Plan, PlanArrays, read_calls
 
 if TYPE_CHECKING:
     import os
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 FORMAT: Final = "tamis-index"
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = 3
 MANIFEST: Final = "manifest.json"
 _GROUPS: Final[dict[str, Any]] = {
     "leaves": LeafArrays,
@@ -119,8 +121,9 @@ def _read_contents(manifest: dict[str, Any], content: Content) -> Contents:
     constants = (content.array("constants"), content.table("texts of constants"))
     columns = unpack_columns(manifest["columns"], *constants, content.table("patterns"))
     n_subscriptions = manifest["counts"]["subscriptions"]
+    schema = Schema.of(manifest["schema"])
     return Contents(
-        schema=Schema.of(manifest["schema"]),
+        schema=schema,
         missing=Missing(manifest["missing"]),
         columns=columns,
         n_leaves=manifest["counts"]["leaves"],
@@ -128,11 +131,17 @@ def _read_contents(manifest: dict[str, Any], content: Content) -> Contents:
         ids=content.table("ids")["id"].combine_chunks(),
         texts=StoredTexts(content.buffer("texts"), n_subscriptions),
         tags=content.table("tags")["tags"].combine_chunks(),
+        plan=_read_plan(content, schema),
         provenance=manifest["provenance"],
         statistics=manifest["statistics"],
         analysers=manifest["analysers"],
         **groups,
     )
+
+
+def _read_plan(content: Content, schema: Schema) -> Plan:
+    arrays = PlanArrays(*(content.array(f"plan.{field}") for field in PlanArrays._fields))
+    return Plan(arrays, read_calls(content.table("calls")["call"].to_pylist(), schema))
 
 
 # ── writing ─────────────────────────────────────────────────────────────────────────────────
@@ -168,6 +177,7 @@ def _spell_manifest(
             "inner_nodes": len(contents.nodes.operators),
             "always_true": len(contents.roots.always),
             "never_true": len(contents.never),
+            "with_operators": len(contents.plan),
         },
         "analysers": contents.analysers,
         "statistics": contents.statistics,
@@ -192,6 +202,10 @@ def _parts(
         for field, array in getattr(contents, group)._asdict().items():
             yield array_part(f"{group}.{field}", array)
     yield array_part("never", contents.never)
+    for field, array in contents.plan.arrays._asdict().items():
+        yield array_part(f"plan.{field}", array)
+    calls = pa.array([print_expression(call) for call in contents.plan.calls], pa.string())
+    yield table_part("calls", pa.table({"call": calls}))
     yield array_part("constants", words)
     yield table_part("texts of constants", texts)
     yield table_part("patterns", patterns)

@@ -26,13 +26,19 @@ from tamis.language.bulk import parse_many
 from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse
+from tamis.logic.bindings import calls_of
 from tamis.logic.evaluate import Missing
+from tamis.operators.plan import PlanWriter
+from tamis.operators.residual import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tamis.index.frequencies import Frequencies
+    from tamis.language.ast import Condition
     from tamis.language.schema import Schema
+    from tamis.language.signatures import Signature
+    from tamis.operators.plan import Plan
 
     Progress = Callable[[int, int | None], None]  # how many are done, of how many
 
@@ -57,6 +63,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     tags: Mapping[str, Sequence[str]] | None = None,
     processes: int = 1,
     frequencies: Frequencies | None = None,
+    operators: Iterable[Signature] = (),
     provenance: Mapping[str, Any] | None = None,
     statistics: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
@@ -64,13 +71,16 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     """The index of all subscriptions that are right; the others are rejects, each with its error.
 
     Of several subscriptions with one id the first is taken and the others are rejects. Rejects are
-    in the order of the subscriptions. `frequencies` says how often words are in texts, and only
-    decides how fast it is matched. `statistics` is kept with the index as it is. `progress` is
+    in the order of the subscriptions. `operators` can be called, beside those that the schema
+    declares; the index keeps those that are. `frequencies` says how often words are in texts, and
+    only decides how fast it is matched. `statistics` is kept with the index as it is. `progress` is
     told how many subscriptions are done, and of how many.
     """
     taken = _take(subscriptions)
     if schema is None:
         schema = collect_votes(taken.texts, limits).elect()
+    more = [own for own in operators if schema.operator(own.name) is None]
+    schema = schema.with_operators((*schema.operators, *more))
     read = _Intake(schema, missing, limits, processes)
     # Each chunk that leaves expressions to the parser starts its processes anew.
     size = CHUNK if processes <= 1 else 25 * CHUNK
@@ -88,8 +98,9 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     triggers = build_triggers(finished.nodes, rates)
     finished.never.flags.writeable = False
     ids = _without(pa.array(taken.ids, pa.string()), list(read.rejects))
+    plan = read.finish_plan()
     contents = Contents(
-        schema,
+        schema.with_operators(own for own in schema.operators if own.name in read.called),
         missing,
         finished.columns,
         finished.n_leaves,
@@ -101,6 +112,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
         ids,
         pa.chunked_array(read.texts, pa.string()),
         _tag_array(ids, tags or {}),
+        plan,
         provenance=dict(provenance or {}),
         statistics=dict(statistics or {}),
     )
@@ -115,11 +127,13 @@ class _Intake:
         self.roots: list[np.ndarray] = []  # references, of all that are right
         self.texts: list[pa.StringArray] = []
         self.rejects: dict[int, ExpressionError] = {}  # by ordinal
+        self.called: set[str] = set()  # names of operators
         self._schema, self._missing, self._limits = schema, missing, limits
         self._processes = processes
         self._reader = Reader(limits)
         self._patterns = PatternTests(schema, self.store, limits)
         self._keywords = KeywordReader(schema, self.store, limits)
+        self._plan = PlanWriter()
         self._n_read = 0
 
     def add(self, ids: list[str], texts: list[str]) -> None:
@@ -133,7 +147,11 @@ class _Intake:
         left = left[plain.is_left.astype(np.bool_)]
         rows = [(ids[at], texts[at]) for at in left.tolist()]
         parsed = parse_many(rows, self._schema, self._limits, processes=self._processes)
-        conditions = [row.condition for row in parsed if row.condition is not None]
+        conditions = [
+            self._split(self._n_read + at, row.condition)
+            for at, row in zip(left.tolist(), parsed, strict=True)
+            if row.condition is not None
+        ]
         is_right = np.array([row.condition is not None for row in parsed], dtype=np.bool_)
         roots[left[is_right]] = self.store.add(
             write_programs(conditions, self.store, self._missing)
@@ -144,6 +162,21 @@ class _Intake:
         self.roots.append(np.delete(roots, wrong))
         self.texts.append(_without(chunk.texts, wrong))
         self._n_read += len(texts)
+
+    def _split(self, ordinal: int, condition: Condition) -> Condition:
+        """What is indexed of a condition; what operators decide of it goes into the plan."""
+        if not self._schema.operators:
+            return condition
+        self.called.update(call.name for call in calls_of(condition))
+        residual = split(condition, self._missing)
+        self._plan.add(ordinal, residual)
+        return residual.relaxed
+
+    def finish_plan(self) -> Plan:
+        """The plan, by the ordinals of those that are right."""
+        is_right = np.ones(self._n_read, dtype=np.int64)
+        is_right[list(self.rejects)] = 0
+        return self._plan.finish(np.cumsum(is_right) - 1)
 
 
 def estimate_leaf_rates(

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from tamis.operators.plan import NO_PLAN, Plan
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -33,6 +35,7 @@ class Contents:
     ids: pa.StringArray  # of subscriptions, by ordinal
     texts: pa.ChunkedArray | StoredTexts  # their expressions, by ordinal
     tags: pa.ListArray  # of strings: the subscriptions' tags, by ordinal
+    plan: Plan = NO_PLAN  # what operators decide
     provenance: dict[str, Any] = field(default_factory=dict)
     statistics: dict[str, Any] = field(
         default_factory=dict

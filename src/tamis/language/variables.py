@@ -106,17 +106,19 @@ def _check(root: Condition, node: Condition, *, is_negated: bool, known: Names) 
             for operand in node.operands:
                 _check(root, operand, is_negated=is_negated, known=known)
         case Xor() | Xnor():
-            for operand in node.operands:
-                _check(root, operand, is_negated=True, known=known)
+            # Its operands count where they are true and where they are false: nothing in it binds.
+            for variable in variables(node):
+                _expect_bound(root, variable, known)
         case OperatorCall() if not is_negated:
             pass
         case _:
             for variable in variables_of(node):
-                if variable.name not in known:
-                    _refuse_unbound(root, variable)
+                _expect_bound(root, variable, known)
 
 
-def _refuse_unbound(root: Condition, variable: Variable) -> None:
+def _expect_bound(root: Condition, variable: Variable, known: Names) -> None:
+    if variable.name in known:
+        return
     name = f"?{variable.name}"
     in_calls = {
         found.name

@@ -93,6 +93,7 @@ class Pairs(NamedTuple):
     first_row: int
     starts: Int64
     subscriptions: Int32
+    bindings: list[dict[str, Any] | None] | None = None  # of variables, where they are asked for
 
 
 def match_block_pairs(

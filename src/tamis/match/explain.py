@@ -20,31 +20,44 @@ from tamis.language.ast import (
     Like,
     Literal,
     Not,
+    OperatorCall,
     Or,
     Rlike,
     Xnor,
     Xor,
     attributes,
     children,
+    variables_of,
 )
 from tamis.language.check import check
 from tamis.language.limits import MAX_DEPTH, Limits
 from tamis.language.names import print_path
 from tamis.language.parser import parse
 from tamis.language.printer import print_expression
+from tamis.logic.bindings import call_of
 from tamis.logic.canonical import canonicalize
-from tamis.logic.evaluate import Missing, attribute_value, evaluate, raw_value
+from tamis.logic.evaluate import (
+    NOTHING,
+    Known,
+    Missing,
+    attribute_value,
+    evaluate_under,
+    raw_value,
+)
 from tamis.logic.leaves import FALSE, inverse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tamis.language.schema import Schema
+    from tamis.logic.bindings import Answer
     from tamis.logic.truth import Truth
 
 WORDS = {True: "true", False: "false", None: "undefined"}
 _MARKS = {True: "✓", False: "✗", None: "?"}
+_MISSING = {False: "missing", True: "not bound"}  # an attribute, a variable
 _SHOWN = 60
+_BINDINGS_SHOWN = 5
 _Leaves: TypeAlias = dict[Condition, None]  # in order, each once
 _UNLIMITED = 2**62
 # The text was within the limits when the index was built, whatever they were then.
@@ -104,25 +117,32 @@ class Explanation:
         }
 
 
-def explain(
-    subscription_id: str, text: str, event: Mapping[str, Any], schema: Schema, missing: Missing
+def explain(  # noqa: PLR0913 - all that decides it
+    subscription_id: str,
+    text: str,
+    event: Mapping[str, Any],
+    schema: Schema,
+    missing: Missing,
+    known: Known = NOTHING,
 ) -> Explanation:
     """The explanation of one expression for one event."""
     if not hasattr(event, "get"):
         raise InputError(f"an event is a mapping of attributes, not {type(event).__name__}")
     condition = check(parse(text, _NO_LIMITS), schema, _NO_LIMITS, text)
-    tree = _step(condition, event, missing)
-    changes = () if tree.truth is True else _changes(condition, event, missing)
+    tree = _step(condition, event, missing, known)
+    changes = () if tree.truth is True else _changes(condition, event, missing, known)
     shown = tuple(print_expression(leaf) for leaf in changes or ())
     sentence = _sentence(tree, changes, event)
     return Explanation(subscription_id, tree.truth, sentence, tree, shown)
 
 
-def _step(node: Condition, event: Mapping[str, Any], missing: Missing) -> Step:
-    below = tuple(_step(operand, event, missing) for operand in children(node))
+def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Known) -> Step:
+    below = tuple(_step(operand, event, missing, known) for operand in children(node))
     values: tuple[tuple[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
-    if not below:
+    if isinstance(node, OperatorCall):
+        notes = (_finding(node, known.answers.get(call_of(node))),)
+    elif not below:
         mentioned = {attribute.path: attribute for attribute in attributes(node)}
         values = tuple(
             (print_path(path), attribute_value(attribute, event))
@@ -134,25 +154,43 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing) -> Step:
             if (raw := raw_value(attribute, event)) is not None
             and attribute_value(attribute, event) is None
         )
-    return Step(print_expression(node), evaluate(node, event, missing), values, notes, below)
+    values += tuple(
+        (f"?{variable.name}", known.values.get(variable.name))
+        for variable in (() if below else variables_of(node))
+    )
+    truth = evaluate_under(node, event, known, missing)
+    return Step(print_expression(node), truth, values, notes, below)
+
+
+def _finding(node: OperatorCall, answer: Answer) -> str:
+    """What an operator says of the event."""
+    if answer is None:
+        return "no answer"
+    if not node.bound:
+        return "yes" if answer else "no"
+    if not answer:
+        return "finds nothing"
+    shown = [", ".join(map(_short, binding)) for binding in answer[:_BINDINGS_SHOWN]]
+    more = [f"{len(answer) - len(shown)} more"] if len(answer) > len(shown) else []
+    return f"finds {'; '.join([*shown, *more])}"
 
 
 # ── what would have to change ───────────────────────────────────────────────────────────────
 
 
 def _changes(
-    condition: Condition, event: Mapping[str, Any], missing: Missing
+    condition: Condition, event: Mapping[str, Any], missing: Missing, known: Known
 ) -> tuple[Condition, ...] | None:
     """The fewest leaves that must become true for the condition to be; None if nothing helps."""
     # Each node is asked twice at most, as it stands and negated: a XOR asks both of each operand,
     # and would double the work with every level.
-    known: dict[tuple[int, bool], _Leaves | None] = {}
+    found_before: dict[tuple[int, bool], _Leaves | None] = {}
 
     def cheapest(node: Condition, *, is_negated: bool) -> _Leaves | None:
         key = id(node), is_negated
-        if key not in known:
-            known[key] = find(node, is_negated=is_negated)
-        return known[key]
+        if key not in found_before:
+            found_before[key] = find(node, is_negated=is_negated)
+        return found_before[key]
 
     def find(node: Condition, *, is_negated: bool) -> _Leaves | None:
         match node:
@@ -171,14 +209,17 @@ def _changes(
                 ]
                 return _cheapest_parity(sides, is_odd=isinstance(node, Xor) != is_negated)
             case _:
-                return _cheapest_leaf(_signed(node) if is_negated else node, event, missing)
+                leaf = _signed(node) if is_negated else node
+                return _cheapest_leaf(leaf, event, missing, known)
 
     found = cheapest(condition, is_negated=False)
     return None if found is None else tuple(found)
 
 
-def _cheapest_leaf(leaf: Condition, event: Mapping[str, Any], missing: Missing) -> _Leaves | None:
-    if evaluate(leaf, event, missing) is True:
+def _cheapest_leaf(
+    leaf: Condition, event: Mapping[str, Any], missing: Missing, known: Known
+) -> _Leaves | None:
+    if evaluate_under(leaf, event, known, missing) is True:
         return {}
     return None if canonicalize(leaf, missing) == FALSE else {leaf: None}
 
@@ -271,10 +312,11 @@ def _listed(parts: list[str]) -> str:
 def _draw(step: Step, lead: str, branch: str) -> Iterator[str]:
     shown = step.text if len(step.text) <= 100 else step.text[:99] + "…"
     values = ", ".join(
-        f"{name} is {'missing' if value is None else _short(value)}" for name, value in step.values
+        f"{name} is {_MISSING[name[0] == '?'] if value is None else _short(value)}"
+        for name, value in step.values
     )
-    notes = "".join(f"; {note}" for note in step.notes)
-    remark = f"   ({values}{notes})" if values else ""
+    remarks = "; ".join([*([values] if values else []), *step.notes])
+    remark = f"   ({remarks})" if remarks else ""
     yield f"{lead}{branch}{_MARKS[step.truth]} {shown}{remark}"
     below_lead = lead + {"": "", "├ ": "│ ", "└ ": "  "}[branch]
     for at, child in enumerate(step.below):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ import pyarrow.compute as pc
 
 from tamis.errors import InputError, suggest
 from tamis.events.encoder import EncodedEvents, EventEncoder
+from tamis.events.rows import EventRows
 from tamis.index import artefact
 from tamis.index.build import build_contents
 from tamis.index.columns import TEXT
@@ -20,7 +22,7 @@ from tamis.index.layout import RootArrays, freeze, run_starts
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.names import print_path
 from tamis.language.schema import Schema
-from tamis.logic.evaluate import Missing
+from tamis.logic.evaluate import NOTHING, Missing
 from tamis.match.batch import (
     Pairs,
     Scratch,
@@ -36,7 +38,10 @@ from tamis.match.kernels.event import match_event
 from tamis.match.kernels.readout import write_rows
 from tamis.match.kernels.rows import ROW
 from tamis.match.learn import learn
+from tamis.match.operators import Operators, read_registry, spell_bindings
 from tamis.match.single import SingleScratch, make_single_scratch
+from tamis.operators.registry import REGISTRY, Registry
+from tamis.operators.verdict import Verdict
 
 if TYPE_CHECKING:
     import os
@@ -53,9 +58,15 @@ if TYPE_CHECKING:
 class Index:
     """Subscriptions, ready to be matched. Safe to use from several threads at once."""
 
-    def __init__(self, contents: Contents, rejects: Sequence[ExpressionError] = ()) -> None:
+    def __init__(
+        self,
+        contents: Contents,
+        rejects: Sequence[ExpressionError] = (),
+        registry: Registry | None = REGISTRY,
+    ) -> None:
         self.contents = contents
         self.rejects = list(rejects)  # subscriptions that could not be taken in
+        self.operators = Operators(contents, registry)
         self.encoder = EventEncoder(contents.columns, contents.leaves.column_codes)
         self._n_groups: int | None = None  # of 512 events in a block; by size unless set
         self._names: tuple[list[str], np.ndarray] | None = None  # see `_name`
@@ -71,43 +82,65 @@ class Index:
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the index to a directory, from which `tamis.open` opens it."""
-        artefact.save(self.contents, path, overwrite=overwrite)
+        learned = self.operators.statistics
+        statistics = self.contents.statistics | ({"operators": learned} if learned else {})
+        artefact.save(replace(self.contents, statistics=statistics), path, overwrite=overwrite)
 
     # ── matching ───────────────────────────────────────────────────────────────────────────
 
     def match(self, event: Mapping[str, Any]) -> list[str]:
         """The ids of the subscriptions that the event satisfies, in the order of the index."""
-        contents = self.contents
-        if not hasattr(event, "get"):
-            raise InputError(f"an event is a mapping of attributes, not {type(event).__name__}")
-        arrays = self.encoder.encode_event(event)
         with self._borrow(self._single_scratches, self._make_single_scratch) as scratch:
-            n_found = match_event(
-                0,
-                arrays,
-                contents.leaves,
-                contents.nodes,
-                contents.roots,
-                contents.triggers,
-                scratch,
-            )
-            return self._name(scratch.found[:n_found])
+            places = self._match_event(event, scratch)
+            if not len(self.operators):
+                return self._name(places)
+            ordinals = self._ordinals_at(places)
+        verdict = self._decide(event, ordinals, with_bindings=False)
+        is_kept = ~self.operators.is_decided_here[ordinals]
+        is_kept |= np.isin(ordinals, list(verdict.ordinals))
+        return list(self.contents.ids.take(pa.array(ordinals[is_kept])).to_pylist())
 
-    def match_batch(self, events: Any, *, subset: Subset = None, threads: int = 1) -> pa.Table:
-        """One row (event_row, subscription_id) for each match, by event, then in index order."""
+    def match_bindings(self, event: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+        """The ids of the subscriptions that the event satisfies, each with its substitution.
+
+        The substitution has a value for each variable that needs one; it is empty where a
+        subscription has no variables.
+        """
+        with self._borrow(self._single_scratches, self._make_single_scratch) as scratch:
+            ordinals = self._ordinals_at(self._match_event(event, scratch))
+        verdict = self._decide(event, ordinals, with_bindings=True)
+        return {
+            str(self.contents.ids[ordinal].as_py()): verdict.bindings.get(ordinal, {})
+            for ordinal in ordinals.tolist()
+            if ordinal in verdict.ordinals or not self.operators.is_decided_here[ordinal]
+        }
+
+    def match_batch(
+        self, events: Any, *, subset: Subset = None, threads: int = 1, bindings: bool = False
+    ) -> pa.Table:
+        """One row (event_row, subscription_id) for each match, by event, then in index order.
+
+        With `bindings` there is a third column: the values of the subscription's variables as
+        JSON, NULL where there are none.
+        """
+        chunks = self.match_chunks(events, subset=subset, threads=threads, bindings=bindings)
         return pa.Table.from_batches(
-            list(self.match_chunks(events, subset=subset, threads=threads)), schema=PAIR_SCHEMA
+            list(chunks), schema=BINDING_SCHEMA if bindings else PAIR_SCHEMA
         )
 
     def match_chunks(
-        self, events: Any, *, subset: Subset = None, threads: int = 1
+        self, events: Any, *, subset: Subset = None, threads: int = 1, bindings: bool = False
     ) -> Iterator[pa.RecordBatch]:
         """The rows of `match_batch`, a block of events at a time: no more is held in memory."""
-        for pairs in self._match_blocks(events, subset, threads):
+        for pairs in self._match_blocks(events, subset, threads, with_bindings=bindings):
             rows = allocate(len(pairs.subscriptions), np.int32)
             write_rows(pairs.first_row, pairs.starts, rows)
             ids = pa.DictionaryArray.from_arrays(pa.array(pairs.subscriptions), self.contents.ids)
-            yield pa.record_batch([pa.array(rows), ids], schema=PAIR_SCHEMA)
+            if bindings:
+                told = spell_bindings(pairs)
+                yield pa.record_batch([pa.array(rows), ids, told], schema=BINDING_SCHEMA)
+            else:
+                yield pa.record_batch([pa.array(rows), ids], schema=PAIR_SCHEMA)
 
     def match_lists(
         self, events: Any, *, subset: Subset = None, threads: int = 1
@@ -139,27 +172,42 @@ class Index:
             for own in _in_order(count, self._blocks(batch), threads):
                 counts += own
         counts[contents.roots.always] += batch.n_rows
+        if len(self.operators):
+            counts[self.operators.is_decided_here] = 0
+            for pairs in self._match_decided(batch, self._every_subscription(), threads):
+                counts += np.bincount(pairs.subscriptions, minlength=len(counts))
         return counts
 
     def count_by_event(self, events: Any, *, subset: Subset = None, threads: int = 1) -> np.ndarray:
         """How many subscriptions each event satisfies; no pair is made."""
         contents = self.contents
         batch = self.encode(events)
-        roots = self._roots(subset)
+        is_wanted = self._find_subset(subset)
+        if len(self.operators):
+            roots = self._roots(is_wanted & ~self.operators.is_decided_here)
+        else:
+            roots = contents.roots if subset is None else self._roots(is_wanted)
 
         def count(first_row: int) -> np.ndarray:
             with self._borrow(self._scratches, self._make_scratch) as scratch:
                 return count_block_by_event(first_row, batch.arrays, contents, roots, scratch)
 
         blocks = _in_order(count, self._blocks(batch), threads)
-        counts = np.concatenate([np.empty(0, np.int64), *blocks])
-        return counts + len(roots.always)
+        counts = np.concatenate([np.empty(0, np.int64), *blocks]) + len(roots.always)
+        if len(self.operators):
+            for pairs in self._match_decided(batch, is_wanted, threads):
+                own = np.diff(pairs.starts)
+                counts[pairs.first_row : pairs.first_row + len(own)] += own
+        return counts
 
     def explain(self, subscription_id: str, event: Mapping[str, Any]) -> Explanation:
         """Why the subscription matches the event, or why not."""
         contents = self.contents
-        text = contents.texts[self.ordinal(subscription_id)].as_py()
-        return explain(subscription_id, text, event, contents.schema, contents.missing)
+        ordinal = self.ordinal(subscription_id)
+        text = contents.texts[ordinal].as_py()
+        is_plain = not self.operators.is_decided_here[ordinal]
+        known = NOTHING if is_plain else self.operators.know(ordinal, text, event)
+        return explain(subscription_id, text, event, contents.schema, contents.missing, known)
 
     # ── events and subscriptions ───────────────────────────────────────────────────────────
 
@@ -180,7 +228,9 @@ class Index:
                     hint="encode them with the index that is to match them: index.encode(events)",
                 )
             return events
-        return self.encoder.encode(events, column=column, strict=strict)
+        encoded = self.encoder.encode(events, column=column, strict=strict)
+        # Operators are given the events themselves; otherwise nobody needs them any more.
+        return encoded if len(self.operators) else encoded._replace(source=None)
 
     def term_frequencies(self, events: Any) -> dict[str, dict[str, float]]:
         """The share of events that have each word or phrase of the index, by attribute.
@@ -246,11 +296,13 @@ class Index:
         is_wanted = pc.is_in(flat, pa.array(tags, pa.string())).to_numpy(zero_copy_only=False)
         return list(self.contents.ids.take(pa.array(np.unique(owners[is_wanted]))).to_pylist())
 
-    def _roots(self, subset: Subset) -> RootArrays:
-        """All subscriptions by their nodes, or only some."""
-        roots = self.contents.roots
+    def _every_subscription(self) -> np.ndarray:
+        return np.ones(len(self.contents.ids), dtype=np.bool_)
+
+    def _find_subset(self, subset: Subset) -> np.ndarray:
+        """Which subscriptions are asked for, by ordinal."""
         if subset is None:
-            return roots
+            return self._every_subscription()
         if isinstance(subset, str):
             raise InputError(
                 f"subset is the text {subset!r}; it is a list of subscription ids",
@@ -258,6 +310,11 @@ class Index:
             )
         is_wanted = np.zeros(len(self.contents.ids), dtype=np.bool_)
         is_wanted[[self.ordinal(subscription_id) for subscription_id in subset]] = True
+        return is_wanted
+
+    def _roots(self, is_wanted: np.ndarray) -> RootArrays:
+        """Some subscriptions by their nodes."""
+        roots = self.contents.roots
         kept = is_wanted[roots.subscriptions]
         counts = np.add.reduceat(
             np.append(kept, False).astype(np.int64), roots.subscription_starts[:-1]
@@ -271,18 +328,76 @@ class Index:
 
     # ── blocks and scratch ─────────────────────────────────────────────────────────────────
 
-    def _match_blocks(self, events: Any, subset: Subset, threads: int) -> Iterator[Pairs]:
+    def _match_event(self, event: Mapping[str, Any], scratch: SingleScratch) -> np.ndarray:
+        """The places among the roots of what matches, of what operators decide all that may."""
+        contents = self.contents
+        if not hasattr(event, "get"):
+            raise InputError(f"an event is a mapping of attributes, not {type(event).__name__}")
+        n_found = match_event(
+            0,
+            self.encoder.encode_event(event),
+            contents.leaves,
+            contents.nodes,
+            contents.roots,
+            contents.triggers,
+            scratch,
+        )
+        return scratch.found[:n_found]
+
+    def _ordinals_at(self, places: np.ndarray) -> np.ndarray:
+        roots = self.contents.roots
+        return np.concatenate((roots.always, roots.subscriptions[places]))
+
+    def _decide(
+        self, event: Mapping[str, Any], ordinals: np.ndarray, *, with_bindings: bool
+    ) -> Verdict:
+        """What operators say of one event's candidates."""
+        own = ordinals[self.operators.is_decided_here[ordinals]].tolist()
+        if not own:
+            return Verdict(set(), {})
+        return next(self.operators.decide([(event, own)], with_bindings=with_bindings))
+
+    def _match_decided(
+        self, batch: EncodedEvents, is_wanted: np.ndarray, threads: int
+    ) -> Iterator[Pairs]:
+        """The matches of those wanted in which operators have a say."""
+        roots = self._roots(is_wanted & self.operators.is_decided_here)
+        return self._match_roots(batch, roots, threads)
+
+    def _match_blocks(
+        self, events: Any, subset: Subset, threads: int, *, with_bindings: bool = False
+    ) -> Iterator[Pairs]:
         batch = self.encode(events)
-        roots = self._roots(subset)
+        is_wanted = self._find_subset(subset)
+        roots = self.contents.roots if subset is None else self._roots(is_wanted)
+        return self._match_roots(batch, roots, threads, with_bindings=with_bindings)
+
+    def _match_roots(
+        self,
+        batch: EncodedEvents,
+        roots: RootArrays,
+        threads: int,
+        *,
+        with_bindings: bool = False,
+    ) -> Iterator[Pairs]:
+        verify = self._verifier(batch, with_bindings=with_bindings)
 
         def match(first_row: int) -> list[Pairs]:
             with self._borrow(self._scratches, self._make_scratch) as scratch:
-                return list(
+                found = list(
                     match_block_pairs(first_row, batch.arrays, self.contents, roots, scratch)
                 )
+            return list(map(verify, found))
 
         for groups in _in_order(match, self._blocks(batch), threads):
             yield from groups
+
+    def _verifier(self, batch: EncodedEvents, *, with_bindings: bool) -> Callable[[Pairs], Pairs]:
+        """What makes matches of candidates: operators, if there are any."""
+        if not len(self.operators):
+            return lambda pairs: pairs
+        rows = EventRows(batch.source, batch.column, self.contents.schema)
+        return lambda pairs: self.operators.verify(pairs, rows, with_bindings=with_bindings)
 
     def _blocks(self, batch: EncodedEvents) -> range:
         return range(0, batch.n_rows, ROW * self._choose_groups())
@@ -313,6 +428,7 @@ MOST_IDS_KEPT: Final = 4_000_000  # as strings of about 70 bytes
 PAIR_SCHEMA = pa.schema(
     [("event_row", pa.int32()), ("subscription_id", pa.dictionary(pa.int32(), pa.string()))]
 )
+BINDING_SCHEMA = PAIR_SCHEMA.append(pa.field("bindings", pa.string()))
 
 
 def build(  # noqa: PLR0913 - all that decides what the index is
@@ -325,6 +441,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     sample: Any = None,
     frequencies: Frequencies | None = None,
     processes: int = 1,
+    operators: Any = (),
     progress: Progress | None = None,
 ) -> Index:
     """An index of {id: expression}; what is wrong with the others is in `index.rejects`.
@@ -337,6 +454,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     if missing not in tuple(Missing):
         raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
     declared = None if schema is None else Schema.of(schema)
+    registry = read_registry(operators)
     built = build_contents(
         subscriptions,
         declared,
@@ -345,17 +463,22 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         tags=tags,
         processes=processes,
         frequencies=frequencies,
+        operators=() if registry is None else registry.signatures,
         progress=progress,
     )
-    index = Index(built.contents, built.rejects)
+    index = Index(built.contents, built.rejects, registry)
     if sample is None:
         return index
-    return Index(learn(built.contents, index.encode(sample)), built.rejects)
+    return Index(learn(built.contents, index.encode(sample)), built.rejects, registry)
 
 
-def open_index(path: str | os.PathLike[str], *, verify: bool = True) -> Index:
+def open_index(path: str | os.PathLike[str], *, verify: bool = True, operators: Any = ()) -> Index:
     """The index saved at `path`, memory-mapped; `verify` compares the checksums of all files."""
-    return Index(artefact.open_contents(path, verify=verify))
+    registry = read_registry(operators)
+    index = Index(artefact.open_contents(path, verify=verify), registry=registry)
+    if registry is not None:
+        index.operators.expect_all()
+    return index
 
 
 def _in_order(function: Callable[[int], Any], rows: range, threads: int) -> Iterator[Any]:

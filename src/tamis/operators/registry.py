@@ -26,6 +26,8 @@ from tamis.language.signatures import Signature, parse_signature
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from tamis.language.schema import Schema
+
 Function = TypeVar("Function", bound="Callable[..., Any]")
 TIMEOUT: Final = 10.0
 
@@ -99,6 +101,16 @@ class Registry:
                 )
             self.add(own)
 
+    def find(self, names: Iterable[str]) -> dict[str, Operator]:
+        """The operators of these names; an error names one that is not registered."""
+        found: dict[str, Operator] = {}
+        for name in names:
+            own = self.get(name)
+            if own is None:
+                raise MissingOperatorError(f"operator {name} is not registered")
+            found[name] = own
+        return found
+
     def resolve(self, signatures: Iterable[Signature]) -> dict[str, Operator]:
         """The operators of an index, by name; an error names all that are missing or different."""
         found: dict[str, Operator] = {}
@@ -159,6 +171,12 @@ def operator(  # noqa: PLR0913 - all that the engine should know of an operator
         return function
 
     return register
+
+
+def with_registered(schema: Schema, registry: Registry = REGISTRY) -> Schema:
+    """The schema with all operators that are registered; its own come first."""
+    more = [own for own in registry.signatures if schema.operator(own.name) is None]
+    return schema.with_operators((*schema.operators, *more)) if more else schema
 
 
 def _place_of(operator: Operator) -> str:

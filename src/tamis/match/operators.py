@@ -1,0 +1,235 @@
+"""The operators of an index at work: who answers, what was learned, what went wrong."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.errors import InputError, MissingOperatorError, suggest
+from tamis.language.check import check
+from tamis.language.parser import parse
+from tamis.logic.bindings import calls_of
+from tamis.logic.evaluate import Known
+from tamis.match.batch import Pairs
+from tamis.operators.caller import Caller, Failure, OperatorLimits
+from tamis.operators.registry import REGISTRY, Registry
+from tamis.operators.search import BudgetError, Facts
+from tamis.operators.sources import NO_LIMITS, Sources
+from tamis.operators.statistics import Statistics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from tamis.events.rows import EventRows
+    from tamis.index.contents import Contents
+    from tamis.language.ast import OperatorCall
+    from tamis.logic.bindings import Answer
+    from tamis.operators.faults import Fault
+    from tamis.operators.phase import OperatorPhase
+    from tamis.operators.verdict import Verdict
+
+SCHEDULES = ("adaptive", "sub_order", "sequential", "naive")
+
+
+class Operators:
+    """What an `Index` knows of its operators. Its settings may be changed between events."""
+
+    def __init__(self, contents: Contents, registry: Registry | None) -> None:
+        self._contents = contents
+        self._registry = registry
+        self._schedule = SCHEDULES[0]
+        self._limits = OperatorLimits()
+        self._statistics = Statistics(contents.statistics.get("operators"))
+        self._caller: Caller | None = None
+        self._phase: OperatorPhase | None = None
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._contents.plan)
+
+    @property
+    def calls(self) -> list[str]:
+        """All distinct calls of the index, as expressions spell them."""
+        from tamis.language.printer import print_expression
+
+        return [print_expression(call) for call in self._contents.plan.calls]
+
+    @property
+    def schedule(self) -> str:
+        """By what order calls are made; it decides how many, and never what matches."""
+        return self._schedule
+
+    @schedule.setter
+    def schedule(self, name: str) -> None:
+        if name not in SCHEDULES:
+            likely = suggest(str(name), SCHEDULES)
+            raise InputError(
+                f"unknown schedule {name!r}; allowed: {', '.join(SCHEDULES)}",
+                hint=f'did you mean "{likely}"?' if likely else None,
+            )
+        with self._lock:
+            self._schedule, self._phase = name, None
+
+    @property
+    def limits(self) -> OperatorLimits:
+        """What operators may take before their predicates are undefined."""
+        return self._limits
+
+    @limits.setter
+    def limits(self, limits: OperatorLimits) -> None:
+        with self._lock:
+            self._limits, self._caller, self._phase = limits, None, None
+
+    @property
+    def faults(self) -> list[Fault]:
+        """Calls that failed, with how often, why, and which subscriptions they left open."""
+        return [] if self._caller is None else self._caller.report.faults
+
+    def clear_faults(self) -> None:
+        """Forget the faults so far."""
+        if self._caller is not None:
+            self._caller.report.clear()
+
+    @property
+    def statistics(self) -> dict[str, dict[str, float]]:
+        """Decayed counts of each call: how often it was made, how often it held, its seconds."""
+        return self._statistics.to_json()
+
+    def learn(self, statistics: Mapping[str, Mapping[str, float]]) -> None:
+        """Add what another index, or another process, has learned of calls."""
+        known = set(self.calls)
+        self._statistics.merge({call: own for call, own in statistics.items() if call in known})
+        with self._lock:
+            self._phase = None
+
+    # ── deciding ───────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def is_decided_here(self) -> np.ndarray:
+        """For each subscription, by ordinal, whether operators have a say in it."""
+        found = np.zeros(len(self._contents.ids), dtype=np.bool_)
+        found[self._contents.plan.arrays.subscriptions] = True
+        return found
+
+    def expect_all(self) -> None:
+        """Raise `MissingOperatorError` unless all operators that are called are registered."""
+        self._get_caller()
+
+    def decide(
+        self, events: Iterable[tuple[Mapping[str, Any], list[int]]], *, with_bindings: bool
+    ) -> Iterator[Verdict]:
+        """Which candidates each event satisfies."""
+        return self._get_phase().decide(events, with_bindings=with_bindings)
+
+    def verify(self, pairs: Pairs, rows: EventRows, *, with_bindings: bool = False) -> Pairs:
+        """Of a block's candidates those that match."""
+        is_open = self.is_decided_here[pairs.subscriptions]
+        owners = np.repeat(np.arange(len(pairs.starts) - 1), np.diff(pairs.starts))
+        places = np.flatnonzero(is_open)
+        keep = ~is_open
+        bindings: list[dict[str, Any] | None] = [None] * len(keep)
+        # Runs of one event's places: they are in the order of events.
+        firsts = np.flatnonzero(np.diff(owners[places], prepend=-1))
+        groups = np.split(places, firsts[1:]) if len(places) else []
+        asked = (
+            (rows[pairs.first_row + int(owners[own[0]])], pairs.subscriptions[own].tolist())
+            for own in groups
+        )
+        decided = self.decide(asked, with_bindings=with_bindings) if groups else iter(())
+        for own, verdict in zip(groups, decided, strict=True):
+            for place, ordinal in zip(own.tolist(), pairs.subscriptions[own].tolist(), strict=True):
+                keep[place] = ordinal in verdict.ordinals
+                bindings[place] = verdict.bindings.get(ordinal)
+        starts = np.zeros(len(pairs.starts), dtype=np.int64)
+        np.cumsum(np.bincount(owners[keep], minlength=len(starts) - 1), out=starts[1:])
+        told = [one for one, is_kept in zip(bindings, keep.tolist(), strict=True) if is_kept]
+        return Pairs(
+            pairs.first_row,
+            starts,
+            pairs.subscriptions[keep],
+            told if with_bindings else None,
+        )
+
+    def know(self, ordinal: int, text: str, event: Mapping[str, Any]) -> Known:
+        """All answers to one subscription's calls, and its substitution if it has one."""
+        schema, caller = self._contents.schema, self._get_caller()
+        condition = check(parse(text, NO_LIMITS), schema, NO_LIMITS, text)
+        numbers = {call: number for number, call in enumerate(self._contents.plan.calls)}
+        facts = Facts(event, self._contents.missing, self._limits.search_steps)
+        answers: dict[OperatorCall, Answer] = {}
+        for call in calls_of(condition):
+            # One that the canonical form does without is in no plan, and decides nothing.
+            answer = caller.call(numbers[call], event) if call in numbers else None
+            answers[call] = None if isinstance(answer, Failure) else answer
+            if call in numbers:
+                facts.answers[numbers[call]] = answers[call]
+        search = self._sources.whole(ordinal)
+        values: dict[str, Any] = {}
+        with suppress(BudgetError):
+            values = (search.certain(facts) if search is not None else None) or {}
+        return Known(answers, values)
+
+    def _get_caller(self) -> Caller:
+        caller = self._caller
+        if caller is None:
+            contents = self._contents
+            if self._registry is None:
+                raise MissingOperatorError(
+                    "the index was opened for inspection only, and needs operators to match: "
+                    + ", ".join(map(str, contents.schema.operators)),
+                    hint="open it with the operators: tamis.open(path)",
+                )
+            operators = self._registry.resolve(contents.schema.operators)
+            caller = Caller(contents.plan.calls, operators, self._statistics, self._limits)
+            with self._lock:
+                self._caller = self._caller or caller
+                caller = self._caller
+        return caller
+
+    @cached_property
+    def _sources(self) -> Sources:
+        contents = self._contents
+        return Sources(
+            contents.plan,
+            contents.schema,
+            contents.missing,
+            lambda ordinal: str(contents.texts[ordinal].as_py()),
+            lambda ordinal: str(contents.ids[ordinal].as_py()),
+        )
+
+    def _get_phase(self) -> OperatorPhase:
+        phase = self._phase
+        if phase is None:
+            from tamis.operators.phase import OperatorPhase
+
+            caller = self._get_caller()
+            phase = OperatorPhase(self._sources, caller, self._schedule)
+            with self._lock:
+                self._phase = self._phase or phase
+                phase = self._phase
+        return phase
+
+
+def spell_bindings(pairs: Pairs) -> pa.StringArray:
+    """Substitutions as JSON objects; NULL where nothing is bound."""
+    told = pairs.bindings if pairs.bindings is not None else [None] * len(pairs.subscriptions)
+    return pa.array([json.dumps(one, default=str) if one else None for one in told], pa.string())
+
+
+def read_registry(operators: Any) -> Registry | None:
+    """The registry that a caller means: their own, the common one with more modules imported, or
+    none at all."""
+    if operators is None or isinstance(operators, Registry):
+        return operators
+    if isinstance(operators, str | list | tuple):
+        return REGISTRY.load(operators)
+    raise InputError(
+        f"operators is {operators!r}; allowed: names of modules, such as ['geo', 'ml:classify'], "
+        "a Registry, or None for inspection only"
+    )

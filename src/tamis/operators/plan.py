@@ -1,0 +1,152 @@
+"""The plan of an index: the residuals of all its subscriptions, as gates that share all they can.
+
+Calls come first, then tests, which the schedules take for calls without cost. Calls are stored by
+their texts. Tests and joins are not stored: they are found again in the expression of a
+subscription that has them, by their place in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tamis.language.ast import OperatorCall
+from tamis.language.check import check
+from tamis.language.parser import parse
+from tamis.logic.bindings import call_of, calls_of
+from tamis.operators.residual import Call, Gate, Node, Test
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tamis.language.ast import Condition
+    from tamis.language.schema import Schema
+    from tamis.operators.residual import Residual
+
+
+class PlanArrays(NamedTuple):
+    """What is stored of the residuals; nodes are numbered as in `schedules.gates`."""
+
+    subscriptions: np.ndarray  # int32[n], ordinals of those with operators, ascending
+    roots: np.ndarray  # int32[n], nodes
+    thresholds: np.ndarray  # int32[n_gates]
+    child_starts: np.ndarray  # int64[n_gates + 1]
+    children: np.ndarray  # int32[:], nodes
+    is_joined: np.ndarray  # int32[n_gates]
+    test_owners: np.ndarray  # int32[n_tests], ordinal of a subscription that has the test
+    test_places: np.ndarray  # int32[n_tests], its place among that one's tests
+    join_owners: np.ndarray  # int32[n_gates], the same for joins; -1 where there is none
+    join_places: np.ndarray  # int32[n_gates]
+
+
+class Plan(NamedTuple):
+    """All that an index holds about its operators."""
+
+    arrays: PlanArrays
+    calls: tuple[OperatorCall, ...]
+
+    def __len__(self) -> int:
+        return len(self.arrays.subscriptions)
+
+
+def tests_of(root: Node) -> list[Condition]:
+    """The tests of a residual, in their order."""
+    return list(dict.fromkeys(node.condition for node in _walk(root) if isinstance(node, Test)))
+
+
+def joins_of(root: Node) -> list[Condition]:
+    """The joins of a residual, in their order."""
+    gates = (node for node in _walk(root) if isinstance(node, Gate))
+    return list(dict.fromkeys(gate.join for gate in gates if gate.join is not None))
+
+
+def _walk(root: Node) -> Iterator[Node]:
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        if isinstance(node, Gate):
+            pending.extend(reversed(node.children))
+
+
+class PlanWriter:
+    """Takes in residuals one by one, and ends as a `Plan`."""
+
+    def __init__(self) -> None:
+        self._subscriptions: list[int] = []
+        self._roots: list[tuple[str, int]] = []
+        self._calls: dict[OperatorCall, int] = {}
+        self._tests: dict[Condition, tuple[int, int, int]] = {}  # number, owner, place
+        self._gates: dict[Gate, int] = {}
+        self._thresholds: list[int] = []
+        self._children: list[list[tuple[str, int]]] = []
+        self._joins: list[tuple[int, int]] = []  # owner and place of each gate's join
+
+    def add(self, ordinal: int, residual: Residual) -> None:
+        """Add the residual of a subscription; ordinals come ascending."""
+        if residual.root is None:
+            return
+        tests = {test: place for place, test in enumerate(tests_of(residual.root))}
+        for test, place in tests.items():
+            self._tests.setdefault(test, (len(self._tests), ordinal, place))
+        joins = {join: place for place, join in enumerate(joins_of(residual.root))}
+        self._subscriptions.append(ordinal)
+        self._roots.append(self._add(residual.root, ordinal, joins))
+
+    def _add(self, node: Node, owner: int, joins: dict[Condition, int]) -> tuple[str, int]:
+        if isinstance(node, Call):
+            number = self._calls.setdefault(node.call, len(self._calls))
+            return "call", 2 * number + node.is_negated
+        if isinstance(node, Test):
+            return "test", 2 * self._tests[node.condition][0]
+        if node not in self._gates:
+            below = [self._add(child, owner, joins) for child in node.children]
+            for call in () if node.join is None else calls_of(node.join):
+                self._calls.setdefault(call, len(self._calls))
+            self._gates[node] = len(self._gates)
+            self._thresholds.append(node.threshold)
+            self._children.append(below)
+            place = -1 if node.join is None else joins[node.join]
+            self._joins.append((-1 if place < 0 else owner, place))
+        return "gate", self._gates[node]
+
+    def finish(self, ordinals: np.ndarray | None = None) -> Plan:
+        """The plan; `ordinals` gives subscriptions their final numbers, ascending as well."""
+        n_calls = len(self._calls)
+        first = {"call": 0, "test": 2 * n_calls, "gate": 2 * (n_calls + len(self._tests))}
+        final = (
+            np.arange(max(self._subscriptions, default=-1) + 1) if ordinals is None else ordinals
+        )
+        children = [first[kind] + number for below in self._children for kind, number in below]
+        tests = list(self._tests.values())
+        return Plan(
+            PlanArrays(
+                _ints(final[number] for number in self._subscriptions),
+                _ints(first[kind] + number for kind, number in self._roots),
+                _ints(self._thresholds),
+                np.concatenate(([0], np.cumsum([len(x) for x in self._children]))).astype(np.int64),
+                _ints(children),
+                _ints(owner >= 0 for owner, _ in self._joins),
+                _ints(final[owner] for _, owner, _ in tests),
+                _ints(place for _, _, place in tests),
+                _ints(final[owner] if owner >= 0 else -1 for owner, _ in self._joins),
+                _ints(place for _, place in self._joins),
+            ),
+            tuple(self._calls),
+        )
+
+
+def read_calls(texts: list[str], schema: Schema) -> tuple[OperatorCall, ...]:
+    """The calls that were stored by their texts."""
+    nodes = (check(parse(text), schema) for text in texts)
+    return tuple(call_of(node) for node in nodes if isinstance(node, OperatorCall))
+
+
+def _ints(values: Any) -> np.ndarray:
+    array = np.array(list(values), dtype=np.int32)
+    array.flags.writeable = False
+    return array
+
+
+NO_PLAN = PlanWriter().finish()

@@ -1,0 +1,166 @@
+"""Tests and joins of a plan, found again in the expressions of subscriptions, when first needed."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tamis.language.check import check
+from tamis.language.limits import MAX_DEPTH, Limits
+from tamis.language.parser import parse
+from tamis.logic.evaluate import Missing
+from tamis.operators.plan import joins_of, tests_of
+from tamis.operators.residual import split
+from tamis.operators.schedules import Gates
+from tamis.operators.search import Search
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tamis.language.ast import Condition, OperatorCall
+    from tamis.language.schema import Schema
+    from tamis.operators.plan import Plan
+    from tamis.operators.residual import Node, Residual
+
+_UNLIMITED: Final = 2**62
+# The text was within the limits when the index was built, whatever they were then.
+NO_LIMITS: Final = Limits(_UNLIMITED, MAX_DEPTH, _UNLIMITED, _UNLIMITED, _UNLIMITED, _UNLIMITED)
+MOST_WHOLE: Final = 100_000  # subscriptions whose searches are kept
+
+
+class Sources:
+    """The expressions behind a plan. Threads share it: what is found twice is the same."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        schema: Schema,
+        missing: Missing,
+        text_of: Callable[[int], str],
+        id_of: Callable[[int], str],
+    ) -> None:
+        self.missing = missing
+        self.id_of = id_of
+        self._plan, self._schema, self._text_of = plan, schema, text_of
+        self._joined: dict[int, tuple[int, ...]] = {}
+        self._joins: dict[int, Search] = {}
+        self._tests: dict[int, Condition] = {}
+        self._whole: dict[int, Search | None] = {}
+
+    @property
+    def n_calls(self) -> int:
+        """How many calls there are; tests are numbered after them."""
+        return len(self._plan.calls)
+
+    @cached_property
+    def gates(self) -> Gates:
+        """The plan as schedules take it."""
+        arrays = self._plan.arrays
+        return Gates.of(
+            self.n_calls + len(arrays.test_owners),
+            arrays.thresholds,
+            arrays.child_starts,
+            arrays.children,
+            arrays.roots,
+            arrays.is_joined,
+        )
+
+    def rows(self, ordinals: Sequence[int]) -> np.ndarray:
+        """Subscriptions by their places in the plan."""
+        found = np.searchsorted(self._plan.arrays.subscriptions, np.asarray(ordinals))
+        return found.astype(np.int32)
+
+    def ordinal(self, row: int) -> int:
+        """The subscription at a place in the plan."""
+        return int(self._plan.arrays.subscriptions[row])
+
+    def _calls_of_row(self, row: int) -> np.ndarray:
+        starts, calls = self.gates.call_lists
+        return calls[starts[row] : starts[row + 1]]
+
+    def tests_of_row(self, row: int) -> list[int]:
+        """The tests that a subscription depends on."""
+        if not len(self._plan.arrays.test_owners):
+            return []
+        own = self._calls_of_row(row)
+        return [int(call) - self.n_calls for call in own[own >= self.n_calls]]
+
+    def depends(self, row: int, call: int) -> bool:
+        """Whether a subscription depends on a call, in a gate or in a join."""
+        gates = self.joined_gates(row)
+        return call in self._calls_of_row(row) or any(call in self.join(x).calls for x in gates)
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether an undefined test is false."""
+        return self.missing is Missing.SATISFIES_NEGATION
+
+    @cached_property
+    def _numbers(self) -> dict[OperatorCall, int]:
+        return {call: number for number, call in enumerate(self._plan.calls)}
+
+    def _residual(self, ordinal: int) -> Residual:
+        text = self._text_of(ordinal)
+        condition = check(parse(text, NO_LIMITS), self._schema, NO_LIMITS, text)
+        return split(condition, self.missing)
+
+    def _root(self, ordinal: int) -> Node:
+        root = self._residual(ordinal).root
+        assert root is not None
+        return root
+
+    def test(self, number: int) -> Condition:
+        """The condition of a test."""
+        if number not in self._tests:
+            arrays = self._plan.arrays
+            owner, place = int(arrays.test_owners[number]), int(arrays.test_places[number])
+            self._tests[number] = tests_of(self._root(owner))[place]
+        return self._tests[number]
+
+    def join(self, gate: int) -> Search:
+        """The search behind a joined gate."""
+        if gate not in self._joins:
+            arrays = self._plan.arrays
+            owner, place = int(arrays.join_owners[gate]), int(arrays.join_places[gate])
+            condition = joins_of(self._root(owner))[place]
+            self._joins[gate] = Search(condition, self._numbers, self.missing)
+        return self._joins[gate]
+
+    def whole(self, ordinal: int) -> Search | None:
+        """The search for a subscription's substitution; None if it has no variables."""
+        if ordinal not in self._whole:
+            if len(self._whole) >= MOST_WHOLE:
+                self._whole.clear()
+            residual = self._residual(ordinal)
+            self._whole[ordinal] = (
+                Search(residual.form, self._numbers, self.missing, residual.names)
+                if residual.names
+                else None
+            )
+        return self._whole[ordinal]
+
+    def joined_gates(self, row: int) -> tuple[int, ...]:
+        """The joined gates below the root of a subscription of the plan."""
+        if row not in self._joined:
+            self._joined[row] = self._find_joined(row)
+        return self._joined[row]
+
+    def _find_joined(self, row: int) -> tuple[int, ...]:
+        arrays = self._plan.arrays
+        n_literals = 2 * (len(self._plan.calls) + len(arrays.test_owners))
+        found: dict[int, None] = {}
+        pending = [int(arrays.roots[row])]
+        seen: set[int] = set()
+        while pending:
+            gate = pending.pop() - n_literals
+            if gate < 0 or gate in seen:
+                continue
+            seen.add(gate)
+            if arrays.is_joined[gate]:
+                found[gate] = None
+            pending.extend(
+                arrays.children[arrays.child_starts[gate] : arrays.child_starts[gate + 1]].tolist()
+            )
+        return tuple(found)

@@ -1,0 +1,116 @@
+"""One event's candidates, between the schedule that chooses calls and the joins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tamis.operators.caller import Failure
+from tamis.operators.faults import FaultKind
+from tamis.operators.search import BudgetError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy as np
+
+    from tamis.logic.bindings import Answer
+    from tamis.operators.caller import Caller
+    from tamis.operators.schedules import Run
+    from tamis.operators.search import Facts, Search
+    from tamis.operators.sources import Sources
+
+
+class Trial:
+    """Tells the schedule of answers, and of joined gates as soon as they are decided."""
+
+    def __init__(
+        self, sources: Sources, caller: Caller, run: Run, facts: Facts, rows: np.ndarray
+    ) -> None:
+        self._sources, self._caller, self._run = sources, caller, run
+        self.facts = facts
+        self._rows = rows  # of the plan
+        self._joins: dict[int, Search] = {}  # searches of open joined gates
+        self._by_call: dict[int, list[int]] = {}  # joined gates that a call is part of
+
+    def start(self) -> None:
+        """Begin with the cheap tests."""
+        self._run.start(self._rows)
+        for row in self._rows.tolist():
+            for gate in self._sources.joined_gates(row):
+                if gate not in self._joins:
+                    search = self._joins[gate] = self._sources.join(gate)
+                    for call in search.calls:
+                        self._by_call.setdefault(call, []).append(gate)
+            for test in self._sources.tests_of_row(row):
+                truth = self.facts.test(self._sources.test(test))
+                self._run.tell(self._sources.n_calls + test, truth is True)
+
+    def next_call(self) -> int:
+        """The call to make now, or -1."""
+        call = self._run.next_call()
+        if call >= 0 or len(self._run.undecided) == 0:
+            return call
+        # Only calls that no gate stands for are left: they decide between substitutions.
+        for search in self._joins.values():
+            if open_calls := search.open_calls(self.facts):
+                return int(open_calls[0])
+        raise AssertionError("a subscription is undecided, and no call can decide it")
+
+    def tell(self, call: int, answer: Answer | Failure) -> None:
+        """Take an answer and all that follows from it."""
+        known = self.take(call, answer, None)
+        truth = None if known is None else bool(known)
+        if truth is None and self._sources.is_signed:
+            truth = False
+        self._run.tell(call, truth)
+        for gate in self._by_call.get(call, ()):
+            self._judge(gate)
+
+    def take(self, call: int, answer: Answer | Failure, ordinals: list[int] | None) -> Answer:
+        """Keep an answer; a failure is reported and leaves the call undefined."""
+        if isinstance(answer, Failure):
+            self.report(call, answer, ordinals)
+            answer = None
+        self.facts.answers[call] = answer
+        return answer
+
+    def report(self, call: int, failure: Failure, ordinals: list[int] | None = None) -> None:
+        """Tell of a call without an answer, and of the subscriptions that it leaves open."""
+        if ordinals is None:
+            ordinals = [
+                self._sources.ordinal(row)
+                for row in self._run.undecided.tolist()
+                if self._sources.depends(row, call)
+            ]
+        self._caller.report.add(
+            self._caller.texts[call], failure.kind, failure.message, self._ids(ordinals)
+        )
+
+    def report_search(self, ordinals: Iterable[int]) -> None:
+        """Tell that no substitution was found within the budget, which begins anew."""
+        steps = self._caller.limits.search_steps
+        message = f"more than {steps} steps in search of a substitution"
+        self._caller.report.add("", FaultKind.BUDGET, message, self._ids(ordinals))
+        self.facts.n_steps = steps
+
+    def _ids(self, ordinals: Iterable[int]) -> list[str]:
+        return [self._sources.id_of(ordinal) for ordinal in ordinals]
+
+    def _judge(self, gate: int) -> None:
+        """Settle a joined gate as soon as it can be."""
+        search = self._joins.get(gate)
+        if search is None:
+            return
+        try:
+            if not search.is_possible(self.facts):
+                verdict = False
+            elif search.has_answers(self.facts) or search.certain(self.facts) is not None:
+                verdict = True
+            else:
+                return
+        except BudgetError:
+            rows = [row for row in self._rows.tolist() if gate in self._sources.joined_gates(row)]
+            self.report_search(map(self._sources.ordinal, rows))
+            verdict = False
+        del self._joins[gate]
+        self._run.settle(gate, verdict)

@@ -1,0 +1,12 @@
+"""What the operator phase says of one event."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Verdict(NamedTuple):
+    """The operator subscriptions that an event satisfies, with substitutions if asked for."""
+
+    ordinals: set[int]
+    bindings: dict[int, dict[str, Any]]
