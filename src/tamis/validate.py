@@ -26,6 +26,7 @@ from tamis.language.names import print_path
 from tamis.language.parser import parse
 from tamis.language.types import WrongTypeError, read_value
 from tamis.logic.lint import lint
+from tamis.operators.registry import with_registered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -82,7 +83,9 @@ def check_expression(
     """The typed condition, None if there is an error, and all problems of one expression."""
     try:
         condition = parse(text, limits)
-        condition = check(condition, schema or infer_schema([condition]), limits, text)
+        if schema is None or not (len(schema) or schema.operators):
+            schema = infer_schema([condition])
+        condition = check(condition, with_registered(schema), limits, text)
     except ExpressionError as error:
         error.subscription_id = subscription_id
         return None, (Problem(Severity.ERROR, error),)
@@ -116,7 +119,7 @@ def check_subscriptions(
         kept: list[Checked] = []
         schema = infer_schema(_parse_good(judged, limits, kept))
         judged = iter(kept)
-    judge = _Judge(schema, limits, with_lint)
+    judge = _Judge(with_registered(schema), limits, with_lint)
     if processes > 1:
         yield from _check_in_processes(judged, judge, processes)
         return

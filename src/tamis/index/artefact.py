@@ -131,7 +131,7 @@ def _read_contents(manifest: dict[str, Any], content: Content) -> Contents:
         ids=content.table("ids")["id"].combine_chunks(),
         texts=StoredTexts(content.buffer("texts"), n_subscriptions),
         tags=content.table("tags")["tags"].combine_chunks(),
-        plan=_read_plan(content, schema),
+        plan=_read_plan(content, schema, manifest["operator_attributes"]),
         provenance=manifest["provenance"],
         statistics=manifest["statistics"],
         analysers=manifest["analysers"],
@@ -139,9 +139,10 @@ def _read_contents(manifest: dict[str, Any], content: Content) -> Contents:
     )
 
 
-def _read_plan(content: Content, schema: Schema) -> Plan:
+def _read_plan(content: Content, schema: Schema, paths: list[list[str]]) -> Plan:
     arrays = PlanArrays(*(content.array(f"plan.{field}") for field in PlanArrays._fields))
-    return Plan(arrays, read_calls(content.table("calls")["call"].to_pylist(), schema))
+    calls = read_calls(content.table("calls")["call"].to_pylist(), schema)
+    return Plan(arrays, calls, tuple(map(tuple, paths)))
 
 
 # ── writing ─────────────────────────────────────────────────────────────────────────────────
@@ -179,6 +180,7 @@ def _spell_manifest(
             "never_true": len(contents.never),
             "with_operators": len(contents.plan),
         },
+        "operator_attributes": [list(path) for path in contents.plan.paths],
         "analysers": contents.analysers,
         "statistics": contents.statistics,
         "provenance": contents.provenance,

@@ -101,6 +101,10 @@ class Operators:
         """Decayed counts of each call: how often it was made, how often it held, its seconds."""
         return self._statistics.to_json()
 
+    def take_news(self) -> dict[str, dict[str, float]]:
+        """What was learned since this was last asked, to be given to others."""
+        return self._statistics.take_news()
+
     def learn(self, statistics: Mapping[str, Mapping[str, float]]) -> None:
         """Add what another index, or another process, has learned of calls."""
         known = set(self.calls)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tamis.language.ast import OperatorCall
+from tamis.language.ast import OperatorCall, attributes
 from tamis.language.check import check
 from tamis.language.parser import parse
 from tamis.logic.bindings import call_of, calls_of
@@ -45,6 +45,7 @@ class Plan(NamedTuple):
 
     arrays: PlanArrays
     calls: tuple[OperatorCall, ...]
+    paths: tuple[tuple[str, ...], ...] = ()  # of attributes that residuals look at
 
     def __len__(self) -> int:
         return len(self.arrays.subscriptions)
@@ -82,6 +83,7 @@ class PlanWriter:
         self._thresholds: list[int] = []
         self._children: list[list[tuple[str, int]]] = []
         self._joins: list[tuple[int, int]] = []  # owner and place of each gate's join
+        self._paths: set[tuple[str, ...]] = set()
 
     def add(self, ordinal: int, residual: Residual) -> None:
         """Add the residual of a subscription; ordinals come ascending."""
@@ -91,6 +93,7 @@ class PlanWriter:
         for test, place in tests.items():
             self._tests.setdefault(test, (len(self._tests), ordinal, place))
         joins = {join: place for place, join in enumerate(joins_of(residual.root))}
+        self._paths.update(attribute.path for attribute in attributes(residual.form))
         self._subscriptions.append(ordinal)
         self._roots.append(self._add(residual.root, ordinal, joins))
 
@@ -134,6 +137,7 @@ class PlanWriter:
                 _ints(place for _, place in self._joins),
             ),
             tuple(self._calls),
+            tuple(sorted(self._paths)),
         )
 
 

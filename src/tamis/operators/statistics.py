@@ -53,6 +53,7 @@ class Statistics:
     def __init__(self, saved: Mapping[str, Any] | None = None) -> None:
         self._lock = threading.Lock()
         self._calls: dict[str, CallStatistics] = {}
+        self._news: dict[str, CallStatistics] = {}
         self.merge(saved or {})
 
     def of(self, call: str) -> CallStatistics:
@@ -62,7 +63,8 @@ class Statistics:
     def add(self, call: str, *, is_true: bool, seconds: float) -> None:
         """Count one call that was made."""
         with self._lock:
-            self._calls.setdefault(call, CallStatistics()).add(is_true=is_true, seconds=seconds)
+            for counts in (self._calls, self._news):
+                counts.setdefault(call, CallStatistics()).add(is_true=is_true, seconds=seconds)
 
     def merge(self, saved: Mapping[str, Any]) -> None:
         """Add what was learned elsewhere, as `to_json` tells it."""
@@ -76,14 +78,24 @@ class Statistics:
     def to_json(self) -> dict[str, dict[str, float]]:
         """{call: counts}, which `merge` reads back."""
         with self._lock:
-            return {
-                call: {
-                    "calls": round(own.n_calls, 3),
-                    "true": round(own.n_true, 3),
-                    "seconds": round(own.seconds, 9),
-                }
-                for call, own in sorted(self._calls.items())
-            }
+            return _tell(self._calls)
+
+    def take_news(self) -> dict[str, dict[str, float]]:
+        """What was counted here since the last time, and not merged from elsewhere."""
+        with self._lock:
+            news, self._news = self._news, {}
+            return _tell(news)
+
+
+def _tell(calls: dict[str, CallStatistics]) -> dict[str, dict[str, float]]:
+    return {
+        call: {
+            "calls": round(own.n_calls, 3),
+            "true": round(own.n_true, 3),
+            "seconds": round(own.seconds, 9),
+        }
+        for call, own in sorted(calls.items())
+    }
 
 
 _UNSEEN: Final = CallStatistics()

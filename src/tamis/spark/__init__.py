@@ -22,6 +22,7 @@ from tamis.spark.jobs.stream import BatchReport, stream
 from tamis.spark.jobs.update import compact, update
 from tamis.spark.kafka import register_kafka
 from tamis.spark.listener import MetricsListener, StreamMetrics
+from tamis.spark.operators import LearnedStatistics, save_operator_statistics
 from tamis.spark.reading import open_version
 from tamis.spark.session import local_session
 from tamis.spark.sql import register
@@ -43,6 +44,7 @@ __all__ = [
     "Diff",
     "IndexStore",
     "JavaHome",
+    "LearnedStatistics",
     "MetricsListener",
     "Retention",
     "StreamMetrics",
@@ -63,6 +65,7 @@ __all__ = [
     "register",
     "register_kafka",
     "rejects",
+    "save_operator_statistics",
     "save_statistics",
     "stream",
     "subscriptions",

@@ -63,9 +63,9 @@ def expect_some(
         return
     for name in attributes or ():
         _find(events, name)
-    wanted = _by_first_name(paths)
+    wanted = _by_first_name(path for path in paths if path)
     available = set(events.columns if attributes is None else attributes)
-    if wanted and not wanted.keys() & available:
+    if () not in paths and wanted and not wanted.keys() & available:
         raise InputError(
             f"the events have none of the attributes that subscriptions mention: "
             f"{', '.join(sorted(wanted)[:10])}; they have: {', '.join(sorted(available)[:10])}",
@@ -101,7 +101,9 @@ def _attribute_columns(
     events: DataFrame, paths: Iterable[Path], attributes: Sequence[str] | None
 ) -> list[Column]:
     available = set(events.columns if attributes is None else attributes)
-    wanted = _by_first_name(paths)
+    # An operator may read anything: the empty path is the whole event.
+    everything: list[Path] = [()]
+    wanted = dict.fromkeys(available, everything) if () in paths else _by_first_name(paths)
     found = [field for field in events.schema.fields if field.name in wanted.keys() & available]
     for field in found:
         _find(events, field.name)

@@ -34,6 +34,13 @@ class Matcher:
 
     parts: PartSet
     layout: Layout
+    learned: Any = None  # an accumulator for what is learned of operators
+
+    def _tell_learned(self, indexes: list[Index]) -> None:
+        """Hand over what operators have taught since the last task."""
+        if self.learned is not None:
+            for index in indexes:
+                self.learned.add(index.operators.take_news())
 
     def encode(self, index: Index, batch: pa.RecordBatch) -> Any:
         """The events of a batch as the index reads them."""
@@ -46,31 +53,39 @@ class MatchRows(Matcher):
 
     with_tags: bool = False
     with_version: bool = False
+    with_bindings: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         indexes = self.parts.open()
         for batch in cut(batches):
             for index in indexes:
                 yield from self._match(index, batch)
+        self._tell_learned(indexes)
 
     def _match(self, index: Index, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        rows: list[np.ndarray] = []
-        ordinals: list[np.ndarray] = []
+        chunks: list[pa.RecordBatch] = []
         n_waiting = 0
-        for chunk in index.match_chunks(self.encode(index, batch)):
-            rows.append(chunk["event_row"].to_numpy())
-            ordinals.append(chunk["subscription_id"].indices.to_numpy())
-            n_waiting += len(rows[-1])
+        for chunk in index.match_chunks(self.encode(index, batch), bindings=self.with_bindings):
+            chunks.append(chunk)
+            n_waiting += len(chunk)
             if n_waiting >= OUTPUT_ROWS:
-                yield from self._tell(index, batch, rows, ordinals)
-                rows, ordinals, n_waiting = [], [], 0
+                yield from self._tell(index, batch, chunks)
+                chunks, n_waiting = [], 0
         if n_waiting:
-            yield from self._tell(index, batch, rows, ordinals)
+            yield from self._tell(index, batch, chunks)
 
     def _tell(
-        self, index: Index, batch: pa.RecordBatch, rows: list[Any], ordinals: list[Any]
+        self, index: Index, batch: pa.RecordBatch, chunks: list[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        all_rows, all_ordinals = np.concatenate(rows), np.concatenate(ordinals)
+        all_rows = np.concatenate([chunk["event_row"].to_numpy() for chunk in chunks])
+        all_ordinals = np.concatenate(
+            [chunk["subscription_id"].indices.to_numpy() for chunk in chunks]
+        )
+        bindings = (
+            pa.concat_arrays([chunk["bindings"] for chunk in chunks])
+            if self.with_bindings
+            else None
+        )
         # One event can match a million subscriptions: what goes out is cut as well.
         for start in range(0, len(all_rows), OUTPUT_ROWS):
             at_rows = pa.array(all_rows[start : start + OUTPUT_ROWS])
@@ -79,6 +94,8 @@ class MatchRows(Matcher):
             if self.layout.kept_type is not None:
                 columns["kept"] = batch.column(KEPT).take(at_rows)
             columns["subscription_id"] = index.contents.ids.take(at_ids)
+            if bindings is not None:
+                columns["bindings"] = bindings.slice(start, OUTPUT_ROWS)
             if self.with_tags:
                 columns["tags"] = index.contents.tags.take(at_ids)
             if self.with_version:

@@ -23,6 +23,7 @@ from tamis.index import artefact
 from tamis.index.layout import RootArrays, freeze
 from tamis.index.stored_texts import StoredTexts
 from tamis.match.index import Index
+from tamis.operators.registry import REGISTRY
 from tamis.spark.cache import PartCache, check_manifest
 from tamis.spark.manifest import DELTA, Part, Version
 from tamis.spark.validity import Validity, read_validity
@@ -77,6 +78,7 @@ class PartSet:
     parts: tuple[Part, ...]
     is_plain: bool = False  # one artefact by itself, at the storage's root
     at: datetime | None = None  # the moment whose valid subscriptions answer; None: all do
+    operators: tuple[str, ...] = ()  # modules that workers import before they open parts
 
     @property
     def n_bytes(self) -> int:
@@ -87,9 +89,18 @@ class PartSet:
         """A set of fewer parts."""
         return replace(self, parts=tuple(parts))
 
+    def with_operators(self, operators: str | Sequence[str]) -> PartSet:
+        """The same set, whose operators are found in these modules."""
+        named = (operators,) if isinstance(operators, str) else tuple(operators)
+        return replace(self, operators=named) if named else self
+
     def open(self) -> list[Index]:
         """The indexes of all parts, kept open from task to task of one worker."""
-        return [self._open(part) for part in self.parts]
+        REGISTRY.load(self.operators)
+        indexes = [self._open(part) for part in self.parts]
+        for index in indexes:
+            index.operators.expect_all()
+        return indexes
 
     def _open(self, part: Part) -> Index:
         deltas = (delta.id for delta in self._deltas_after(part))
@@ -259,8 +270,12 @@ def count_timed(details: pa.Table) -> int:
 
 
 def mentioned_paths(contents: Contents) -> tuple[tuple[str, ...], ...]:
-    """The paths of the attributes that the index looks at."""
-    return tuple(sorted({a.path for column in contents.columns for a in column.attributes}))
+    """The paths of the attributes that the index looks at; the empty path is the whole event."""
+    paths = {a.path for column in contents.columns for a in column.attributes}
+    paths.update(contents.plan.paths)
+    for signature in contents.schema.operators:
+        paths.update(((),) if signature.reads is None else signature.reads)
+    return tuple(sorted(paths))
 
 
 def _write_tables(

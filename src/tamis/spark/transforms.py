@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from tamis.spark.operators import LearnedStatistics
     from tamis.spark.parts import PartSet
 
     Attributes = str | Sequence[str] | None
@@ -53,21 +54,30 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
     attributes: Attributes = None,
     tags: bool = False,
     version: bool = False,
+    bindings: bool = False,
+    operators: str | Sequence[str] = (),
+    learned: LearnedStatistics | None = None,
     spread: str = AUTO,
     groups: int | None = None,
 ) -> DataFrame:
     """One row for each match.
 
     Out: event_id (as in the events), subscription_id string, and if asked for
-    tags array<string>, version string
+    bindings string (JSON: the values of variables), tags array<string>, version string
+
+    `operators` names modules that workers import, and that register the operators of the index.
+    What is learned of them is added to `learned` when the rows are made.
     """
-    parts = open_version(index)
+    parts = open_version(index).with_operators(operators)
+    accumulator = None if learned is None else learned.accumulator
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
         fields = [StructField("event_id", layout.id_type), StructField("subscription_id", _STRING)]
+        fields += [StructField("bindings", _STRING)] if bindings else []
         fields += [StructField("tags", _STRINGS)] if tags else []
         fields += [StructField("version", _STRING)] if version else []
-        return selected.mapInArrow(MatchRows(own, layout, tags, version), StructType(fields))
+        task = MatchRows(own, layout, accumulator, tags, version, bindings)
+        return selected.mapInArrow(task, StructType(fields))
 
     return _spread(events, parts, event_id, attributes, None, spread, groups, run)
 
@@ -78,6 +88,7 @@ def match_lists(  # noqa: PLR0913
     *,
     event_id: str | None = None,
     attributes: Attributes = None,
+    operators: str | Sequence[str] = (),
     spread: str = AUTO,
     groups: int | None = None,
 ) -> DataFrame:
@@ -88,7 +99,7 @@ def match_lists(  # noqa: PLR0913
     Where the index is split, the lists of the groups are put together by event id: then ids must
     be unique.
     """
-    parts = open_version(index)
+    parts = open_version(index).with_operators(operators)
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
         fields = [
@@ -110,6 +121,7 @@ def count_by_event(  # noqa: PLR0913
     *,
     event_id: str | None = None,
     attributes: Attributes = None,
+    operators: str | Sequence[str] = (),
     spread: str = AUTO,
     groups: int | None = None,
 ) -> DataFrame:
@@ -117,7 +129,7 @@ def count_by_event(  # noqa: PLR0913
 
     Out: event_id, n bigint. Where the index is split, event ids must be unique.
     """
-    parts = open_version(index)
+    parts = open_version(index).with_operators(operators)
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
         fields = [StructField("event_id", layout.id_type), StructField("n", LongType())]
@@ -135,6 +147,7 @@ def count_by_subscription(  # noqa: PLR0913
     *,
     attributes: Attributes = None,
     by: str | Column | None = None,
+    operators: str | Sequence[str] = (),
     spread: str = AUTO,
     groups: int | None = None,
 ) -> DataFrame:
@@ -144,7 +157,7 @@ def count_by_subscription(  # noqa: PLR0913
 
     Out: subscription_id string, n bigint, and with `by` a first column of that name
     """
-    parts = open_version(index)
+    parts = open_version(index).with_operators(operators)
     column = F.col(by) if isinstance(by, str) else by
     name = by if isinstance(by, str) else "by"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +24,13 @@ def find_sample(store: IndexStore) -> str | None:
     """The object in which the newest version's statistics keep a sample of events."""
     newest = store.current_or_none()
     return None if newest is None else newest.statistics.get("sample")
+
+
+def find_operator_statistics(store: IndexStore) -> dict[str, Any]:
+    """What the newest version knows of operators, as an index keeps it."""
+    newest = store.current_or_none()
+    learned = None if newest is None else newest.statistics.get("operators")
+    return {} if learned is None else {"operators": learned}
 
 
 def read_sample(content: bytes) -> pa.Table:

@@ -15,6 +15,7 @@ from tamis.errors import ExpressionError, InputError
 from tamis.language.check import check
 from tamis.language.parser import parse
 from tamis.logic.evaluate import Missing, evaluate
+from tamis.operators.ask import answer_calls
 from tamis.spark.jobs.audit_sql import audit_by_spark
 from tamis.spark.layout import ID, expect_some, select_events
 from tamis.spark.matching import Matcher, cut
@@ -75,7 +76,8 @@ def audit(  # noqa: PLR0913
         *(StructField(n, StringType()) for n in _TEXTS),
     ]
     schema = StructType([*fields, StructField("n_compared", LongType())])
-    return selected.mapInArrow(AuditBatch(parts, layout, n_subscriptions, seed), schema)
+    matcher = AuditBatch(parts, layout, n_subscriptions=n_subscriptions, seed=seed)
+    return selected.mapInArrow(matcher, schema)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,4 +160,6 @@ class Reference:
             except ExpressionError:
                 self._conditions[ordinal] = None  # taken in, so it once was right
         condition = self._conditions[ordinal]
-        return None if condition is None else evaluate(condition, event, self._missing)
+        if condition is None:
+            return None
+        return evaluate(condition, event, self._missing, answer_calls(condition, event))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
@@ -25,17 +25,18 @@ from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
+from tamis.operators.registry import REGISTRY, with_registered
 from tamis.spark import partitioning as slots
 from tamis.spark.failures import telling
 from tamis.spark.manifest import BASE, Part, Version
 from tamis.spark.parts import DETAIL_SCHEMA, digest_rows, write_part
 from tamis.spark.store import IndexStore, Retention
-from tamis.spark.tuning import find_sample, read_sample, tune
+from tamis.spark.tuning import find_operator_statistics, find_sample, read_sample, tune
 from tamis.spark.validity import is_expired, read_at
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from pyspark.sql import Column, DataFrame
@@ -71,6 +72,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     expression_column: str = "expression",
     parts: int | None = None,
     partition_by: str = slots.HASH,
+    operators: str | Sequence[str] = (),
     incremental: bool = True,
     retention: Retention | None = None,
     provenance: Mapping[str, Any] | None = None,
@@ -82,7 +84,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 
     A subscription that is wrong becomes a row of `rejects`. Of several with one id the first is
     taken, of those that have not expired when the build starts. Parts whose subscriptions have not
-    changed are taken over, unless `incremental` is off.
+    changed are taken over, unless `incremental` is off. `operators` names modules that register
+    operators; workers need only know their signatures.
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     if missing not in tuple(Missing):
@@ -96,7 +99,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         with telling():
             n_rows, n_expired = count_rows(rows, now)
             live = rows.where(~is_expired(now)) if n_expired else rows
-            elected = declared or infer_schema(live, limits)
+            elected = infer_schema(live, limits) if declared is None else declared
+            elected = with_registered(elected, REGISTRY.load(operators))
             dealt, bounds = deal_rows(live, n_rows, parts, partition_by, before)
             task = BuildPart(
                 target.storage,
@@ -105,6 +109,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
                 limits,
                 Reusable.of(before, elected, is_declared=declared is not None),
                 sample=find_sample(target),
+                statistics=find_operator_statistics(target),
             )
             built = run_parts(dealt, len(bounds), task)
     finally:
@@ -318,6 +323,7 @@ class BuildPart:
     kind: str = BASE
     removed: tuple[str, ...] = ()
     sample: str | None = None  # an object with a sample of events
+    statistics: Mapping[str, Any] = field(default_factory=dict)  # kept with the part
     SCHEMA: ClassVar[str] = "number int, n_rows bigint, is_new boolean, part string"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -349,6 +355,7 @@ class BuildPart:
             self.missing,
             self.limits,
             tags={one: [tag for tag in own if tag is not None] for one, own in tags.items()},
+            statistics=self.statistics,
         )
         details = pick_details(rows, built.contents.ids)
         contents = self._tune(built.contents)

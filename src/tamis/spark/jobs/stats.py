@@ -72,14 +72,21 @@ def save_statistics(
     events = _flatten(events, attributes)
     expect_some(events, version.attributes, None)
     with telling():
-        told = compute_statistics(events, version.attributes)
+        told = compute_statistics(events, [path for path in version.attributes if path])
         sample = _sample(events, version, told["n_events"], sample_rows, seed)
     name = f"statistics/{secrets.token_hex(8)}.parquet"
     sink = pa.BufferOutputStream()
     pq.write_table(sample, sink)
     target.storage.write(name, sink.getvalue().to_pybytes())
     told |= {"sample": name, "sample_rows": sample.num_rows}
-    return target.publish(lambda newest: replace(newest or version, statistics=told))
+    return target.publish(lambda newest: _with_statistics(newest or version, told))
+
+
+def _with_statistics(version: Version, told: dict[str, Any]) -> Version:
+    """The version with new statistics; what was learned of operators stays."""
+    learned = version.statistics.get("operators")
+    kept = {} if learned is None else {"operators": learned}
+    return replace(version, statistics=kept | told)
 
 
 def _flatten(events: DataFrame, attributes: str | None) -> DataFrame:

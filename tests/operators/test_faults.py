@@ -1,0 +1,238 @@
+"""Operators that fail: their predicates are undefined, all is reported, nobody else is affected."""
+
+from __future__ import annotations
+
+import threading
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.match.index import build
+from tamis.operators.caller import OperatorLimits
+from tamis.operators.faults import Breaker, FaultKind
+from tamis.operators.registry import Registry, operator
+from tests.operators.toys import Toys
+
+EVENTS = [{"a": number} for number in range(20)]
+
+
+def make_index(function, signature="bad()", subscriptions=None, **options):
+    """An index with one operator that misbehaves and one that does not."""
+    registry = Registry()
+    operator(signature, registry=registry, **options)(function)
+    operator("good()", registry=registry)(lambda event: event["a"] % 2 == 0)
+    texts = subscriptions or {
+        "bad": "bad()",
+        "not": "NOT bad()",
+        "or": "bad() OR good()",
+        "good": "good()",
+        "plain": "a >= 10",
+    }
+    return build(texts, "a BIGINT", operators=registry)
+
+
+def matches(index):
+    told = index.match_lists(EVENTS).to_pylist()
+    return {name: [row for row, names in enumerate(told) if name in names] for name in IDS}
+
+
+IDS = ("bad", "not", "or", "good", "plain")
+EVEN = list(range(0, 20, 2))
+EXPECTED = {"bad": [], "not": [], "or": EVEN, "good": EVEN, "plain": list(range(10, 20))}
+
+
+def raises(event):
+    raise ValueError("no model")
+
+
+RELEASE = threading.Event()
+
+
+def hangs(event):
+    RELEASE.wait(30)
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "said"),
+    [
+        (raises, FaultKind.RAISED, "ValueError: no model"),
+        (hangs, FaultKind.TIMEOUT, "no answer within 0.02 seconds"),
+        (lambda event: "yes", FaultKind.WRONG_TYPE, "returned 'yes'; allowed: True, False or None"),
+        (lambda event: 1, FaultKind.WRONG_TYPE, "returned 1"),
+    ],
+)
+def test_a_fault_is_undefined_and_reported(function, kind, said):
+    index = make_index(function, timeout=0.02)
+    index.operators.limits = OperatorLimits(faults_in_a_row=3, pause=3600)
+    RELEASE.clear()
+    try:
+        assert matches(index) == EXPECTED
+    finally:
+        RELEASE.set()
+    first, broken = index.operators.faults
+    assert (first.call, first.kind, first.n_events) == ("bad()", kind, 3)
+    assert said in first.message
+    assert set(first.subscription_ids) >= {"bad", "not"}
+    assert "good" not in first.subscription_ids
+    # After three faults in a row it is not called any more.
+    assert (broken.kind, broken.n_events) == (FaultKind.BREAKER, 17)
+    assert first.to_dict()["kind"] == str(kind)
+    index.operators.clear_faults()
+    assert index.operators.faults == []
+
+
+def test_ten_percent_of_failures():
+    toys = Toys()
+    rng = Random(3)
+    events = [
+        {"id": number, "answers": {"yes": "raise" if rng.random() < 0.1 else True}, "a": number}
+        for number in range(200)
+    ]
+    index = build(
+        {"yes": "yes()", "no": "NOT yes()", "a": "a < 50"}, toys.schema, operators=toys.registry
+    )
+    told = index.match_lists(events).to_pylist()
+    good = [row for row, event in enumerate(events) if event["answers"]["yes"] is True]
+    assert [row for row, names in enumerate(told) if "yes" in names] == good
+    assert not [row for row, names in enumerate(told) if "no" in names]
+    assert [row for row, names in enumerate(told) if "a" in names] == list(range(50))
+    (fault,) = index.operators.faults
+    assert fault.n_events == len(events) - len(good) > 5
+
+
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ("many", "wrong value"),
+        ([1, None], "None in it"),
+        ((1, 2), "a binding has 1 values"),
+        (["x"], "wrong value"),
+    ],
+)
+def test_wrong_bindings(returned, said):
+    texts = {"one": "one(?x)", "plain": "a >= 10"}
+    index = make_index(lambda event: returned, "one(?integer)", texts)
+    assert index.match({"a": 12}) == ["plain"]
+    (fault,) = index.operators.faults
+    assert fault.kind is FaultKind.WRONG_TYPE
+    assert said in fault.message
+
+
+def test_budgets():
+    texts = {"all": "one(?x) AND good()", "plain": "a >= 10"}
+    index = make_index(lambda event: iter(range(1_000_000)), "one(?integer)", texts)
+    index.operators.limits = OperatorLimits(bindings_per_call=50)
+    assert index.match({"a": 12}) == ["plain"]
+    assert {fault.message for fault in index.operators.faults} == {"more than 50 bindings"}
+    index = make_index(lambda event: [1, 2], "one(?integer)", texts)
+    index.operators.limits = OperatorLimits(calls_per_event=1)
+    assert index.match({"a": 12}) == ["plain"]
+    (fault,) = index.operators.faults
+    assert (fault.message, list(fault.subscription_ids)) == ("more than 1 calls", ["all"])
+    texts = {"pairs": "one(?x) AND one(?y) AND one(?z) AND ?x + ?y = ?z + 1000", "plain": "a >= 10"}
+    index = make_index(lambda event: list(range(100)), "one(?integer)", texts)
+    index.operators.limits = OperatorLimits(search_steps=500)
+    assert index.match({"a": 12}) == ["plain"]
+    (fault,) = index.operators.faults
+    assert (fault.kind, list(fault.subscription_ids)) == (FaultKind.BUDGET, ["pairs"])
+
+
+def test_batch_operators_that_fail():
+    def short(table):
+        return pa.array([True])
+
+    def raises_on_some(table):
+        raise RuntimeError("out of memory")
+
+    for function, kind in (
+        (short, FaultKind.WRONG_TYPE),
+        (raises_on_some, FaultKind.RAISED),
+        (lambda table: [True] * table.num_rows, FaultKind.WRONG_TYPE),
+    ):
+        index = make_index(function, batch=True)
+        assert matches(index) == EXPECTED
+        (fault,) = index.operators.faults
+        assert (fault.kind, fault.n_events) == (kind, 20)
+
+
+def test_the_breaker_tries_again():
+    now = [0.0]
+    breaker = Breaker(2, 10.0, clock=lambda: now[0])
+    breaker.tell(is_fault=True)
+    assert not breaker.is_open
+    breaker.tell(is_fault=True)
+    assert breaker.is_open
+    now[0] = 11.0
+    assert not breaker.is_open
+    breaker.tell(is_fault=True)
+    assert breaker.is_open
+    now[0] = 22.0
+    breaker.tell(is_fault=False)
+    assert not breaker.is_open
+
+
+def test_an_operator_that_is_missing_is_named(tmp_path):
+    index = make_index(raises)
+    index.save(tmp_path / "index")
+    with pytest.raises(tamis.MissingOperatorError, match=r"not registered: bad\(\), good\(\)"):
+        tamis.open(tmp_path / "index", operators=Registry())
+    other = Registry()
+    operator("bad(string)", registry=other)(raises)
+    with pytest.raises(tamis.MissingOperatorError, match=r"registered is bad\(string\)"):
+        tamis.open(tmp_path / "index", operators=other)
+    inspected = tamis.open(tmp_path / "index", operators=None)
+    assert len(inspected) == 5
+    assert inspected.operators.calls == ["bad()", "good()"]
+    with pytest.raises(tamis.MissingOperatorError, match="for inspection only"):
+        inspected.match({"a": 1})
+
+
+def test_registering():
+    registry = Registry()
+    operator("f(string)", registry=registry)(raises)
+    operator("f(string)", registry=registry)(raises)  # the same function, loaded again
+    with pytest.raises(tamis.SchemaError, match="registered already"):
+        operator("F(string)", registry=registry)(hangs)
+    for options in ({"cost": 0}, {"timeout": -1}):
+        with pytest.raises(tamis.SchemaError, match="allowed: seconds"):
+            operator("g()", registry=registry, **options)
+    with pytest.raises(tamis.InputError, match="cannot be imported"):
+        registry.load("no_such_module_anywhere")
+    with pytest.raises(tamis.InputError, match="is no operator"):
+        registry.load(f"{__name__}:raises_nothing")
+    assert registry.get("F").signature.name == "f"
+    with pytest.raises(tamis.InputError, match="unknown schedule 'adaptiv'"):
+        make_index(raises).operators.schedule = "adaptiv"
+
+
+def test_pure_operators_are_asked_once_for_equal_attributes():
+    asked = []
+
+    def good(event):
+        asked.append(event["a"])
+        return event["a"] == 1
+
+    registry = Registry()
+    operator("same()", reads=["a"], registry=registry)(good)
+    index = build({"s": "same()"}, operators=registry)
+    events = [{"a": number % 3, "b": number} for number in range(30)]
+    assert index.count_by_event(events).tolist() == [int(number % 3 == 1) for number in range(30)]
+    assert sorted(asked) == [0, 1, 2]
+
+
+def test_batch_operators_are_called_once_per_batch():
+    sizes = []
+
+    def label(table, wanted):
+        sizes.append(table.num_rows)
+        return pa.array([name == wanted for name in table["b"].to_pylist()])
+
+    registry = Registry()
+    operator("label(string)", reads=["b"], batch=True, pure=False, registry=registry)(label)
+    index = build({"x": "a = 1 AND label('x')", "y": "a = 2 AND label('y')"}, operators=registry)
+    events = [{"a": number % 3, "b": "xyz"[number % 2]} for number in range(60)]
+    assert int(index.count_by_subscription(events).sum()) == 20
+    # Once for each call, with the events whose cheap part holds.
+    assert sizes == [20, 20]
