@@ -25,6 +25,7 @@ from tamis.cli.options import (
     format_option,
     limit_options,
     missing_option,
+    operators_option,
     output_option,
     processes_option,
     read_limits,
@@ -131,6 +132,7 @@ class Feed:
 @format_option
 @column_options
 @schema_option
+@operators_option
 @missing_option
 @click.option(
     "--rejects",

@@ -14,6 +14,7 @@ from tamis.cli.options import (
     column_options,
     format_option,
     limit_options,
+    operators_option,
     output_option,
     processes_option,
     read_limits,
@@ -62,6 +63,7 @@ class Summary:
 @format_option
 @column_options
 @schema_option
+@operators_option
 @output_option
 @click.option(
     "--lint/--no-lint", default=True, help="Look for suspicious expressions; --no-lint is faster."

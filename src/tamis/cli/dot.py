@@ -22,5 +22,5 @@ def dot_command(index_path: str, subscription_id: str, depth: int | None) -> Non
     """
     from tamis.index.dot import to_dot
 
-    index = tamis.open(index_path)
+    index = tamis.open(index_path, operators=None)
     click.echo(to_dot(index.contents, index.ordinal(subscription_id), depth), nl=False)

@@ -11,7 +11,13 @@ import click
 
 import tamis
 from tamis.cli.console import make_console, print_error, print_note, printable
-from tamis.cli.options import missing_option, open_source, output_option, schema_option
+from tamis.cli.options import (
+    missing_option,
+    open_source,
+    operators_option,
+    output_option,
+    schema_option,
+)
 from tamis.files import EventRow, Format, RowError, detect_format, parse_event, read_events
 from tamis.validate import find_wrong_values
 
@@ -33,6 +39,7 @@ EVENT_WIDTH = 100
     "--events-file", metavar="FILE", help="Events as JSON lines or Parquet, or '-' for jsonl."
 )
 @schema_option
+@operators_option
 @missing_option
 @output_option
 def eval_command(  # noqa: PLR0913 - one parameter per option

@@ -33,6 +33,11 @@ class EventRejects:
             for attribute in column.attributes
             if attribute.type is not None
         }
+        schema = index.contents.schema
+        read = [path for signature in schema.operators for path in signature.reads or ()]
+        for path in (*index.contents.plan.paths, *read):
+            if (type_ := schema.get(path)) is not None:
+                self.types.setdefault(path, type_)
         self.sink = sink
         self.n_events = 0
         self.n_bad_rows = 0

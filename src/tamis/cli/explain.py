@@ -10,7 +10,7 @@ from rich.text import Text
 
 import tamis
 from tamis.cli.console import make_console, printable
-from tamis.cli.options import open_source, output_option
+from tamis.cli.options import open_source, operators_option, output_option
 from tamis.files import parse_event
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ MARK_STYLES: Final = {"✓": "green", "✗": "red", "?": "yellow"}
 @click.option(
     "--event", metavar="JSON", required=True, help="The event; '-' reads it from standard input."
 )
+@operators_option
 @output_option
 def explain_command(index_path: str, subscription_id: str, event: str, output: str) -> None:
     """Explain why SUBSCRIPTION_ID of INDEX matches an event, or why not.

@@ -13,7 +13,7 @@ import tamis
 from tamis.cli.console import StatusLine, make_console, print_note
 from tamis.cli.event_chunks import read_event_chunks
 from tamis.cli.event_rejects import EventRejects
-from tamis.cli.options import choose_format, format_option, open_source
+from tamis.cli.options import choose_format, format_option, open_source, operators_option
 from tamis.cli.output import open_sink, prepare_kernels
 from tamis.errors import InputError
 from tamis.language.names import parse_path
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tamis.events.encoder import EncodedEvents
+    from tamis.operators.faults import Fault
 
+SHOWN_IDS: Final = 5
 OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS`
 
 
@@ -30,6 +32,7 @@ OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS
 @click.argument("index_path", metavar="INDEX")
 @click.argument("events", default="-")
 @format_option
+@operators_option
 @click.option(
     "--output",
     type=click.Choice(OUTPUTS),
@@ -112,6 +115,8 @@ def match_command(  # noqa: PLR0913 - one parameter per option
         finally:
             status.clear()
     rejects.report(is_listed=rejects_file is not None)
+    for fault in index.operators.faults:
+        print_note(_tell_fault(fault))
     if event_id is not None and rejects.n_events and not run.is_named:
         print_note(f"no event has the attribute {event_id}, which --event-id names")
     if status.is_terminal:
@@ -120,6 +125,14 @@ def match_command(  # noqa: PLR0913 - one parameter per option
         make_console(stderr=True).print(told, style="dim")
     if strict and rejects.n_rejects:
         raise click.exceptions.Exit(1)
+
+
+def _tell_fault(fault: Fault) -> str:
+    """What an operator did not answer, and whom that concerns."""
+    ids = list(fault.subscription_ids)
+    shown = ", ".join(ids[:SHOWN_IDS]) + (", …" if len(ids) > SHOWN_IDS else "")
+    told = f"{fault.call or 'search'} is undefined for {fault.n_events:,} events "
+    return f"{told}({fault.kind}: {fault.message}), of subscriptions {shown}"
 
 
 def read_subset(subset: str, index: tamis.Index) -> list[str]:

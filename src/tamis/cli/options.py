@@ -45,6 +45,28 @@ output_option = click.option(
     help="For people, or JSON lines for programs.",
 )
 
+
+def _load_operators(
+    context: click.Context, parameter: click.Parameter, modules: tuple[str, ...]
+) -> None:
+    if modules:
+        from tamis.operators.registry import REGISTRY
+
+        # As `python -m` has it: a module beside the files it is used with.
+        sys.path.insert(0, "")
+        REGISTRY.load(modules)
+
+
+operators_option = click.option(
+    "--operators",
+    callback=_load_operators,
+    expose_value=False,
+    is_eager=True,
+    multiple=True,
+    metavar="MODULE",
+    help="Import a module that registers operators; repeatable.",
+)
+
 missing_option = click.option(
     "--missing",
     type=click.Choice([str(known) for known in Missing]),

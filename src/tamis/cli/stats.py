@@ -38,7 +38,7 @@ def stats_command(index_path: str, top: int, output: str) -> None:
     """
     from tamis.index.stats import compute_stats
 
-    stats = compute_stats(tamis.open(index_path).contents, index_path, top=top)
+    stats = compute_stats(tamis.open(index_path, operators=None).contents, index_path, top=top)
     if output == "json":
         click.echo(json.dumps(stats.to_dict(), ensure_ascii=False))
     else:
