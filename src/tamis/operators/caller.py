@@ -100,7 +100,7 @@ class Caller:
             shared = Failure(FaultKind.TIMEOUT, f"no answer within {operator.timeout} seconds")
         except WrongTypeError as error:
             shared = Failure(FaultKind.WRONG_TYPE, str(error))
-        except Exception as error:  # whatever an operator may raise
+        except (Exception, SystemExit) as error:  # whatever an operator may raise
             shared = Failure(FaultKind.RAISED, f"{type(error).__name__}: {error}")
         else:
             seconds = (time.perf_counter() - started) / max(1, n_events)

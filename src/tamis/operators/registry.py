@@ -17,6 +17,7 @@ With `batch` it is given an Arrow table of events and returns an Arrow array of 
 from __future__ import annotations
 
 import importlib
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -167,7 +168,8 @@ def operator(  # noqa: PLR0913 - all that the engine should know of an operator
     def register(function: Function) -> Function:
         own = Operator(declared, function, cost, pure, timeout, batch)
         registry.add(own)
-        setattr(function, ATTRIBUTE, own)
+        with suppress(AttributeError):  # methods of objects have no attributes of their own
+            setattr(function, ATTRIBUTE, own)
         return function
 
     return register

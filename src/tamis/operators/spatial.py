@@ -22,6 +22,7 @@ import numpy as np
 import orjson
 
 from tamis.errors import InputError, MissingDependencyError, suggest
+from tamis.operators.registry import Registry, operator
 
 try:
     import shapely
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 BOROUGHS: Final = Path(__file__).with_name("regions") / "nyc_boroughs.geojson"
 VARIABLE: Final = "TAMIS_REGIONS"
+PLACE: Final = ("lat", "lon")
+# By names that others may want as well: they are known to who asks for this module.
+OWN: Final = Registry()
 EARTH_RADIUS: Final = 6_371_008.8  # metres, mean
 METRES_PER_DEGREE: Final = math.pi * EARTH_RADIUS / 180
 
@@ -188,21 +192,25 @@ def default_regions() -> Regions:
     return Regions.read(os.environ.get(VARIABLE) or BOROUGHS)
 
 
+@operator("loc_in(string)", reads=PLACE, registry=OWN)
 def loc_in(event: Mapping[str, Any], region: str) -> bool | None:
     """Whether the event is in a region of the default ones."""
     return default_regions().loc_in(event, region)
 
 
+@operator("loc_within(string, double)", reads=PLACE, registry=OWN)
 def loc_within(event: Mapping[str, Any], region: str, metres: float) -> bool | None:
     """Whether the event is in a region of the default ones, or at most so far away."""
     return default_regions().loc_within(event, region, metres)
 
 
+@operator("distance_from(string, ?double)", reads=PLACE, registry=OWN)
 def distance_from(event: Mapping[str, Any], region: str) -> float | None:
     """How many metres the event is away from a region of the default ones."""
     return default_regions().distance_from(event, region)
 
 
+@operator("region_at(?string)", reads=PLACE, registry=OWN)
 def region_at(event: Mapping[str, Any]) -> list[str] | None:
     """Which of the default regions the event is in."""
     return default_regions().region_at(event)
