@@ -86,7 +86,8 @@ def audit_by_spark(  # noqa: PLR0913
                 hint="keywords have none; audit by the reference evaluator: by='reference'",
             )
         schema = parts.version.typed_schema()
-        task = AnswerTyped(parts, layout, schema, tuple(drawn.paths), drawn.ids)
+        paths = tuple(drawn.paths)
+        task = AnswerTyped(parts, layout, schema=schema, paths=paths, drawn=drawn.ids)
         typed = selected.mapInArrow(task, task.fields())
         return _compare(typed, drawn).localCheckpoint()
 
@@ -134,7 +135,7 @@ def render(expressions: dict[str, str], schema: Schema) -> Rendered:
         try:
             texts.append(print_for_spark(condition))
         except TamisError:
-            continue  # keywords
+            continue  # keywords, operators
         ids.append(name)
         paths.update(attribute.path for attribute in mentioned(condition))
     return Rendered(tuple(ids), tuple(texts), sorted(paths))
@@ -143,7 +144,7 @@ def render(expressions: dict[str, str], schema: Schema) -> Rendered:
 # ── both answers ────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerTyped(Matcher):
     """For each event its typed attributes, and which of the drawn subscriptions it satisfies."""
 
