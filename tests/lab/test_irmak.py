@@ -49,6 +49,33 @@ def test_every_way_finds_the_same(drawn, options):
         assert set(pairs) == expected
 
 
+def test_work_is_counted(drawn):
+    """Postings and accumulators as the lists say; no update is lost in the filter."""
+    queries, documents, _ = drawn
+    given, wanted = sets_of(*documents), sets_of(*queries)
+    plain, split, bloomed, clustered = (
+        IrmakIndex(*queries, options)
+        for options in (
+            IrmakOptions(split=False, bloom=False),
+            IrmakOptions(bloom=False),
+            IrmakOptions(),
+            IrmakOptions(superqueries="overlap"),
+        )
+    )
+    for index in (plain, split, bloomed, clustered):
+        index.match(*documents)
+    n_postings = sum(len(own & need) for own in given for need in wanted)
+    n_reached = sum(bool(own & need) for own in given for need in wanted)
+    assert plain.work["postings"] == n_postings
+    assert plain.work["accumulators"] == plain.work["tests"] == n_reached
+    assert split.work["postings"] == bloomed.work["postings"] == n_postings
+    assert split.work["accumulators"] == bloomed.work["accumulators"] <= n_reached
+    assert split.work["updates"] == bloomed.work["updates"] <= bloomed.work["passed"]
+    assert clustered.work["accumulators"] <= bloomed.work["accumulators"]
+    assert clustered.work["tests"] == bloomed.work["accumulators"]
+    assert clustered.work["postings"] <= n_postings
+
+
 def test_large_pools_are_split_into_superqueries():
     """A thousand queries with one least frequent term do not fit into one mask."""
     rng = np.random.default_rng(3)

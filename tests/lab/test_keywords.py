@@ -35,6 +35,14 @@ def test_queries_are_different_and_about_as_long_as_said():
     assert all(list(own) == sorted(set(own)) for own in queries)
 
 
+def test_queries_contain_others():
+    """Table 4.1: a part of the queries is all in another one."""
+    starts, terms = Keywords(KeywordParams(3_000)).queries()
+    queries = {frozenset(own.tolist()) for own in np.split(terms, starts[1:-1])}
+    parts = {query - {term} for query in queries for term in query}
+    assert 0.15 < len(parts & queries) / len(queries) < 0.4
+
+
 def test_one_seed_one_workload():
     one, same, other = (Keywords(KeywordParams(500, seed=seed)) for seed in (1, 1, 2))
     assert one.expressions() == same.expressions() != other.expressions()

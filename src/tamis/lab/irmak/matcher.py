@@ -9,9 +9,18 @@ import numpy as np
 
 from tamis.errors import TamisError
 from tamis.lab.irmak.clustering import CLUSTERINGS, cluster
-from tamis.lab.irmak.kernels.matching import Lists, Queries, Table, match_documents
+from tamis.lab.irmak.kernels.matching import (
+    N_COUNTS,
+    QUERY_BITS,
+    Lists,
+    Queries,
+    Table,
+    match_documents,
+)
 
 _ROOM: Final = 1 << 20  # matches that are written at a time
+WORK: Final = ("postings", "accumulators", "passed", "updates", "tests")
+_BLOOM_BYTES: Final = 1 << 17  # at the most; a document uses what its accumulators need
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,8 @@ class IrmakIndex:
     def _refuse_long(self, sizes: np.ndarray) -> None:
         if sizes.max(initial=0) > 255:
             raise TamisError(f"a query has {sizes.max()} terms; accumulators count to 255")
+        if self.n_queries >> QUERY_BITS:
+            raise TamisError(f"{self.n_queries} queries; a posting has room for {1 << QUERY_BITS}")
         most = 32 * self.options.n_words + 1
         if self.options.superqueries and sizes.max(initial=0) > most:
             raise TamisError(f"a query has {sizes.max()} terms; a superquery has {most} at most")
@@ -97,12 +108,10 @@ class IrmakIndex:
         first_starts, first = self._invert(own[is_first], owners[is_first])
         rest_starts, rest = self._invert(own[~is_first], owners[~is_first])
         lists = Lists(
-            first_starts,
+            np.stack((first_starts, rest_starts), axis=1),
             owners[is_first][first],
             (sizes[owners[is_first][first]] - 1).astype(np.uint8),
-            rest_starts,
-            owners[~is_first][rest],
-            np.empty(0, np.uint8),
+            owners[~is_first][rest].astype(np.uint32),
         )
         masks = np.empty((0, 1), dtype=np.uint32)
         queries = Queries(sizes.astype(np.int32), own_starts, members.astype(np.int32), masks)
@@ -118,12 +127,10 @@ class IrmakIndex:
         first_starts, first = self._invert(clusters.first_terms, np.arange(n_clusters))
         rest_starts, rest = self._invert(clusters.terms, clusters.owners)
         lists = Lists(
-            first_starts,
+            np.stack((first_starts, rest_starts), axis=1),
             first.astype(np.int32),
             np.empty(0, np.uint8),
-            rest_starts,
-            clusters.owners[rest],
-            clusters.bits[rest],
+            (clusters.owners | clusters.bits.astype(np.uint32) << QUERY_BITS)[rest],
         )
         own = members[clusters.members].astype(np.int32)
         return Partition(
@@ -134,7 +141,7 @@ class IrmakIndex:
         """Where each term's postings start, and the postings' order."""
         counts = np.bincount(terms, minlength=self.n_terms)
         starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
-        return starts, np.lexsort((queries, terms))
+        return starts.astype(np.uint32), np.lexsort((queries, terms))
 
     # ── matching ───────────────────────────────────────────────────────────────────────────
 
@@ -154,6 +161,7 @@ class IrmakIndex:
     def match_encoded(self, starts: np.ndarray, tids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What `match` answers, for documents that are encoded already."""
         options = self.options
+        self._table.work[:] = 0
         room = self.n_queries + _ROOM
         found, rows = (np.empty(room, dtype=np.int32) for _ in range(2))
         runs = [(np.empty(0, np.int32), np.empty(0, np.int32))]
@@ -181,17 +189,21 @@ class IrmakIndex:
         """A table that all queries of a partition would fill to a half."""
         n_most = max(len(queries.starts) for _, queries in self.partitions)
         size = 1 << max(4, (2 * n_most).bit_length())
-        longest = max(
-            int(np.diff(lists.rest_starts).max(initial=0)) for lists, _ in self.partitions
-        )
+        longest = 1 + max(len(lists.rest) for lists, _ in self.partitions)
         return Table(
             np.full(size, -1, dtype=np.int32),
             np.zeros(size, dtype=np.uint8),
             np.zeros((size, self.options.n_words), dtype=np.uint32),
             np.empty(n_most, dtype=np.int32),
-            np.zeros(size // 2 + 1, dtype=np.uint64),
-            np.empty(longest + 1, dtype=np.uint64),
+            np.zeros(_BLOOM_BYTES, dtype=np.uint8),
+            np.empty(longest, dtype=np.uint32),
+            np.zeros(N_COUNTS, dtype=np.int64),
         )
+
+    @property
+    def work(self) -> dict[str, int]:
+        """What the last match did, over all its documents."""
+        return dict(zip(WORK, self._table.work.tolist(), strict=True))
 
     @property
     def n_bytes(self) -> int:

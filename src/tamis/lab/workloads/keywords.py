@@ -2,16 +2,19 @@
 
 Terms have a Zipf law in queries and another in documents, over nearly the same ranks: what people
 search for is nearly what people write about. The exponent of queries is that of real web queries
-(0.92 over the ranks 50 to 5,000 of 110,000 queries of TREC), and the rest is set so that at
-1,077,958 queries the table's figures come out:
+(0.92 over the ranks 50 to 5,000 of 110,000 queries of TREC). A third of the queries are others with
+a term more or less, as people type them one after another. The rest is set so that at 1,077,958
+queries the figures of Tables 3.1 and 4.1 come out:
 
-| | Table 3.1 | here |
+| | the paper | here |
 |---|---|---|
-| terms in all queries | 271,167 | 271,000 |
-| terms per query | 3.37 | 3.4 |
+| terms in all queries | 271,167 | 269,346 |
+| terms per query | 3.37 | 3.42 |
 | query terms per document | 144 | 146 |
-| postings per document | 199,262 | 205,000 |
-| of these with position zero | 6,630 | 11,000 |
+| postings per document | 199,262 | 197,103 |
+| of these with position zero | 6,630 | 4,060 |
+| queries contained in another one | 25.3% | 24.5% |
+| … that has the same least frequent term | 20.7% | 18.2% |
 """
 
 from __future__ import annotations
@@ -29,8 +32,9 @@ if TYPE_CHECKING:
 
 _TABLE_QUERIES = 1_077_958
 _QUERY_EXPONENT, _QUERY_SHIFT = 0.98, 12
-_TEXT_EXPONENT, _TEXT_SHIFT, _TEXT_NOISE = 1.0, 30, 0.7
+_TEXT_EXPONENT, _TEXT_SHIFT, _TEXT_NOISE = 0.925, 13, 0.7
 _REDRAWN = 1.2  # so many more queries are drawn than are wanted; some are the same
+_REFINED = 0.33  # of the queries are earlier ones with a term more or less
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ class KeywordParams:
 
     n_queries: int = 100_000
     n_terms: int = 0  # that may be drawn; 0: as many as fit the number of queries
-    mean_length: float = 3.37  # terms of a query
+    mean_length: float = 3.2  # terms of a query
     n_drawn: int = 150  # words of a document, drawn one by one
     n_repeated: int = 150  # words of a document that it has already
     n_unknown: int = 50  # words of a document that no query has
@@ -64,7 +68,7 @@ class Keywords:
     def __init__(self, params: KeywordParams | None = None) -> None:
         self.params = params or KeywordParams()
         scale = (self.params.n_queries / _TABLE_QUERIES) ** 0.75
-        self.n_terms = self.params.n_terms or max(50, round(300_000 * scale))
+        self.n_terms = self.params.n_terms or max(50, round(310_000 * scale))
 
     @property
     def schema(self) -> dict[str, str]:
@@ -85,6 +89,7 @@ class Keywords:
         for _ in range(20):
             lengths = rng.poisson(params.mean_length - 1, n_drawn) + 1
             drawn = _sets(_draw(rng, limits, int(lengths.sum())), lengths, self.n_terms)
+            drawn = _shuffled(rng, _joined(drawn, _refine(rng, drawn, limits, self.n_terms)))
             kept = _distinct(_joined(kept, drawn))
             if len(kept.starts) > params.n_queries:
                 break
@@ -164,6 +169,35 @@ def _joined(one: TermSets, other: TermSets) -> TermSets:
     return TermSets(starts, np.concatenate((one.terms, other.terms)))
 
 
+def _refine(rng: np.random.Generator, sets: TermSets, limits: Floats, n_terms: int) -> TermSets:
+    """Some of the sets again, half of them with a term more, half with one less."""
+    n_sets = len(sets.starts) - 1
+    n_refined = round(n_sets * _REFINED / (1 - _REFINED))
+    some = _picked(sets, rng.integers(0, n_sets, n_refined))
+    sizes = np.diff(some.starts)
+    is_longer = (rng.random(n_refined) < 0.5) | (sizes == 1)
+    dropped = some.starts[:-1] + rng.integers(0, sizes)
+    owners = np.repeat(np.arange(n_refined), sizes)
+    is_kept = np.ones(len(owners), dtype=np.bool_)
+    is_kept[dropped[~is_longer]] = False
+    keys = np.concatenate((owners[is_kept], np.flatnonzero(is_longer)))
+    terms = np.concatenate((some.terms[is_kept], _draw(rng, limits, int(is_longer.sum()))))
+    order = np.argsort(keys, kind="stable")
+    return _sets(terms[order], np.bincount(keys, minlength=n_refined), n_terms)
+
+
+def _shuffled(rng: np.random.Generator, sets: TermSets) -> TermSets:
+    return _picked(sets, rng.permutation(len(sets.starts) - 1))
+
+
+def _picked(sets: TermSets, places: Ints) -> TermSets:
+    """The sets at these places, in this order."""
+    sizes = np.diff(sets.starts)[places]
+    ends = np.cumsum(sizes)
+    at = np.arange(sizes.sum()) + np.repeat(sets.starts[places] - (ends - sizes), sizes)
+    return TermSets(np.concatenate((np.zeros(1, np.int64), ends)), sets.terms[at])
+
+
 def _distinct(sets: TermSets) -> TermSets:
     """Each set once, in the order of its first; two sums of hashes tell them apart."""
     mixed = (sets.terms.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -173,10 +207,7 @@ def _distinct(sets: TermSets) -> TermSets:
     sums = np.add.reduceat(mixed, sets.starts[:-1])
     _, first = np.unique(sums, return_index=True)
     first.sort()
-    sizes = np.diff(sets.starts)[first]
-    ends = np.cumsum(sizes)
-    places = np.arange(ends[-1]) + np.repeat(sets.starts[first] - (ends - sizes), sizes)
-    return TermSets(np.concatenate((np.zeros(1, np.int64), ends)), sets.terms[places])
+    return _picked(sets, first)
 
 
 def _spell(term: int) -> str:

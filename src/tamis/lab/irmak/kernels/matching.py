@@ -3,7 +3,9 @@
 The hash table is as large as a document needs, probed linearly, and its entries are cleared one by
 one after it. In the primitive algorithm queries are numbered at random and their low bits are the
 hash (§3.1). In the others they are numbered by their least frequent term, so that what is created
-and tested together lies together, and the numbers are hashed.
+and tested together lies together, and the numbers are hashed. The Bloom filter has one hash
+function, the low bits, and a byte for each of its bits, so that eight postings are asked at once
+with no branch but one.
 """
 
 from __future__ import annotations
@@ -14,17 +16,23 @@ import numpy as np
 from numba import njit
 
 EMPTY = np.int32(-1)
+NOWHERE = ~np.uint64(0)
+QUERY_BITS = 25
+QUERY_MASK = np.uint32((1 << QUERY_BITS) - 1)
 
 
 class Lists(NamedTuple):
     """Inverted lists of one partition: all postings, or those of position zero apart."""
 
-    first_starts: np.ndarray  # int64[n_terms + 1], postings of position zero
+    # uint32[n_terms + 1, 2], where the postings of position zero begin, and where the others do:
+    # side by side, because both are looked up for every term. In the primitive algorithm all
+    # postings are among the others.
+    starts: np.ndarray
     first_queries: np.ndarray  # int32[:]
     first_needs: np.ndarray  # uint8[:], how many terms more the query has
-    rest_starts: np.ndarray  # int64[n_terms + 1], the others; in the primitive algorithm all
-    rest_queries: np.ndarray  # int32[:]
-    rest_bits: np.ndarray  # uint8[:], with superqueries: which bit of the mask the term is
+    # uint32[:], the query in the low QUERY_BITS; above them, with superqueries, which bit of the
+    # mask the term is (§3.1: a posting is one integer).
+    rest: np.ndarray
 
 
 class Queries(NamedTuple):
@@ -44,8 +52,17 @@ class Table(NamedTuple):
     counts: np.ndarray  # uint8[2 ** k]
     bits: np.ndarray  # uint32[2 ** k, n_words]
     used: np.ndarray  # int32[:], slots in use
-    bloom: np.ndarray  # uint64[2 ** j]
-    passed: np.ndarray  # uint64[:], postings of one list that pass the filter
+    bloom: np.ndarray  # uint8[2 ** j], 0 or 1
+    passed: np.ndarray  # uint32[:], postings of one document that passed the filter
+    work: np.ndarray  # int64[N_COUNTS], what was done so far
+
+
+# What is counted: postings read, accumulators created, postings that passed the Bloom filter,
+# accumulators updated, queries tested.
+POSTINGS, ACCUMULATORS, PASSED, UPDATES, TESTS, N_COUNTS = range(6)
+FIRST, REST = 0, 1
+ONE = np.uint64(1)
+EIGHT = np.uint64(8)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -54,13 +71,22 @@ def table_mask(n_entries, size):
     wanted = np.int64(16)
     while wanted < 2 * n_entries and wanted < size:
         wanted *= 2
-    return wanted - 1
+    return np.uint64(wanted - 1)
 
 
 @njit(cache=True, nogil=True, inline="always")
 def scatter(query):
     """A hash of a query's number."""
     return (np.uint64(np.uint32(query)) * np.uint64(2654435761)) >> np.uint64(13)
+
+
+@njit(cache=True, nogil=True)
+def count_postings(terms, starts, part):
+    """How many postings this part of the terms' lists has."""
+    n_postings = np.int64(0)
+    for term in terms:
+        n_postings += np.int64(starts[term + 1, part]) - np.int64(starts[term, part])
+    return n_postings
 
 
 @njit(cache=True, nogil=True)
@@ -95,119 +121,190 @@ def match_documents(
 @njit(cache=True, nogil=True)
 def match_primitive(document, terms, lists, queries, table, found, rows, n_found):
     """Count every query that has one of the document's terms (Figure 3.1)."""
-    n_postings = np.int64(0)
-    for term in terms:
-        n_postings += lists.rest_starts[term + 1] - lists.rest_starts[term]
+    postings, starts = lists.rest, lists.starts
+    keys, counts, used = table.keys, table.counts, table.used
+    n_postings = count_postings(terms, starts, REST)
     mask = table_mask(n_postings, len(table.keys))
-    n_used = 0
+    n_used = np.int64(0)
     for term in terms:
-        for at in range(lists.rest_starts[term], lists.rest_starts[term + 1]):
-            query = lists.rest_queries[at]
-            slot = query & mask
-            while table.keys[slot] != query and table.keys[slot] != EMPTY:
-                slot = (slot + 1) & mask
-            if table.keys[slot] == EMPTY:
-                table.keys[slot] = query
-                table.counts[slot] = 1
-                table.used[n_used] = slot
+        for at in range(np.uint64(starts[term, REST]), np.uint64(starts[term + 1, REST])):
+            query = np.int32(postings[at])
+            slot = np.uint64(np.uint32(query)) & mask
+            key = keys[slot]
+            while key != query and key != EMPTY:
+                slot = (slot + ONE) & mask
+                key = keys[slot]
+            if key == EMPTY:
+                keys[slot] = query
+                counts[slot] = 1
+                used[n_used] = slot
                 n_used += 1
             else:
-                table.counts[slot] += 1
+                counts[slot] += 1
     for at in range(n_used):
-        slot = table.used[at]
-        query = table.keys[slot]
-        if table.counts[slot] == queries.sizes[query]:
+        slot = used[at]
+        query = keys[slot]
+        if counts[slot] == queries.sizes[query]:
             found[n_found] = queries.members[query]
             rows[n_found] = document
             n_found += 1
-        table.keys[slot] = EMPTY
+        keys[slot] = EMPTY
+    table.work[POSTINGS] += n_postings
+    table.work[ACCUMULATORS] += n_used
+    table.work[UPDATES] += n_postings - n_used
+    table.work[TESTS] += n_used
     return n_found
 
 
 @njit(cache=True, nogil=True)
 def match_split(document, terms, lists, queries, table, has_bloom, is_super, found, rows, n_found):
     """Accumulators for least frequent terms only; others update what is there (Figure 3.2)."""
-    n_first = np.int64(0)
-    for term in terms:
-        n_first += lists.first_starts[term + 1] - lists.first_starts[term]
+    n_first = count_postings(terms, lists.starts, FIRST)
+    table.work[POSTINGS] += n_first + count_postings(terms, lists.starts, REST)
     if n_first == 0:
         return n_found
     mask = table_mask(n_first, len(table.keys))
-    # 32 bits for each entry, of which one is set.
-    bloom_mask = table_mask(16 * n_first, 64 * len(table.bloom))
-    n_words = table.bits.shape[1]
-    n_used = 0
-    for term in terms:
-        for at in range(lists.first_starts[term], lists.first_starts[term + 1]):
-            query = lists.first_queries[at]
-            place = np.int64(scatter(query))
-            slot = place & mask
-            while table.keys[slot] != EMPTY:
-                slot = (slot + 1) & mask
-            table.keys[slot] = query
-            if is_super:
-                for word in range(n_words):
-                    table.bits[slot, word] = 0
-            else:
-                table.counts[slot] = lists.first_needs[at]
-            table.used[n_used] = slot
-            n_used += 1
-            if has_bloom:
-                bit = place & bloom_mask
-                table.bloom[bit >> 6] |= np.uint64(1) << np.uint64(bit & 63)
-    passed = table.passed
-    for term in terms:
-        begin, end = np.uint64(lists.rest_starts[term]), np.uint64(lists.rest_starts[term + 1])
-        n_passed = np.uint64(end - begin)
-        if has_bloom:
-            # Without a branch: which postings pass cannot be foreseen.
-            n_passed = np.uint64(0)
-            for at in range(begin, end):
-                bit = scatter(lists.rest_queries[at]) & np.uint64(bloom_mask)
-                passed[n_passed] = at
-                word = table.bloom[bit >> np.uint64(6)]
-                n_passed += (word >> (bit & np.uint64(63))) & np.uint64(1)
-        for i in range(n_passed):
-            posting = passed[i] if has_bloom else begin + i
-            query = lists.rest_queries[posting]
-            slot = np.int64(scatter(query)) & mask
-            while table.keys[slot] != query and table.keys[slot] != EMPTY:
-                slot = (slot + 1) & mask
-            if table.keys[slot] == query:
-                if is_super:
-                    own = lists.rest_bits[posting]
-                    table.bits[slot, own >> 5] |= np.uint32(1) << np.uint32(own & 31)
-                else:
-                    table.counts[slot] -= 1
+    # So much room that hardly a posting passes without an accumulator: each costs as much as a
+    # hundred that do not.
+    bloom_mask = table_mask(256 * n_first, len(table.bloom))
+    create_accumulators(terms, lists, table, mask, bloom_mask, is_super)
     if has_bloom:
-        for at in range((bloom_mask >> 6) + 1):
-            table.bloom[at] = 0
-    return test(document, queries, table, n_used, is_super, found, rows, n_found)
+        update_passed(terms, lists, table, mask, bloom_mask, is_super)
+    else:
+        for term in terms:
+            own = lists.rest[lists.starts[term, REST] : lists.starts[term + 1, REST]]
+            update(own, table, mask, is_super)
+    return test(document, queries, table, n_first, bloom_mask, is_super, found, rows, n_found)
 
 
 @njit(cache=True, nogil=True)
-def test(document, queries, table, n_used, is_super, found, rows, n_found):
+def create_accumulators(terms, lists, table, mask, bloom_mask, is_super):
+    """Enter all queries whose least frequent term is there."""
+    keys, counts, bits, bloom = table.keys, table.counts, table.bits, table.bloom
+    n_used = 0
+    for term in terms:
+        for at in range(lists.starts[term, FIRST], lists.starts[term + 1, FIRST]):
+            query = lists.first_queries[at]
+            slot = scatter(query) & mask
+            while keys[slot] != EMPTY:
+                slot = (slot + ONE) & mask
+            keys[slot] = query
+            if is_super:
+                for word in range(bits.shape[1]):
+                    bits[slot, word] = 0
+            else:
+                counts[slot] = lists.first_needs[at]
+            table.used[n_used] = slot
+            n_used += 1
+            bloom[np.uint64(query) & bloom_mask] = 1
+    table.work[ACCUMULATORS] += n_used
+
+
+@njit(cache=True, nogil=True)
+def update_passed(terms, lists, table, mask, bloom_mask, is_super):
+    """Update accumulators by the other postings, those that pass the Bloom filter."""
+    bloom, postings, starts = table.bloom, lists.rest, lists.starts
+    passed = table.passed
+    n_passed = np.uint64(0)
+    for term in terms:
+        at, end = np.uint64(starts[term, REST]), np.uint64(starts[term + 1, REST])
+        whole = end - ((end - at) & (EIGHT - ONE))
+        while at < whole:
+            if has_any(bloom, postings, at, bloom_mask):
+                n_passed = keep_passed(
+                    bloom, postings, at, at + EIGHT, bloom_mask, passed, n_passed
+                )
+            at += EIGHT
+        n_passed = keep_passed(bloom, postings, at, end, bloom_mask, passed, n_passed)
+    table.work[PASSED] += np.int64(n_passed)
+    update(passed[:n_passed], table, mask, is_super)
+
+
+@njit(cache=True, nogil=True)
+def keep_passed(bloom, postings, at, end, bloom_mask, passed, n_passed):
+    """Append the postings that pass. Without a branch: which they are cannot be foreseen."""
+    while at < end:
+        passed[n_passed] = postings[at]
+        n_passed += np.uint64(bloom[np.uint64(postings[at]) & bloom_mask])
+        at += ONE
+    return n_passed
+
+
+@njit(cache=True, nogil=True, inline="always")
+def has_any(bloom, postings, at, bloom_mask):
+    """Whether one of eight postings passes; written out, because a loop is not unrolled."""
+    one = (
+        bloom[np.uint64(postings[at]) & bloom_mask]
+        | bloom[np.uint64(postings[at + ONE]) & bloom_mask]
+    )
+    two = (
+        bloom[np.uint64(postings[at + np.uint64(2)]) & bloom_mask]
+        | bloom[np.uint64(postings[at + np.uint64(3)]) & bloom_mask]
+    )
+    three = (
+        bloom[np.uint64(postings[at + np.uint64(4)]) & bloom_mask]
+        | bloom[np.uint64(postings[at + np.uint64(5)]) & bloom_mask]
+    )
+    four = (
+        bloom[np.uint64(postings[at + np.uint64(6)]) & bloom_mask]
+        | bloom[np.uint64(postings[at + np.uint64(7)]) & bloom_mask]
+    )
+    return (one | two | three | four) != 0
+
+
+@njit(cache=True, nogil=True)
+def update(postings, table, mask, is_super):
+    """Count or mark the terms of postings, where their queries have accumulators."""
+    keys, counts, bits = table.keys, table.counts, table.bits
+    n_updated = np.int64(0)
+    for posting in postings:
+        slot = find_slot(keys, np.int32(posting & QUERY_MASK), mask)
+        if slot != NOWHERE:
+            n_updated += 1
+            if is_super:
+                own = posting >> QUERY_BITS
+                bits[slot, own >> 5] |= np.uint32(1) << (own & 31)
+            else:
+                counts[slot] -= 1
+    table.work[UPDATES] += n_updated
+
+
+@njit(cache=True, nogil=True)
+def find_slot(keys, query, mask):
+    """The slot of a query's accumulator, or NOWHERE."""
+    slot = scatter(query) & mask
+    key = keys[slot]
+    while key != query and key != EMPTY:
+        slot = (slot + ONE) & mask
+        key = keys[slot]
+    return slot if key == query else NOWHERE
+
+
+@njit(cache=True, nogil=True)
+def test(document, queries, table, n_used, bloom_mask, is_super, found, rows, n_found):
     """The testing phase: which queries of the accumulators are complete."""
-    n_words = table.bits.shape[1]
+    keys, counts, bits, bloom = table.keys, table.counts, table.bits, table.bloom
+    starts, members, masks = queries.starts, queries.members, queries.masks
+    n_tested = np.int64(0 if is_super else n_used)
     for at in range(n_used):
-        slot = table.used[at]
-        query = table.keys[slot]
-        table.keys[slot] = EMPTY
+        slot = np.uint64(table.used[at])
+        query = keys[slot]
+        keys[slot] = EMPTY
+        bloom[np.uint64(query) & bloom_mask] = 0
         if not is_super:
-            if table.counts[slot] == 0:
-                found[n_found] = queries.members[query]
+            if counts[slot] == 0:
+                found[n_found] = members[query]
                 rows[n_found] = document
                 n_found += 1
             continue
-        for member in range(queries.starts[query], queries.starts[query + 1]):
-            is_complete = True
-            for word in range(n_words):
-                wanted = queries.masks[member, word]
-                if table.bits[slot, word] & wanted != wanted:
-                    is_complete = False
-                    break
-            if is_complete:
-                found[n_found] = queries.members[member]
+        n_tested += starts[query + 1] - starts[query]
+        for member in range(np.uint64(starts[query]), np.uint64(starts[query + 1])):
+            missing = np.uint32(0)
+            for word in range(bits.shape[1]):
+                missing |= masks[member, word] & ~bits[slot, word]
+            if missing == 0:
+                found[n_found] = members[member]
                 rows[n_found] = document
                 n_found += 1
+    table.work[TESTS] += n_tested
     return n_found
