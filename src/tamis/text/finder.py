@@ -16,16 +16,17 @@ import numpy as np
 from tamis.text.analysers import ANY_WORD, Analyser
 from tamis.text.kernels import scan
 from tamis.text.kernels.find import ANY_WORD as ANY_NUMBER
-from tamis.text.kernels.find import NO_WORD, PieceTexts, Terms, find_terms
+from tamis.text.kernels.find import LOOK, NO_TERM, NO_WORD, PieceTexts, Terms, find_terms
 from tamis.text.segment import class_of
 from tamis.text.terms import read_term
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-BLOCK_BYTES: Final = 1 << 20  # of texts that are cut at a time
+BLOCK_BYTES: Final = 1 << 18  # of texts that are cut at a time
 MAX_PIECES: Final = 1 << 20  # that are remembered
 MAX_BYTES: Final = 1 << 25
+MAX_TEXTS: Final = 1 << 30  # that are counted in 32 bits
 _FIRST_SIZE: Final = 1 << 12
 _KIND_OF: Final = {
     "A": scan.LETTER,
@@ -85,6 +86,18 @@ class TermFinder:
         known = self._words
         return [known.get(word, NO_WORD) for word in self.analyser.words(piece)]
 
+    def terms_of(self, lengths: np.ndarray, words: np.ndarray) -> np.ndarray:
+        """The one term that each piece is, of so many words each; NO_TERM, or LOOK."""
+        terms = self.terms
+        # The last place stands for NO_WORD.
+        of_word = np.append(terms.term_of_word, np.int32(NO_TERM))
+        is_anchor = np.append(np.diff(terms.anchor_starts) > 0, False)
+        of_word[is_anchor] = LOOK
+        found = np.where(lengths == 0, NO_TERM, LOOK).astype(np.int32)
+        is_single = lengths == 1
+        found[is_single] = of_word[words[(np.cumsum(lengths) - lengths)[is_single]]]
+        return found
+
     def _number(self, terms: Sequence[str]) -> Terms:
         """Words by number, phrases by their longest word, which is likely their rarest."""
         words = self._words
@@ -131,19 +144,22 @@ class _Memory:
         self._n_analysed = 0
         self._word_starts = np.zeros(_FIRST_SIZE + 1, dtype=np.int64)
         self._words = np.empty(_FIRST_SIZE, dtype=np.int32)
-        self._last_seen = np.full(finder.n_terms, -1, dtype=np.int64)
+        self._terms = np.empty(_FIRST_SIZE, dtype=np.int32)  # of each piece, where it is one
+        self._last_seen = np.full(finder.n_terms, -1, dtype=np.int32)
         self._n_texts = 0
 
     @property
     def is_full(self) -> bool:
         """Whether it is time to forget."""
         n_pieces = int(self._pieces.n_pieces[0])
-        return n_pieces > MAX_PIECES or int(self._pieces.starts[n_pieces]) > MAX_BYTES
+        n_bytes = int(self._pieces.starts[n_pieces])
+        return n_pieces > MAX_PIECES or n_bytes > MAX_BYTES or self._n_texts > MAX_TEXTS
 
     def find(self, offsets: np.ndarray, data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The terms of a block of texts."""
         n_texts = len(offsets) - 1
         found = np.empty(int(offsets[-1] - offsets[0]) // 2 + n_texts, dtype=np.int32)
+        cuts = _make_cuts(int(np.diff(offsets).max(initial=0)) // 2 + 1)
         ends = np.empty(n_texts, dtype=np.int64)
         text = 0
         while True:
@@ -156,6 +172,7 @@ class _Memory:
                 self._finder.lowered,
                 _AS_IT_IS,
                 self._pieces,
+                cuts,
                 found,
                 ends,
             )
@@ -163,7 +180,7 @@ class _Memory:
                 break
             self._reserve(int(offsets[text + 1] - offsets[text]))
         self._analyse()
-        texts = PieceTexts(found[: ends[-1]], ends, self._word_starts, self._words)
+        texts = PieceTexts(found[: ends[-1]], ends, self._word_starts, self._words, self._terms)
         return self._find_terms(texts)
 
     def _find_terms(self, texts: PieceTexts) -> tuple[np.ndarray, np.ndarray]:
@@ -208,6 +225,8 @@ class _Memory:
         self._word_starts[first + 1 : end + 1] = n_words + np.cumsum(lengths)
         self._words = grown(self._words, n_words + len(words))
         self._words[n_words : n_words + len(words)] = words
+        self._terms = grown(self._terms, end)
+        self._terms[first:end] = self._finder.terms_of(lengths, words)
         self._n_analysed = end
 
     def _reserve(self, n_bytes: int) -> None:
@@ -220,6 +239,11 @@ class _Memory:
         scan.rehash_pieces(pieces.table, table)
         starts, arena = grown(pieces.starts, n_then + 1), grown(pieces.arena, n_bytes)
         self._pieces = scan.Pieces(table, starts, arena, pieces.n_pieces)
+
+
+def _make_cuts(n_cuts: int) -> scan.Cuts:
+    begins, ends, keys, heads = (np.empty(n_cuts, dtype=np.int64) for _ in range(4))
+    return scan.Cuts(begins, ends, np.empty(n_cuts, dtype=np.bool_), keys, heads)
 
 
 def grown(array: np.ndarray, n_least: int) -> np.ndarray:

@@ -9,6 +9,8 @@ from numba import njit
 
 NO_WORD = -1  # a word that no term has
 ANY_WORD = -2  # in a phrase: whatever stands there
+NO_TERM = -1  # a piece that says nothing
+LOOK = -2  # a piece of several words, or one at which phrases are looked for
 
 
 class Terms(NamedTuple):
@@ -31,6 +33,7 @@ class PieceTexts(NamedTuple):
     ends: np.ndarray  # int64[n_texts], where each text's pieces end
     word_starts: np.ndarray  # int64[n_pieces + 1]
     words: np.ndarray  # int32[:], numbers of words or NO_WORD
+    terms: np.ndarray  # int32[n_pieces], the one term that the piece is, NO_TERM or LOOK
 
 
 @njit(cache=True, nogil=True)
@@ -38,7 +41,7 @@ def find_terms(
     first_text,
     texts,  # PieceTexts
     terms,  # Terms
-    last_seen,  # int64[n_terms], the last text that had the term, counted from the first ever
+    last_seen,  # int32[n_terms], the last text that had the term, counted from the first ever
     n_before,  # how many texts came before text 0
     sequence,  # int32[:], scratch: the words of one text
     rows,  # int32[:], output
@@ -50,41 +53,84 @@ def find_terms(
     n_found = np.int64(0)
     for text in range(first_text, len(texts.ends)):
         end = texts.ends[text]
-        n_words = np.int64(0)
-        n_most = n_found
-        for at in range(begin, end):
-            piece = texts.pieces[at]
-            for place in range(texts.word_starts[piece], texts.word_starts[piece + 1]):
-                word = texts.words[place]
-                if n_words == len(sequence):
-                    return text, n_found
-                sequence[n_words] = word
-                n_words += 1
-                if word >= 0:
-                    n_most += 1 + terms.anchor_starts[word + 1] - terms.anchor_starts[word]
-        if n_most > len(found):
+        if n_found + end - begin > len(found):
             return text, n_found
-        stamp = n_before + text
-        for at in range(n_words):
-            word = sequence[at]
-            if word >= 0:
-                term = terms.term_of_word[word]
-                if term >= 0 and last_seen[term] != stamp:
-                    last_seen[term] = stamp
-                    rows[n_found] = text
-                    found[n_found] = term
-                    n_found += 1
-        if len(terms.anchored) > 0:
-            n_found = find_phrases(
-                sequence, n_words, terms, last_seen, stamp, text, rows, found, n_found
+        stamp = np.int32(n_before + text)
+        n_plain = find_plain_terms(
+            texts.pieces[begin:end], texts.terms, last_seen, stamp, text, rows, found, n_found
+        )
+        if n_plain < 0:
+            n_words = spread_words(texts, begin, end, terms, n_found, sequence, len(found))
+            if n_words < 0:
+                return text, n_found
+            # No stamp of the attempt before may hide a term.
+            for at in range(begin, end):
+                term = texts.terms[texts.pieces[at]]
+                if term >= 0:
+                    last_seen[term] = -1
+            n_plain = find_all_terms(
+                sequence[:n_words], terms, last_seen, stamp, text, rows, found, n_found
             )
+        n_found = n_plain
         begin = end
     return len(texts.ends), n_found
 
 
 @njit(cache=True, nogil=True)
-def find_phrases(sequence, n_words, terms, last_seen, stamp, text, rows, found, n_found):
+def find_plain_terms(pieces, terms_of, last_seen, stamp, text, rows, found, n_found):
+    """Write the terms of a text whose pieces are words, and return how many there are then; -1
+    where one of them must be looked at."""
+    for piece in pieces:
+        term = terms_of[piece]
+        if term >= 0:
+            if last_seen[term] != stamp:
+                last_seen[term] = stamp
+                rows[n_found] = text
+                found[n_found] = term
+                n_found += 1
+        elif term == LOOK:
+            return np.int64(-1)
+    return n_found
+
+
+@njit(cache=True, nogil=True)
+def spread_words(texts, begin, end, terms, n_found, sequence, room):
+    """Write the words of one text's pieces, and return how many they are; -1 without room for
+    them or for all that could be found."""
+    n_words = np.int64(0)
+    for at in range(begin, end):
+        piece = texts.pieces[at]
+        for place in range(texts.word_starts[piece], texts.word_starts[piece + 1]):
+            word = texts.words[place]
+            if n_words == len(sequence):
+                return np.int64(-1)
+            sequence[n_words] = word
+            n_words += 1
+            if word >= 0:
+                n_found += 1 + terms.anchor_starts[word + 1] - terms.anchor_starts[word]
+    return n_words if n_found <= room else np.int64(-1)
+
+
+@njit(cache=True, nogil=True)
+def find_all_terms(sequence, terms, last_seen, stamp, text, rows, found, n_found):
+    """Write the words and phrases of one text; how many there are then."""
+    for word in sequence:
+        if word >= 0:
+            term = terms.term_of_word[word]
+            if term >= 0 and last_seen[term] != stamp:
+                last_seen[term] = stamp
+                rows[n_found] = text
+                found[n_found] = term
+                n_found += 1
+    if len(terms.anchored) > 0:
+        n_found = find_phrases(sequence, terms, last_seen, stamp, text, rows, found, n_found)
+    return n_found
+
+
+@njit(cache=True, nogil=True)
+def find_phrases(sequence, terms, last_seen, stamp, text, rows, found, n_found):
     """Write the phrases of one text, whose words stand in `sequence`."""
+    n_words = len(sequence)
     for at in range(n_words):
         word = sequence[at]
         if word < 0:

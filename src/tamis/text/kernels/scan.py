@@ -3,6 +3,9 @@
 A piece is a word of plain ASCII, or a run of other characters up to the next white space, or a
 whole text. Each distinct piece has one number. What words a piece stands for is asked of the
 analyser, once for each number.
+
+A text is cut first and its pieces are looked up afterwards, all together: the table of pieces is far
+larger than the cache, and a loop that only reads it waits for many places in memory at once.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ import numpy as np
 from numba import njit
 
 # Classes of bytes: of ASCII characters as `segment` has them, of white space, and of all others.
-OTHER, LETTER, DIGIT, LINK, MID_LETTER, MID_NUMBER, MID_BOTH, SPACE, BEYOND = range(9)
+# The first three may stand anywhere in a word.
+LETTER, DIGIT, LINK, OTHER, MID_LETTER, MID_NUMBER, MID_BOTH, SPACE, BEYOND = range(9)
 
 
 # A row of the table holds all that a short word is told by: one place in memory is looked at.
@@ -32,10 +36,14 @@ class Pieces(NamedTuple):
     n_pieces: np.ndarray  # int64[1]
 
 
-@njit(cache=True, nogil=True, inline="always")
-def is_letter(kind):
-    """Whether a class of ASCII may stand anywhere in a word."""
-    return kind == LETTER or kind == DIGIT or kind == LINK
+class Cuts(NamedTuple):
+    """The pieces of one text, not yet looked up; room for one piece in two bytes."""
+
+    begins: np.ndarray  # int64[:], in the data
+    ends: np.ndarray  # int64[:]
+    is_plain: np.ndarray  # bool[:], a word of ASCII, whose case may not count
+    keys: np.ndarray  # int64[:], as in the table
+    heads: np.ndarray  # int64[:]
 
 
 @njit(cache=True, nogil=True)
@@ -50,27 +58,19 @@ def rehash_pieces(old, table):
             table[slot] = old[at]
 
 
-@njit(cache=True, nogil=True, inline="always")
-def find_piece(pieces, data, begin, end, lowered):
+@njit(cache=True, nogil=True)
+def find_piece(pieces, data, begin, end, key, head, form):
     """The number of the piece data[begin:end], new or known; there must be room for it."""
     length = end - begin
-    head = np.uint64(0)
-    for i in range(min(length, HEAD_BYTES)):
-        head |= np.uint64(lowered[data[begin + i]]) << np.uint64(8 * i)
-    value = head * np.uint64(0x9E3779B97F4A7C15)
-    for i in range(HEAD_BYTES, length):
-        value = (value ^ np.uint64(lowered[data[begin + i]])) * np.uint64(0x100000001B3)
-    key = np.int64(value >> np.uint64(32)) | (length << 32)
-    own_head = np.int64(head)
     table = pieces.table
     mask = len(table) - 1
     slot = key & mask
     while table[slot, NUMBER] >= 0:
-        if table[slot, KEY] == key and table[slot, HEAD] == own_head:
+        if table[slot, KEY] == key and table[slot, HEAD] == head:
             start = table[slot, START]
             is_equal = True
             for i in range(HEAD_BYTES, length):
-                if lowered[data[begin + i]] != pieces.arena[start + i]:
+                if form[data[begin + i]] != pieces.arena[start + i]:
                     is_equal = False
                     break
             if is_equal:
@@ -81,10 +81,10 @@ def find_piece(pieces, data, begin, end, lowered):
     pieces.n_pieces[0] = number + 1
     pieces.starts[number + 1] = start + length
     for i in range(length):
-        pieces.arena[start + i] = lowered[data[begin + i]]
+        pieces.arena[start + i] = form[data[begin + i]]
     table[slot, NUMBER] = number
     table[slot, KEY] = key
-    table[slot, HEAD] = own_head
+    table[slot, HEAD] = head
     table[slot, START] = start
     return number
 
@@ -99,6 +99,7 @@ def read_pieces(
     lowered,  # uint8[256], the form of each byte of an ASCII word
     as_it_is,  # uint8[256], the same byte
     pieces,  # Pieces
+    cuts,  # Cuts, scratch
     found,  # int32[:], output: the pieces of all texts; room for all of them
     ends,  # int64[n_texts], output: where each text's pieces end
 ):
@@ -114,55 +115,107 @@ def read_pieces(
             or pieces.starts[pieces.n_pieces[0]] + end - begin > len(pieces.arena)
         ):
             return text
-        if is_whole:
-            if end > begin:
-                found[n_found] = find_piece(pieces, data, begin, end, as_it_is)
-                n_found += 1
+        if not is_whole:
+            n_cuts = cut_text(data, begin, end, kinds, cuts)
         else:
-            n_found = read_text(data, begin, end, kinds, lowered, as_it_is, pieces, found, n_found)
+            n_cuts = np.int64(begin < end)
+            cuts.begins[0], cuts.ends[0], cuts.is_plain[0] = begin, end, False
+        hash_pieces(data, n_cuts, lowered, as_it_is, cuts)
+        own = found[n_found : n_found + n_cuts]
+        find_pieces(pieces, data, cuts, lowered, as_it_is, own)
+        n_found += n_cuts
         ends[text] = n_found
     return len(offsets) - 1
 
 
-@njit(cache=True, nogil=True, inline="always")
-def read_text(data, begin, end, kinds, lowered, as_it_is, pieces, found, n_found):
-    """Write the pieces of one text; how many there are then."""
-    at = begin
-    run, n_before = begin, n_found  # where the run without white space began
+@njit(cache=True, nogil=True)
+def hash_pieces(data, n_cuts, lowered, as_it_is, cuts):
+    """Write the keys and heads of the pieces that were cut."""
+    begins, ends, keys, heads, is_plain = (
+        cuts.begins,
+        cuts.ends,
+        cuts.keys,
+        cuts.heads,
+        cuts.is_plain,
+    )
+    for cut in range(n_cuts):
+        begin, end = np.uint64(begins[cut]), np.uint64(ends[cut])
+        form = lowered if is_plain[cut] else as_it_is
+        middle = min(end, begin + np.uint64(HEAD_BYTES))
+        head = np.uint64(0)
+        at = middle
+        while at > begin:
+            at -= np.uint64(1)
+            head = (head << np.uint64(8)) | np.uint64(form[data[at]])
+        value = head * np.uint64(0x9E3779B97F4A7C15)
+        for at in range(middle, end):
+            value = (value ^ np.uint64(form[data[at]])) * np.uint64(0x100000001B3)
+        keys[cut] = np.int64(value >> np.uint64(32)) | (np.int64(end - begin) << 32)
+        heads[cut] = np.int64(head)
+
+
+@njit(cache=True, nogil=True)
+def find_pieces(pieces, data, cuts, lowered, as_it_is, found):
+    """Write the numbers of the pieces that were cut, new or known."""
+    begins, ends, keys, heads = cuts.begins, cuts.ends, cuts.keys, cuts.heads
+    table = pieces.table
+    mask = np.uint64(len(table) - 1)
+    for cut in range(len(found)):
+        found[cut] = table[np.uint64(keys[cut]) & mask, NUMBER]
+    for cut in range(len(found)):
+        slot = np.uint64(keys[cut]) & mask
+        is_found = table[slot, KEY] == keys[cut] and table[slot, HEAD] == heads[cut]
+        if not is_found or found[cut] < 0 or ends[cut] - begins[cut] > HEAD_BYTES:
+            form = lowered if cuts.is_plain[cut] else as_it_is
+            found[cut] = find_piece(
+                pieces, data, begins[cut], ends[cut], keys[cut], heads[cut], form
+            )
+
+
+@njit(cache=True, nogil=True)
+def cut_text(data, begin, end, kinds, cuts):
+    """Write where the pieces of one text begin and end; how many they are."""
+    begins, ends, is_plain = cuts.begins, cuts.ends, cuts.is_plain
+    at, end = np.uint64(begin), np.uint64(end)
+    one = np.uint64(1)
+    n_cuts = n_before = np.int64(0)
+    run = at  # where the run without white space began
     while at < end:
         kind = kinds[data[at]]
-        if kind == SPACE:
-            at += 1
-            run, n_before = at, n_found
-        elif kind == BEYOND:
-            # The whole run is one piece, in the place of the words that were found in it.
-            while at < end and kinds[data[at]] != SPACE:
-                at += 1
-            found[n_before] = find_piece(pieces, data, run, at, as_it_is)
-            n_found = n_before + 1
-        elif not is_letter(kind):
-            at += 1
-        else:
+        if kind <= LINK:
             first = at
             has_core = False
             while at < end:
                 kind = kinds[data[at]]
-                if kind == LETTER or kind == DIGIT:
+                if kind < LINK:
                     has_core = True
-                elif kind != LINK:
-                    # Something in the middle of a word, if both sides are alike.
-                    if at + 1 >= end or kind == OTHER or kind == SPACE or kind == BEYOND:
-                        break
-                    side = kinds[data[at - 1]]
-                    if side != kinds[data[at + 1]]:
-                        break
-                    is_inside = (side == LETTER and kind != MID_NUMBER) or (
-                        side == DIGIT and kind != MID_LETTER
-                    )
-                    if not is_inside:
-                        break
-                at += 1
-            if has_core and (at == end or kinds[data[at]] != BEYOND):
-                found[n_found] = find_piece(pieces, data, first, at, lowered)
-                n_found += 1
-    return n_found
+                elif kind > LINK and not is_inside(data, at, end, kinds):
+                    break
+                at += one
+            if has_core and (at == end or kind != BEYOND):
+                begins[n_cuts], ends[n_cuts], is_plain[n_cuts] = first, at, True
+                n_cuts += 1
+        elif kind == SPACE:
+            at += one
+            run, n_before = at, n_cuts
+        elif kind == BEYOND:
+            # The whole run is one piece, in the place of the words that were found in it.
+            while at < end and kinds[data[at]] != SPACE:
+                at += one
+            begins[n_before], ends[n_before], is_plain[n_before] = run, at, False
+            n_cuts = n_before + 1
+        else:
+            at += one
+    return n_cuts
+
+
+@njit(cache=True, nogil=True)
+def is_inside(data, at, end, kinds):
+    """Whether what stands between two characters of a word is part of it: both sides are alike."""
+    kind = kinds[data[at]]
+    if kind < MID_LETTER or kind > MID_BOTH or at + np.uint64(1) >= end:
+        return False
+    side = kinds[data[at - np.uint64(1)]]
+    if side != kinds[data[at + np.uint64(1)]]:
+        return False
+    return (side == LETTER and kind != MID_NUMBER) or (side == DIGIT and kind != MID_LETTER)
