@@ -144,14 +144,11 @@ def test_the_manifest_says_what_is_there(saved, index):
     assert {name for name, _ in arrays_of(index)} <= set(manifest["content"]["parts"])
 
 
-def test_statistics_and_analysers_are_kept(index, tmp_path):
-    contents = replace(
-        index.contents, statistics={"leaf rates": [0.5, None]}, analysers={"body": "words"}
-    )
+def test_statistics_are_kept(index, tmp_path):
+    contents = replace(index.contents, statistics={"leaf rates": [0.5, None]})
     artefact.save(contents, tmp_path / "index")
     opened = artefact.open_contents(tmp_path / "index")
     assert opened.statistics == {"leaf rates": [0.5, None]}
-    assert opened.analysers == {"body": "words"}
 
 
 def test_texts_of_several_blocks(tmp_path):

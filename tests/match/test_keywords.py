@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 
-from tamis.errors import TypeCheckError
+import tamis
+from tamis.errors import IndexFormatError, TypeCheckError
+from tamis.index import artefact
 from tamis.index.describe import describe_leaf
-from tamis.language import Schema, check, print_expression
+from tamis.language import Schema, check, parse, print_expression
 from tamis.language.ast import Attribute, Condition, Matches, children
 from tamis.logic.canonical import canonicalize
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.match.index import build
+from tamis.text.analysers import analyser_versions
 from tests.effort import examples
 from tests.generators import random_condition, random_event, random_schema
 from tests.match.engines import ENGINES, reopened
@@ -240,3 +245,68 @@ def test_the_analyser_is_kept_with_the_index():
         assert opened.contents.schema.to_json() == {"body": "text(english)"}
         assert opened.contents.columns[0].type.analyser == "english"
         assert opened.match({"body": "a house"}) == ["s"]
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        ("PyStemmer", r'the words of "body" \(analyser english\) were made with PyStemmer 1.0'),
+        ("Unicode of Python", "made with Unicode of Python 1.0; here it is"),
+        ("word boundaries", "made with word boundaries 1.0; here it is"),
+    ],
+)
+def test_another_version_of_the_analyser_is_refused(what, said, tmp_path):
+    """A word that became another form would be missed, and nobody would know."""
+    schema = "body TEXT(english), name TEXT(keyword)"
+    index = build({"s": "matches(body, 'houses') OR matches(name, 'x')"}, schema)
+    here = analyser_versions("english")
+    with patch.object(artefact, "analyser_versions") as versions:
+        versions.side_effect = lambda name: {**here, what: "1.0"} if name == "english" else {}
+        index.save(tmp_path / "index")
+    with pytest.raises(IndexFormatError, match=said) as caught:
+        tamis.open(tmp_path / "index")
+    assert "rebuild" in caught.value.hint
+
+
+def test_versions_of_the_analyser_are_kept(tmp_path):
+    schema = "body TEXT(english), name TEXT(keyword)"
+    build({"s": "matches(body, 'houses') OR matches(name, 'x')"}, schema).save(tmp_path / "index")
+    manifest = json.loads((tmp_path / "index" / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["analysers"] == {
+        "body": {"name": "english", **analyser_versions("english")},
+        "name": {"name": "keyword"},
+    }
+    assert set(analyser_versions("english")) == {
+        "word boundaries",
+        "Unicode of Python",
+        "PyStemmer",
+    }
+
+
+EDGES = {
+    "combining marks": ("naïve", "nai\u0308ve", "x\u0301x"),
+    "ideographs": ("東京", "京東 東京都", "東 京"),
+    "emoji": ("👍🏽", "a👍🏽b", "👍"),
+    "right to left": ("שלום", "\u200fשָׁלוֹם\u200e", "שלומך"),
+    "Turkish i": ("İSTANBUL", "istanbul ISTANBUL", "stanbul"),
+    "a long word": ("x" * 5_000, "a " + "X" * 5_000 + ".", "x" * 4_999),
+    "nothing": ("a", "A", ""),
+    "no text": ("a", "a", None),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_edges_of_unicode(name):
+    """A query as a phrase and as words, on a text that has it and on one that has not."""
+    query, hit, miss = EDGES[name]
+    queries = {f"{form}": f"{form}(body, '{query}')" for form in ("matches", "matches_phrase")}
+    index = build(queries, "body TEXT")
+    conditions = {at: check(parse(text), Schema.of("body TEXT")) for at, text in queries.items()}
+    for text, expected in ((hit, sorted(queries)), (miss, [])):
+        event = {"body": text}
+        wanted = [at for at, one in conditions.items() if evaluate(one, event) is True]
+        # Ideographs are words of their own: side by side they are found as a phrase only.
+        if name != "ideographs":
+            assert sorted(wanted) == expected
+        assert sorted(index.match(event)) == sorted(wanted)
+        assert sorted(index.match_lists([event]).to_pylist()[0]) == sorted(wanted)

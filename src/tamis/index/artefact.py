@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from tamis.errors import IndexFormatError, InputError
+from tamis.index.columns import TEXT
 from tamis.index.constants import pack_columns, unpack_columns
 from tamis.index.content import (
     REBUILD,
@@ -41,16 +42,20 @@ from tamis.index.contents import Contents
 from tamis.index.layout import LeafArrays, NodeArrays, RootArrays
 from tamis.index.stored_texts import StoredTexts, pack_texts
 from tamis.index.triggers import TriggerArrays
+from tamis.language.names import print_path
 from tamis.language.printer import print_expression
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
 from tamis.operators.plan import Plan, PlanArrays, read_calls
+from tamis.text.analysers import analyser_versions
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
+
+    from tamis.index.columns import Column
 
 FORMAT: Final = "tamis-index"
 FORMAT_VERSION: Final = 3
@@ -110,16 +115,17 @@ def open_contents(path: str | os.PathLike[str], *, verify: bool = True) -> Conte
             manifest = newer
     if verify:
         content.verify()
-    return _read_contents(manifest, content)
+    return _read_contents(manifest, content, directory)
 
 
-def _read_contents(manifest: dict[str, Any], content: Content) -> Contents:
+def _read_contents(manifest: dict[str, Any], content: Content, directory: Path) -> Contents:
     groups = {
         group: kind(*(content.array(f"{group}.{field}") for field in kind._fields))
         for group, kind in _GROUPS.items()
     }
     constants = (content.array("constants"), content.table("texts of constants"))
     columns = unpack_columns(manifest["columns"], *constants, content.table("patterns"))
+    _expect_same_analysers(manifest["analysers"], columns, directory)
     n_subscriptions = manifest["counts"]["subscriptions"]
     schema = Schema.of(manifest["schema"])
     return Contents(
@@ -134,7 +140,6 @@ def _read_contents(manifest: dict[str, Any], content: Content) -> Contents:
         plan=_read_plan(content, schema, manifest["operator_attributes"]),
         provenance=manifest["provenance"],
         statistics=manifest["statistics"],
-        analysers=manifest["analysers"],
         **groups,
     )
 
@@ -181,7 +186,7 @@ def _spell_manifest(
             "with_operators": len(contents.plan),
         },
         "operator_attributes": [list(path) for path in contents.plan.paths],
-        "analysers": contents.analysers,
+        "analysers": _describe_analysers(contents.columns),
         "statistics": contents.statistics,
         "provenance": contents.provenance,
         "content": entry,
@@ -219,6 +224,35 @@ def _parts(
 def _manifest_checksum(manifest: dict[str, Any]) -> int:
     body = {key: value for key, value in manifest.items() if key != "checksum"}
     return zlib.crc32(json.dumps(body, sort_keys=True, ensure_ascii=False).encode())
+
+
+def _describe_analysers(columns: Sequence[Column]) -> dict[str, dict[str, str]]:
+    """By text attribute: the analyser and the versions of all that its words depend on."""
+    return {
+        print_path(column.attributes[0].path): {
+            "name": column.type.analyser,
+            **analyser_versions(column.type.analyser),
+        }
+        for column in columns
+        if column.kind == TEXT
+    }
+
+
+def _expect_same_analysers(
+    written: dict[str, dict[str, str]], columns: Sequence[Column], directory: Path
+) -> None:
+    """Refuse an index whose queries were analysed otherwise than texts would be here.
+
+    A word that folds or stems to another form would be missed, and nobody would know.
+    """
+    for attribute, here in _describe_analysers(columns).items():
+        there = written.get(attribute, {})
+        for what in (what for what in here if there.get(what) != here[what]):
+            raise IndexFormatError(
+                f'{directory}: the words of "{attribute}" (analyser {here["name"]}) were made with '
+                f"{what} {there.get(what, 'unknown')}; here it is {here[what]}",
+                hint="rebuild the index here, or open it with the versions it was built with",
+            )
 
 
 # ── reading ─────────────────────────────────────────────────────────────────────────────────

@@ -40,7 +40,6 @@ class Contents:
     statistics: dict[str, Any] = field(
         default_factory=dict
     )  # measured, such as how often leaves hold
-    analysers: dict[str, str] = field(default_factory=dict)  # by attribute: what makes words of it
 
     @property
     def n_nodes(self) -> int:

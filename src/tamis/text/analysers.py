@@ -17,11 +17,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final
+from unicodedata import unidata_version
 
 from tamis.errors import SchemaError, suggest
 from tamis.text.fold import fold_accents, fold_case
 from tamis.text.segment import segment
 from tamis.text.stop_words import STOP_WORDS
+from tamis.text.word_break import UNICODE_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,6 +77,18 @@ def get_analyser(name: str) -> Analyser:
     stem = _stemmer(name) if name in LANGUAGES else None
     normalize = _normalizer(STOP_WORDS.get(language, ""), stem, is_turkish=is_turkish)
     return Analyser(name, False, is_turkish, lru_cache(_REMEMBERED)(normalize))
+
+
+def analyser_versions(name: str) -> dict[str, str]:
+    """The versions of all that the words of this analyser depend on."""
+    if get_analyser(name).takes_whole:
+        return {}
+    versions = {"word boundaries": UNICODE_VERSION, "Unicode of Python": unidata_version}
+    if name in LANGUAGES:
+        import Stemmer
+
+        versions["PyStemmer"] = Stemmer.version()
+    return versions
 
 
 def has_words(words: Sequence[str], wanted: Sequence[str]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+UNICODE_VERSION: Final = "17.0"
 RANGES: Final = {
     # ALetter, Hebrew_Letter
     "A": (

@@ -4,8 +4,8 @@ A piece is a word of plain ASCII, or a run of other characters up to the next wh
 whole text. Each distinct piece has one number. What words a piece stands for is asked of the
 analyser, once for each number.
 
-A text is cut first and its pieces are looked up afterwards, all together: the table of pieces is far
-larger than the cache, and a loop that only reads it waits for many places in memory at once.
+A text is cut first and its pieces are looked up afterwards, all together: the table of pieces is
+far larger than the cache, and a loop that only reads it waits for many places in memory at once.
 """
 
 from __future__ import annotations
@@ -148,8 +148,10 @@ def hash_pieces(data, n_cuts, lowered, as_it_is, cuts):
             at -= np.uint64(1)
             head = (head << np.uint64(8)) | np.uint64(form[data[at]])
         value = head * np.uint64(0x9E3779B97F4A7C15)
-        for at in range(middle, end):
+        at = middle
+        while at < end:
             value = (value ^ np.uint64(form[data[at]])) * np.uint64(0x100000001B3)
+            at += np.uint64(1)
         keys[cut] = np.int64(value >> np.uint64(32)) | (np.int64(end - begin) << 32)
         heads[cut] = np.int64(head)
 
