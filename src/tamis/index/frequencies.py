@@ -39,9 +39,10 @@ def estimate_term_rates(finished: Finished, frequencies: Frequencies) -> np.ndar
 
 
 def _measured(column: Column, known: Mapping[str, float], shares: np.ndarray) -> np.ndarray:
-    measured = [known.get(term, 0.0) for term in column.constants]
-    # Among words that were never seen, the queries decide.
-    return np.clip(np.maximum(measured, _UNSEEN * shares), 0, 1)
+    measured = np.array([known.get(term, np.nan) for term in column.constants], dtype=np.float64)
+    # For words that nobody counted, and among those that were never seen, the queries decide.
+    counted = np.maximum(measured, _UNSEEN * shares)
+    return np.clip(np.where(np.isnan(measured), _MOST * shares, counted), 0, 1)
 
 
 def term_leaves(finished: Finished, column: int) -> np.ndarray:

@@ -238,20 +238,26 @@ class Index:
         Given to `build`, an index of the same or other subscriptions is laid out by them.
         """
         batch = self.encode(events)
-        counts = np.bincount(
-            batch.arrays.codes[batch.arrays.codes < self.contents.n_codes],
-            minlength=self.contents.n_codes,
-        )
-        found: dict[str, dict[str, float]] = {}
-        for column, first in zip(
-            self.contents.columns, self.contents.leaves.column_codes.tolist(), strict=False
-        ):
+        counts = self.count_codes(batch)
+        return {
+            attribute: dict(zip(terms, (own / max(1, batch.n_rows)).tolist(), strict=True))
+            for attribute, terms, own in self.text_counts(counts)
+        }
+
+    def count_codes(self, events: Any) -> np.ndarray:
+        """How many events have each code of the index: int64[n_codes]."""
+        codes = self.encode(events).arrays.codes
+        n_codes = self.contents.n_codes
+        return np.bincount(codes[codes < n_codes], minlength=n_codes)
+
+    def text_counts(self, counts: np.ndarray) -> Iterator[tuple[str, list[str], np.ndarray]]:
+        """Of what `count_codes` counted, each text attribute's terms, and how many have each."""
+        firsts = self.contents.leaves.column_codes.tolist()
+        for column, first in zip(self.contents.columns, firsts, strict=False):
             if column.kind == TEXT:
                 # A constant c_i has the code 2i + 1.
-                own = counts[first + 1 : first + column.n_codes : 2] / max(1, batch.n_rows)
-                terms = dict(zip(column.constants, own.tolist(), strict=True))
-                found[print_path(column.attributes[0].path)] = terms
-        return found
+                own = counts[first + 1 : first + column.n_codes : 2]
+                yield print_path(column.attributes[0].path), column.constants, own
 
     def ordinal(self, subscription_id: Any) -> int:
         """The number of a subscription in the index."""

@@ -30,6 +30,7 @@ from tamis.spark.store import IndexStore, Retention
 from tamis.spark.transforms import (
     count_by_event,
     count_by_subscription,
+    count_terms,
     event_rejects,
     match,
     match_lists,
@@ -56,6 +57,7 @@ __all__ = [
     "compute_statistics",
     "count_by_event",
     "count_by_subscription",
+    "count_terms",
     "diff",
     "event_rejects",
     "local_session",

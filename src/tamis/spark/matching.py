@@ -7,7 +7,7 @@ a size that keeps memory flat, whatever one event or one batch holds.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
@@ -126,6 +126,35 @@ class CountByEvent(Matcher):
             counts = sum(index.count_by_event(self.encode(index, batch)) for index in indexes)
             total = np.broadcast_to(counts, batch.num_rows).astype(np.int64)
             yield pa.RecordBatch.from_pydict({"event_id": batch.column(ID), "n": pa.array(total)})
+
+
+@dataclass(frozen=True, slots=True)
+class CountTerms(Matcher):
+    """One row for each word or phrase that some part looks for: how many events have it."""
+
+    SCHEMA: ClassVar[str] = "attribute string, term string, n bigint"
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        indexes = self.parts.open()
+        counts = [np.zeros(index.contents.n_codes, dtype=np.int64) for index in indexes]
+        for batch in cut(batches):
+            for number, index in enumerate(indexes):
+                counts[number] += index.count_codes(self._encode(index, batch))
+        # Parts that have one term have counted the same events.
+        merged: dict[str, dict[str, int]] = {}
+        for index, so_far in zip(indexes, counts, strict=True):
+            for attribute, terms, own in index.text_counts(so_far):
+                merged.setdefault(attribute, {}).update(zip(terms, own.tolist(), strict=True))
+        for attribute, counted in merged.items():
+            whole = pa.RecordBatch.from_pydict(
+                {
+                    "attribute": pa.repeat(attribute, len(counted)),
+                    "term": pa.array(counted, pa.string()),
+                    "n": pa.array(counted.values(), pa.int64()),
+                }
+            )
+            for start in range(0, len(counted), OUTPUT_ROWS):
+                yield whole.slice(start, OUTPUT_ROWS)
 
 
 @dataclass(frozen=True, slots=True)

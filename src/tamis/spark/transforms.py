@@ -24,6 +24,7 @@ from tamis.spark.counting import KEYS, CountRuns, SumRuns, count_schema, run_sch
 from tamis.spark.layout import ANONYMOUS, KEPT, expect_some, select_events
 from tamis.spark.matching import (
     CountByEvent,
+    CountTerms,
     MatchLists,
     MatchRows,
     RejectValues,
@@ -177,6 +178,29 @@ def count_by_subscription(  # noqa: PLR0913
     # Spark says which values are equal: NaN and NaN, 0.0 and -0.0.
     counted = counted.groupBy("kept", "subscription_id").agg(F.sum("n").alias("n"))
     return counted.withColumnRenamed("kept", name)
+
+
+def count_terms(
+    events: DataFrame,
+    index: Any,
+    *,
+    attributes: Attributes = None,
+    spread: str = AUTO,
+    groups: int | None = None,
+) -> DataFrame:
+    """One row for each word or phrase that subscriptions look for: how many events have it.
+
+    Out: attribute string, term string, n bigint
+    """
+    parts = open_version(index)
+
+    def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
+        counted = selected.mapInArrow(CountTerms(own, layout), CountTerms.SCHEMA)
+        return counted.groupBy("attribute", "term").agg(F.sum("n").alias("n"))
+
+    found = _spread(events, parts, ANONYMOUS, attributes, None, spread, groups, run)
+    # Groups that have one term have counted the same events.
+    return found.groupBy("attribute", "term").agg(F.max("n").alias("n"))
 
 
 def event_rejects(

@@ -1,10 +1,12 @@
-"""Access children chosen by what events really look like (A-Tree §5.2.2)."""
+"""What events really look like, for the build: access children by a sample of them (A-Tree
+§5.2.2), the order of words by how many documents have each (Irmak §3.3)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tamis.match.index import Index
@@ -12,6 +14,7 @@ from tamis.match.learn import learn
 
 if TYPE_CHECKING:
     from tamis.index.contents import Contents
+    from tamis.index.frequencies import Frequencies
     from tamis.spark.store import IndexStore
 
 
@@ -31,6 +34,31 @@ def find_operator_statistics(store: IndexStore) -> dict[str, Any]:
     newest = store.current_or_none()
     learned = None if newest is None else newest.statistics.get("operators")
     return {} if learned is None else {"operators": learned}
+
+
+def find_terms(store: IndexStore) -> str | None:
+    """The object in which the newest version's statistics keep the frequencies of words."""
+    newest = store.current_or_none()
+    return None if newest is None else newest.statistics.get("terms")
+
+
+def write_terms(counted: pa.Table, n_events: int) -> bytes:
+    """The share of events that have each term, as an object."""
+    shares = pc.divide(counted["n"].cast(pa.float64()), float(max(1, n_events)))
+    sink = pa.BufferOutputStream()
+    pq.write_table(counted.drop_columns("n").append_column("share", shares), sink)
+    found: bytes = sink.getvalue().to_pybytes()
+    return found
+
+
+def read_terms(content: bytes) -> Frequencies:
+    """The frequencies of words in an object: by attribute, then by term."""
+    table = pq.read_table(pa.BufferReader(content))
+    found: dict[str, dict[str, float]] = {}
+    columns = (table[name].to_pylist() for name in ("attribute", "term", "share"))
+    for attribute, term, share in zip(*columns, strict=True):
+        found.setdefault(attribute, {})[term] = share
+    return found
 
 
 def read_sample(content: bytes) -> pa.Table:

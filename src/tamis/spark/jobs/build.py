@@ -31,7 +31,14 @@ from tamis.spark.failures import telling
 from tamis.spark.manifest import BASE, Part, Version
 from tamis.spark.parts import DETAIL_SCHEMA, digest_rows, write_part
 from tamis.spark.store import IndexStore, Retention
-from tamis.spark.tuning import find_operator_statistics, find_sample, read_sample, tune
+from tamis.spark.tuning import (
+    find_operator_statistics,
+    find_sample,
+    find_terms,
+    read_sample,
+    read_terms,
+    tune,
+)
 from tamis.spark.validity import is_expired, read_at
 
 if TYPE_CHECKING:
@@ -42,6 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from tamis.index.contents import Contents
+    from tamis.index.frequencies import Frequencies
     from tamis.spark.storage import Storage
 
 SUBSCRIPTIONS_PER_PART: Final = 500_000
@@ -110,6 +118,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
                 Reusable.of(before, elected, is_declared=declared is not None),
                 sample=find_sample(target),
                 statistics=find_operator_statistics(target),
+                terms=find_terms(target),
             )
             built = run_parts(dealt, len(bounds), task)
     finally:
@@ -324,6 +333,7 @@ class BuildPart:
     removed: tuple[str, ...] = ()
     sample: str | None = None  # an object with a sample of events
     statistics: Mapping[str, Any] = field(default_factory=dict)  # kept with the part
+    terms: str | None = None  # an object with the frequencies of words
     SCHEMA: ClassVar[str] = "number int, n_rows bigint, is_new boolean, part string"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -356,6 +366,7 @@ class BuildPart:
             self.limits,
             tags={one: [tag for tag in own if tag is not None] for one, own in tags.items()},
             statistics=self.statistics,
+            frequencies=self._frequencies(),
         )
         details = pick_details(rows, built.contents.ids)
         contents = self._tune(built.contents)
@@ -364,6 +375,10 @@ class BuildPart:
             *([*built.rejects, *refused], details, self.removed),
         )
         return True, part
+
+    def _frequencies(self) -> Frequencies | None:
+        counted = None if self.terms is None else self.storage.read(self.terms)
+        return None if counted is None else read_terms(counted)
 
     def _tune(self, contents: Contents) -> Contents:
         sampled = None if self.sample is None else self.storage.read(self.sample)

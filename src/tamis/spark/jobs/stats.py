@@ -13,9 +13,13 @@ from pyspark.sql.types import ArrayType, BooleanType, DateType, NumericType, Str
 
 from tamis.errors import InputError
 from tamis.language.names import print_path
+from tamis.language.types import STRING
 from tamis.spark.failures import telling
 from tamis.spark.layout import expect_some, quoted, select_events
+from tamis.spark.parts import PartSet
 from tamis.spark.store import IndexStore
+from tamis.spark.transforms import count_terms
+from tamis.spark.tuning import write_terms
 
 if TYPE_CHECKING:
     import os
@@ -61,7 +65,8 @@ def save_statistics(
     seed: int = 0,
 ) -> Version:
     """Compute statistics of the attributes that subscriptions mention, and publish them with a
-    sample of the events: the next build chooses access children by it.
+    sample of the events and how many of them have each word that subscriptions look for: the next
+    build chooses access children by the one and puts words in order by the other.
 
     `attributes` is the column of whole events, a struct; without it each attribute has a column.
     """
@@ -74,7 +79,12 @@ def save_statistics(
     with telling():
         told = compute_statistics(events, [path for path in version.attributes if path])
         sample = _sample(events, version, told["n_events"], sample_rows, seed)
-    name = f"statistics/{secrets.token_hex(8)}.parquet"
+        terms = _count_terms(events, target, version)
+    token = secrets.token_hex(8)
+    if terms is not None and terms.num_rows:
+        told["terms"] = f"statistics/{token}-terms.parquet"
+        target.storage.write(told["terms"], write_terms(terms, told["n_events"]))
+    name = f"statistics/{token}.parquet"
     sink = pa.BufferOutputStream()
     pq.write_table(sample, sink)
     target.storage.write(name, sink.getvalue().to_pybytes())
@@ -100,6 +110,15 @@ def _flatten(events: DataFrame, attributes: str | None) -> DataFrame:
             hint="read JSON with from_json, or write the events as Parquet",
         )
     return events.select(f"{quoted(attributes)}.*")
+
+
+def _count_terms(events: DataFrame, target: IndexStore, version: Version) -> pa.Table | None:
+    """How many events have each word or phrase; None where no attribute can be a text."""
+    schema = version.typed_schema()
+    if not any(schema[path] == STRING for path in version.attributes):
+        return None
+    parts = PartSet(target.storage, version, version.parts)
+    return count_terms(events, parts).toArrow()
 
 
 def _sample(events: DataFrame, version: Version, n_events: int, n_rows: int, seed: int) -> pa.Table:
