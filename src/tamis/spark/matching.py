@@ -139,7 +139,7 @@ class CountTerms(Matcher):
         counts = [np.zeros(index.contents.n_codes, dtype=np.int64) for index in indexes]
         for batch in cut(batches):
             for number, index in enumerate(indexes):
-                counts[number] += index.count_codes(self._encode(index, batch))
+                counts[number] += index.count_codes(self.encode(index, batch))
         # Parts that have one term have counted the same events.
         merged: dict[str, dict[str, int]] = {}
         for index, so_far in zip(indexes, counts, strict=True):
