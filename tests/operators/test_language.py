@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.errors import SchemaError, TypeCheckError
+from tamis.errors import SchemaError, TamisError, TypeCheckError
 from tamis.language import Schema, check, parse, print_expression
 from tamis.language.ast import OperatorCall, leaves, variables
+from tamis.language.printer import print_for_spark
 from tamis.language.signatures import parse_signature
 from tamis.language.types import DOUBLE, INTEGER
 from tamis.logic.bindings import call_of, calls_of
@@ -111,6 +112,11 @@ def test_calls_that_differ_in_variables_only_are_one():
     assert len(calls("distance_from('A', ?x) OR distance_from('B', ?x)")) == 2
     assert typed("seen(?x, ?x)") != typed("seen(?x, ?y)")
     assert len(calls_of(typed("seen(?x, ?x) AND seen(?x, 'b') AND loc_in('A')"))) == 2
+
+
+def test_spark_sql_has_no_operators():
+    with pytest.raises(TamisError, match=r"operators have no Spark SQL form: loc_in\('Bronx'\)"):
+        print_for_spark(typed("a = 1 AND loc_in('Bronx')"))
 
 
 def test_schemas_tell_operators_in_every_notation():

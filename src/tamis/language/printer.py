@@ -57,6 +57,7 @@ class Dialect:
     print_at_least: Callable[[int, list[str]], str]
     print_overlap: Callable[[ArraysOverlap], str]
     print_matches: Callable[[Matches | Words], str]
+    print_call: Callable[[OperatorCall], str]
 
 
 def print_expression(condition: Condition) -> str:
@@ -171,7 +172,7 @@ def _print_leaf(node: Condition, dialect: Dialect) -> str:
         case Matches() | Words():
             return dialect.print_matches(node)
         case OperatorCall():
-            return f"{node.name}({', '.join(map(print_value, node.arguments))})"
+            return dialect.print_call(node)
         case Attribute() | Literal():
             return print_value(node)
         case _:
@@ -212,6 +213,17 @@ def _refuse_matches(node: Matches | Words) -> str:
     raise TamisError(
         f"keywords have no Spark SQL form: {_print_matches(node)}",
         hint="match on Spark by an index; the words of a text depend on its analyser",
+    )
+
+
+def _print_call(node: OperatorCall) -> str:
+    return f"{node.name}({', '.join(map(print_value, node.arguments))})"
+
+
+def _refuse_call(node: OperatorCall) -> str:
+    raise TamisError(
+        f"operators have no Spark SQL form: {_print_call(node)}",
+        hint="match on Spark by an index; its workers call the operators",
     )
 
 
@@ -266,7 +278,12 @@ _LITERAL_PRINTERS: Final[dict[str, Callable[[Any], str]]] = {
 }
 
 TAMIS: Final = Dialect(
-    lambda pattern: pattern, _print_xor, _print_at_least, _print_overlap, _print_matches
+    lambda pattern: pattern,
+    _print_xor,
+    _print_at_least,
+    _print_overlap,
+    _print_matches,
+    _print_call,
 )
 SPARK: Final = Dialect(
     to_java_regex,
@@ -274,4 +291,5 @@ SPARK: Final = Dialect(
     _print_at_least_for_spark,
     _print_overlap_for_spark,
     _refuse_matches,
+    _refuse_call,
 )
