@@ -12,6 +12,9 @@ DEMO_EXTRAS := spark
 TEST_EXTRAS := connect,dev,kafka,lab,server,spark,spatial,text
 BENCH_EXTRAS := lab,spark,text
 
+# Two processes, which share two cores well: much of a test on Spark is waiting.
+IN_PARALLEL := -n 2 --dist loadfile
+
 # How many times more examples `make check` draws for each property than `make test`.
 CHECK_EFFORT := 10
 
@@ -22,7 +25,7 @@ demo: $(VENV)/installed-demo ## install it and see it work, on Spark too
 	$(BIN)/tamis demo
 
 test: $(VENV)/installed-test ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(IN_PARALLEL)
 
 check: $(VENV)/installed-test ## lint, format check, types, and all tests with many examples
 	$(BIN)/ruff check

@@ -6,9 +6,13 @@ import json
 import re
 import shutil
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+import tamis
+from tamis.index import artefact
+from tamis.text.analysers import analyser_versions
 from tests.cli.indexes import build_index
 from tests.cli.shell import run
 
@@ -44,10 +48,18 @@ def flip(path):
     file.write_bytes(content)
 
 
+def stem_otherwise(path):
+    versions = analyser_versions("english") | {"PyStemmer": "3.0.0"}
+    with patch.object(artefact, "analyser_versions", return_value=versions):
+        index = tamis.build({"s": "matches(body, 'houses')"}, "body TEXT(english)")
+        index.save(path, overwrite=True)
+
+
 DAMAGES = {
     "nothing there": shutil.rmtree,
     "another directory": lambda path: (path / "manifest.json").unlink(),
     "another format": set_version,
+    "other versions of what makes words": stem_otherwise,
     "a file is gone": lambda path: content_of(path).unlink(),
     "cut short": cut,
     "altered": flip,

@@ -511,7 +511,7 @@ def test_the_ends_of_time(value):
     assert_agrees(texts, "t TIMESTAMP", [{"t": value}])
 
 
-NO_MAPPINGS = [5, 1.5, [1], [("a", 1)], {"a"}, object(), ()]
+NO_MAPPINGS = [5, 1.5, [1], [("a", 1)], {"a"}, ..., ()]
 
 
 @pytest.mark.parametrize("event", [None, "a", b"a", *NO_MAPPINGS], ids=repr)
@@ -536,7 +536,7 @@ def test_what_is_no_mapping_among_many_is_set_aside(event):
         index.encode(events, strict=True)
 
 
-@pytest.mark.parametrize("events", [None, 5, 1.5, "a", b"a", {"a": 1}, object()], ids=repr)
+@pytest.mark.parametrize("events", [None, 5, 1.5, "a", b"a", {"a": 1}, ...], ids=repr)
 def test_a_batch_is_a_list_of_events(events):
     index = build({"s": "a = 1"})
     for ask in (index.match_batch, index.match_lists, index.count_by_event, index.encode):

@@ -67,3 +67,19 @@ def test_a_saved_index_and_a_missing_operator(spark, events, tmp_path):
     )
     with pytest.raises(PythonException, match="cannot be imported"):
         tamis.spark.match(events, tmp_path / "index", operators="no_such_module").collect()
+
+
+def test_an_update_calls_what_was_not_called_before(spark, events, tmp_path):
+    names = list(SUBSCRIPTIONS)
+    rows = spark.createDataFrame(
+        list(SUBSCRIPTIONS.items()), "subscription_id string, expression string"
+    )
+    is_first = rows["subscription_id"] == names[0]
+    tamis.spark.build(rows.where(is_first), tmp_path / "store", operators=OPERATORS)
+    called = tamis.spark.open_version(tmp_path / "store").version.typed_schema().operators
+    tamis.spark.update(spark, tmp_path / "store", rows.where(~is_first))
+    options = {"event_id": "event_id", "operators": OPERATORS}
+    matched = tamis.spark.match(events, tmp_path / "store", **options).collect()
+    assert {(row["event_id"], row["subscription_id"]) for row in matched} == set(EXPECTED)
+    version = tamis.spark.open_version(tmp_path / "store").version
+    assert {own.name for own in called} < {own.name for own in version.typed_schema().operators}

@@ -205,8 +205,7 @@ class Index:
         contents = self.contents
         ordinal = self.ordinal(subscription_id)
         text = contents.texts[ordinal].as_py()
-        is_plain = not self.operators.is_decided_here[ordinal]
-        known = NOTHING if is_plain else self.operators.know(ordinal, text, event)
+        known = self.operators.know(ordinal, text, event) if contents.schema.operators else NOTHING
         return explain(subscription_id, text, event, contents.schema, contents.missing, known)
 
     # ── events and subscriptions ───────────────────────────────────────────────────────────

@@ -162,18 +162,17 @@ class Operators:
 
     def know(self, ordinal: int, text: str, event: Mapping[str, Any]) -> Known:
         """All answers to one subscription's calls, and its substitution if it has one."""
-        schema, caller = self._contents.schema, self._get_caller()
-        condition = check(parse(text, NO_LIMITS), schema, NO_LIMITS, text)
+        condition = check(parse(text, NO_LIMITS), self._contents.schema, NO_LIMITS, text)
         numbers = {call: number for number, call in enumerate(self._contents.plan.calls)}
         facts = Facts(event, self._contents.missing, self._limits.search_steps)
         answers: dict[OperatorCall, Answer] = {}
         for call in calls_of(condition):
             # One that the canonical form does without is in no plan, and decides nothing.
-            answer = caller.call(numbers[call], event) if call in numbers else None
+            answer = self._get_caller().call(numbers[call], event) if call in numbers else None
             answers[call] = None if isinstance(answer, Failure) else answer
             if call in numbers:
                 facts.answers[numbers[call]] = answers[call]
-        search = self._sources.whole(ordinal)
+        search = self._sources.whole(ordinal) if self.is_decided_here[ordinal] else None
         values: dict[str, Any] = {}
         with suppress(BudgetError):
             values = (search.certain(facts) if search is not None else None) or {}

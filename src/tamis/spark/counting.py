@@ -107,10 +107,10 @@ class SumRuns:
             yield from zip(kept, *named, strict=True)
 
     def _name(self, kept: Any, part_id: str, first: int, counts: np.ndarray) -> pa.RecordBatch:
-        own = self.parts.only([part for part in self.parts.parts if part.id == part_id])
-        found = np.flatnonzero(counts)
+        (part,) = (part for part in self.parts.parts if part.id == part_id)
+        ids, found = self.parts.inspect(part).contents.ids, np.flatnonzero(counts)
         assert len(found) <= OUTPUT_ROWS, "a run is one batch"
         columns: dict[str, Any] = {"kept": pa.repeat(kept, len(found))} if self.has_kept else {}
-        columns["subscription_id"] = own.open()[0].contents.ids.take(pa.array(first + found))
+        columns["subscription_id"] = ids.take(pa.array(first + found))
         columns["n"] = pa.array(counts[found])
         return pa.RecordBatch.from_pydict(columns)

@@ -32,6 +32,7 @@ class Part:
     n_bytes: int
     attributes: tuple[tuple[str, ...], ...]  # paths that its subscriptions mention
     n_timed: int = 0  # of the subscriptions, valid from or until some moment
+    operators: tuple[str, ...] = ()  # names that its subscriptions call
 
     @property
     def folder(self) -> str:
@@ -121,15 +122,16 @@ def read_version(content: bytes, where: str) -> Version:
         raise IndexFormatError(f"{where} is damaged: its checksum is wrong", hint=_RESTORE)
     known = {each.name for each in fields(Version)}
     values = {key: value for key, value in body.items() if key in known}
-    return Version(**values | {"parts": tuple(map(_read_part, body["parts"]))})
+    return Version(**values | {"parts": tuple(map(read_part, body["parts"]))})
 
 
 _RESTORE: Final = "build the index anew, or use an older version"
 
 
-def _read_part(body: dict[str, Any]) -> Part:
+def read_part(body: dict[str, Any]) -> Part:
+    """A part as it is spelled in JSON."""
     paths = tuple(tuple(path) for path in body["attributes"])
-    return Part(**body | {"attributes": paths})
+    return Part(**body | {"attributes": paths, "operators": tuple(body.get("operators", ()))})
 
 
 def _checksum(body: dict[str, Any]) -> int:

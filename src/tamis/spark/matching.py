@@ -165,7 +165,7 @@ class RejectValues(Matcher):
         # Parts may look at the same attributes: each is told of once.
         tables = []
         seen: set[tuple[str, ...]] = set()
-        for index in self.parts.open():
+        for index in map(self.parts.inspect, self.parts.parts):
             tables.append((index.encoder.table, frozenset(seen)))
             seen.update(index.encoder.table.paths)
         for batch in cut(batches):

@@ -97,12 +97,13 @@ class PartSet:
     def open(self) -> list[Index]:
         """The indexes of all parts, kept open from task to task of one worker."""
         REGISTRY.load(self.operators)
-        indexes = [self._open(part) for part in self.parts]
+        indexes = [self.inspect(part) for part in self.parts]
         for index in indexes:
             index.operators.expect_all()
         return indexes
 
-    def _open(self, part: Part) -> Index:
+    def inspect(self, part: Part) -> Index:
+        """The index of one part, to be read; whether it could match nobody asks."""
         deltas = (delta.id for delta in self._deltas_after(part))
         key = (self.storage.uri, part.id, self._period(part), *deltas)
         index = _OPEN.pop(key, None)
@@ -260,6 +261,7 @@ def write_part(  # noqa: PLR0913 - all that a part holds
         n_nodes=contents.n_nodes,
         n_bytes=n_bytes,
         attributes=mentioned_paths(contents),
+        operators=tuple(own.name for own in contents.schema.operators),
     )
 
 
@@ -319,6 +321,7 @@ def plain_part(directory: Path) -> tuple[Version, Part]:
         n_nodes=contents.n_nodes,
         n_bytes=sum(file.stat().st_size for file in directory.iterdir()),
         attributes=mentioned_paths(contents),
+        operators=tuple(own.name for own in contents.schema.operators),
     )
     schema = json.loads(content)["schema"]
     return Version(0, (part,), schema, str(contents.missing)), part

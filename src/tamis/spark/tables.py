@@ -49,8 +49,7 @@ class ReadSubscriptions:
             yield from table.to_batches(max_chunksize=65_536)
 
     def _read(self, part: Part) -> pa.Table:
-        (index,) = self.parts.only([part]).open()
-        contents = index.contents
+        contents = self.parts.inspect(part).contents
         details = self.parts.read(part, DETAILS)
         if details is None:
             nulls = [pa.nulls(len(contents.ids), field.type) for field in DETAIL_SCHEMA]

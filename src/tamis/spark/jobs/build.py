@@ -28,7 +28,7 @@ from tamis.logic.evaluate import Missing
 from tamis.operators.registry import REGISTRY, with_registered
 from tamis.spark import partitioning as slots
 from tamis.spark.failures import telling
-from tamis.spark.manifest import BASE, Part, Version
+from tamis.spark.manifest import BASE, Part, Version, read_part
 from tamis.spark.parts import DETAIL_SCHEMA, digest_rows, write_part
 from tamis.spark.store import IndexStore, Retention
 from tamis.spark.tuning import (
@@ -124,10 +124,11 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     finally:
         rows.unpersist()
     expect_all(built, n_rows)
+    parts_built = tuple(entry.part for entry in built)
     made = Version(
         number=0,
-        parts=tuple(entry.part for entry in built),
-        schema=elected.to_json(),
+        parts=parts_built,
+        schema=only_called(elected, parts_built).to_json(),
         missing=str(Missing(missing)),
         partitioning=slots.describe(partition_by, bounds),
         provenance={"rows": n_rows, **(provenance or {})},
@@ -143,6 +144,12 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         n_expired,
         tuple(pruned),
     )
+
+
+def only_called(schema: Schema, parts: Iterable[Part]) -> Schema:
+    """The schema without operators that no part calls."""
+    called = {name for part in parts for name in part.operators}
+    return schema.with_operators(own for own in schema.operators if own.name in called)
 
 
 def _keep_statistics(made: Version, newest: Version | None) -> Version:
@@ -432,7 +439,7 @@ def run_parts(dealt: DataFrame, n_parts: int, task: BuildPart) -> list[BuiltPart
     rows = dealt.select(*ROW_NAMES, "part")
     told = rows.repartitionById(n_parts, "part").mapInArrow(task, BuildPart.SCHEMA).collect()
     built = [
-        BuiltPart(row["number"], row["n_rows"], row["is_new"], _read_part(row["part"]))
+        BuiltPart(row["number"], row["n_rows"], row["is_new"], read_part(json.loads(row["part"])))
         for row in told
     ]
     if not built:  # no rows at all: an index of nothing is an index
@@ -442,11 +449,6 @@ def run_parts(dealt: DataFrame, n_parts: int, task: BuildPart) -> list[BuiltPart
         is_new, part = task.build(full.empty_table())
         built = [BuiltPart(0, 0, is_new, part)]
     return sorted(built, key=lambda entry: entry.number)
-
-
-def _read_part(told: str) -> Part:
-    body = json.loads(told)
-    return Part(**body | {"attributes": tuple(map(tuple, body["attributes"]))})
 
 
 def expect_all(built: list[BuiltPart], n_rows: int) -> None:

@@ -14,6 +14,7 @@ from tamis.errors import InputError, SchemaError
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
+from tamis.operators.registry import with_registered
 from tamis.spark.failures import telling
 from tamis.spark.jobs.build import (
     BuildPart,
@@ -21,6 +22,7 @@ from tamis.spark.jobs.build import (
     Reusable,
     build,
     infer_schema,
+    only_called,
     run_parts,
     select_rows,
 )
@@ -59,7 +61,7 @@ def update(  # noqa: PLR0913
     nobody = spark.createDataFrame([], "subscription_id string, expression string")
     rows = select_rows(nobody if subscriptions is None else subscriptions, *_NAMES)
     with telling():
-        schema = extend_schema(base.typed_schema(), infer_schema(rows, limits))
+        schema = extend_schema(base.typed_schema(), with_registered(infer_schema(rows, limits)))
         task = BuildPart(
             target.storage, schema, Missing(base.missing), limits, Reusable({}), DELTA, gone
         )
@@ -67,9 +69,9 @@ def update(  # noqa: PLR0913
 
         def derive(newest: Version | None) -> Version:
             found = newest or base
-            made = replace(
-                found, parts=(*found.parts, entry.part), schema=_merged(found, schema).to_json()
-            )
+            own = (*found.parts, entry.part)
+            merged = only_called(extend_schema(found.typed_schema(), schema), own)
+            made = replace(found, parts=own, schema=merged.to_json())
             return replace(made, parts=count_hidden(spark, target, made))
 
         version = target.publish(derive)
@@ -109,11 +111,9 @@ def extend_schema(known: Schema, found: Schema) -> Schema:
             except SchemaError:
                 continue  # `a.b` beside a known `a`: whoever mentions it is rejected
             types[path] = found[path]
-    return Schema(types)
-
-
-def _merged(version: Version, schema: Schema) -> Schema:
-    return extend_schema(version.typed_schema(), schema)
+    merged = Schema(types)
+    more = [own for own in found.operators if known.operator(own.name) is None]
+    return merged.with_operators((*known.operators, *more))
 
 
 def _check_removed(removed: Iterable[str]) -> tuple[str, ...]:
@@ -148,6 +148,6 @@ class CountHidden:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in numbered_parts(self.parts, batches):
             hidden = self.parts.replaced(part)
-            (index,) = self.parts.only([part]).open()
+            index = self.parts.inspect(part)
             n = 0 if hidden is None else pc.sum(pc.is_in(index.contents.ids, hidden)).as_py() or 0
             yield pa.RecordBatch.from_pydict({"part": [part.id], "n": pa.array([n], pa.int64())})
