@@ -1,0 +1,1 @@
+"""Fontoura's algorithms: trees of AND and OR over conjunctions."""

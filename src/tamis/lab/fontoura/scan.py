@@ -1,0 +1,69 @@
+"""Scan (§5.2): every tree is evaluated for every event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from tamis.index.layout import run_starts
+from tamis.lab.fontoura.kernels.scan import scan_trees
+from tamis.lab.forest import Node, Rows, as_rows
+from tamis.lab.machine import Machine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tamis.lab.forest import Tree
+
+
+class Scan(Machine):
+    """All trees, one after the other, each from its root down and no further than needed."""
+
+    name: ClassVar = "Scan"
+    paper: ClassVar = "Fontoura 2010, §5.2"
+
+    def build(self, trees: Mapping[int, Tree]) -> None:
+        """Write each tree as a run of nodes, root first; links are places in all runs together."""
+        self._ordinals = np.array(sorted(trees), dtype=np.int32)
+        operators: list[int] = []  # of nodes; a leaf is -1 - its number
+        required: list[int] = []
+        children: list[tuple[int, ...]] = []
+
+        def write(tree: Tree) -> int:
+            place = len(operators)
+            is_leaf = isinstance(tree, int)
+            operators.append(-1 - tree if is_leaf else tree.operator)  # type: ignore[operator, union-attr]
+            required.append(0 if is_leaf else tree.required)  # type: ignore[union-attr]
+            children.append(())
+            if isinstance(tree, Node):
+                children[place] = tuple(write(child) for child in tree.children)
+            return place
+
+        roots = [write(trees[ordinal]) for ordinal in self._ordinals.tolist()]
+        self._arrays = (
+            np.array(roots, dtype=np.int32),
+            np.array(operators, dtype=np.int32),
+            np.array(required, dtype=np.int32),
+            run_starts(np.array([len(below) for below in children], dtype=np.int64)),
+            np.array([link for below in children for link in below], dtype=np.int32),
+        )
+
+    def match(self, satisfied: Rows) -> Rows:
+        """The ordinals each event matches."""
+        is_true = np.zeros(self.n_leaves, dtype=np.bool_)
+        found = np.empty(len(self._ordinals), dtype=np.int32)
+        n_nodes = np.zeros(1, dtype=np.int64)
+        runs = []
+        for row in range(len(satisfied)):
+            is_true[satisfied[row]] = True
+            n_found = scan_trees(is_true, *self._arrays, found, n_nodes)
+            runs.append(self._ordinals[found[:n_found]])
+            is_true[satisfied[row]] = False
+        self.counts = {"nodes": int(n_nodes[0])}
+        return as_rows(runs)
+
+    @property
+    def n_bytes(self) -> int:
+        """The nodes and links of all trees."""
+        return sum(array.nbytes for array in (*self._arrays, self._ordinals))

@@ -1,0 +1,1 @@
+"""Kernels that the lab's machines share."""

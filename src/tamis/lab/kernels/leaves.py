@@ -1,0 +1,20 @@
+"""Which leaves an event satisfies, by the product's first phase alone."""
+
+from __future__ import annotations
+
+from tamis.index.kernels.compiled import kernel
+from tamis.match.kernels.event import next_stamp, set_leaves
+
+
+@kernel
+def find_leaves(event, leaves, triggers, scratch, found):
+    """Write the leaves that the event makes true, rising; return how many."""
+    stamp = next_stamp(scratch)
+    set_leaves(0, stamp, event, leaves, triggers, scratch)
+    scratch.pending[:] = 0
+    n_found = 0
+    for leaf in range(len(found)):
+        if scratch.is_true[leaf] == stamp:
+            found[n_found] = leaf
+            n_found += 1
+    return n_found
