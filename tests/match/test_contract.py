@@ -339,3 +339,20 @@ def test_kernels_without_the_compiler(seed):
         timeout=1200,
     )
     assert done.returncode == 0, f"seed {seed}\n{done.stderr[-4000:]}"
+
+
+# ── ids ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [["a"], ["a", "b", "always"], ["", "é日\U0001f600", "a b"], ["zero\0inside", "\0", "plain"]],
+)
+def test_single_matches_name_any_id(ids: list[str]) -> None:
+    """Whatever the ids are made of, those of an event come out as they went in."""
+    texts = {one: f"x >= {at}" if one != "always" else "TRUE" for at, one in enumerate(ids)}
+    index = build(texts, "x BIGINT")
+    for x in range(-1, len(ids)):
+        wanted = {one for at, one in enumerate(ids) if x >= at or one == "always"}
+        assert set(index.match({"x": x})) == wanted
+        assert len(index.match({"x": x})) == len(wanted)

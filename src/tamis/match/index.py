@@ -5,8 +5,9 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +39,7 @@ from tamis.match.kernels.event import match_event
 from tamis.match.kernels.readout import write_rows
 from tamis.match.kernels.rows import ROW
 from tamis.match.learn import learn
+from tamis.match.names import Names
 from tamis.match.operators import Operators, read_registry, spell_bindings
 from tamis.match.single import SingleScratch, make_single_scratch
 from tamis.operators.registry import REGISTRY, Registry
@@ -69,7 +71,6 @@ class Index:
         self.operators = Operators(contents, registry)
         self.encoder = EventEncoder(contents.columns, contents.leaves.column_codes)
         self._n_groups: int | None = None  # of 512 events in a block; by size unless set
-        self._names: tuple[list[str], np.ndarray] | None = None  # see `_name`
         self._ordinals: dict[str, int] | None = None
         self._scratches: SimpleQueue[Scratch] = SimpleQueue()
         self._single_scratches: SimpleQueue[SingleScratch] = SimpleQueue()
@@ -93,7 +94,7 @@ class Index:
         with self._borrow(self._single_scratches, self._make_single_scratch) as scratch:
             places = self._match_event(event, scratch)
             if not len(self.operators):
-                return self._name(places)
+                return self._names.at(places)
             ordinals = self._ordinals_at(places)
         verdict = self._decide(event, ordinals, with_bindings=False)
         is_kept = ~self.operators.is_decided_here[ordinals]
@@ -273,22 +274,6 @@ class Index:
             raise InputError(f'no subscription "{subscription_id}" in the index', hint=hint)
         return ordinal
 
-    def _name(self, places: np.ndarray) -> list[str]:
-        """The ids of those that every event matches, and of those at places among the roots.
-
-        Making strings costs more than matching, so they are kept, in the order of the roots: what
-        is found together lies together.
-        """
-        ids, roots = self.contents.ids, self.contents.roots
-        if len(ids) > MOST_IDS_KEPT:
-            ordinals = np.concatenate((roots.always, roots.subscriptions[places]))
-            return list(ids.take(pa.array(ordinals)).to_pylist())
-        if self._names is None:
-            in_order = ids.take(pa.array(roots.subscriptions)).to_numpy(zero_copy_only=False)
-            self._names = (ids.take(pa.array(roots.always)).to_pylist(), in_order)
-        always, in_order = self._names
-        return [*always, *in_order[places].tolist()]
-
     def tagged(self, *tags: str) -> list[str]:
         """The ids of the subscriptions that have one of the tags, for use as a subset."""
         for tag in tags:
@@ -300,6 +285,10 @@ class Index:
         )
         is_wanted = pc.is_in(flat, pa.array(tags, pa.string())).to_numpy(zero_copy_only=False)
         return list(self.contents.ids.take(pa.array(np.unique(owners[is_wanted]))).to_pylist())
+
+    @cached_property
+    def _names(self) -> Names:
+        return Names(self.contents.ids, self.contents.roots)
 
     def _every_subscription(self) -> np.ndarray:
         return np.ones(len(self.contents.ids), dtype=np.bool_)
@@ -429,7 +418,6 @@ class Index:
         return make_single_scratch(self.contents)
 
 
-MOST_IDS_KEPT: Final = 4_000_000  # as strings of about 70 bytes
 PAIR_SCHEMA = pa.schema(
     [("event_row", pa.int32()), ("subscription_id", pa.dictionary(pa.int32(), pa.string()))]
 )

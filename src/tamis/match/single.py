@@ -20,6 +20,8 @@ class SingleScratch(NamedTuple):
     pending: np.ndarray  # uint64[n_inner / 64], inner nodes to look at; zero between events
     true_leaves: np.ndarray  # int32[n_leaves], true leaves at which subscriptions stand
     n_true_leaves: np.ndarray  # int64[1]
+    is_root: np.ndarray  # uint64[n_stored / 64], nodes at which subscriptions stand; these bits
+    # stay in the cache, while `root_of` would have to be fetched for every true node
     root_of: np.ndarray  # int32[n_stored], where the node stands in RootArrays, or -1
     n_leaves: np.ndarray  # int64[1]
     first_top: np.ndarray  # int64[1], the root of the first top: every top is one
@@ -41,8 +43,17 @@ def make_single_scratch(contents: Contents) -> SingleScratch:
         np.zeros((len(contents.nodes.operators) + 63) // 64, dtype=np.uint64),
         np.empty(contents.n_leaves, dtype=np.int32),
         np.zeros(1, dtype=np.int64),
+        pack(root_of >= 0),
         root_of,
         np.array([contents.n_leaves], dtype=np.int64),
         np.array([first_top], dtype=np.int64),
         np.empty(len(contents.ids), dtype=np.int32),
     )
+
+
+def pack(flags: np.ndarray) -> np.ndarray:
+    """The flags as bits of words."""
+    packed = np.zeros((len(flags) + 63) // 64 * 8, dtype=np.uint8)
+    bits = np.packbits(flags, bitorder="little")
+    packed[: len(bits)] = bits
+    return packed.view(np.uint64)

@@ -47,6 +47,7 @@ def match_event(
         roots.subscription_starts,
         scratch.is_true,
         scratch.pending,
+        scratch.is_root,
         scratch.root_of,
         scratch.n_leaves[0],
         scratch.first_top[0],
@@ -79,6 +80,7 @@ def push(
     subscription_starts,
     is_true,  # uint8[n_stored]
     pending,  # uint64[:], zero on return
+    is_root,  # uint64[n_stored / 64]
     root_of,  # int32[n_stored]
     n_leaves,
     first_top,  # the root that stands at the first top
@@ -106,9 +108,15 @@ def push(
                 continue
             is_true[node] = stamp
             trigger(node, trigger_starts, trigger_parents, pending)
-            if root_of[node] >= 0:
+            if has_bit(is_root, node):
                 n_found = emit(root_of[node], subscription_starts, found, n_found)
     return n_found
+
+
+@kernel(inline="always")
+def has_bit(bits, at):
+    """Whether the bit is set."""
+    return (bits[at >> np.uint64(6)] >> (at & np.uint64(63))) & np.uint64(1) != 0
 
 
 @kernel(inline="always")
@@ -156,7 +164,7 @@ def set_true(leaf, stamp, triggers, scratch):
     node = np.uint64(np.uint32(leaf))
     if scratch.is_true[node] != stamp:
         scratch.is_true[node] = stamp
-        if scratch.root_of[node] >= 0:
+        if has_bit(scratch.is_root, node):
             scratch.true_leaves[scratch.n_true_leaves[0]] = leaf
             scratch.n_true_leaves[0] += 1
         trigger(node, triggers.starts, triggers.parents, scratch.pending)
