@@ -22,6 +22,7 @@ from tamis.language import parse_many, print_expression
 from tamis.language.ast import attributes
 from tamis.language.names import print_path
 from tamis.logic.evaluate import Missing, attribute_value, raw_value
+from tamis.match import names
 from tamis.match.index import Index, build
 from tests.effort import examples
 from tests.match.engines import ENGINES, Engine, reopened
@@ -348,8 +349,12 @@ def test_kernels_without_the_compiler(seed):
     "ids",
     [["a"], ["a", "b", "always"], ["", "é日\U0001f600", "a b"], ["zero\0inside", "\0", "plain"]],
 )
-def test_single_matches_name_any_id(ids: list[str]) -> None:
+@pytest.mark.parametrize("most_kept", [0, names.MOST_KEPT])
+def test_single_matches_name_any_id(
+    ids: list[str], most_kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever the ids are made of, those of an event come out as they went in."""
+    monkeypatch.setattr(names, "MOST_KEPT", most_kept)
     texts = {one: f"x >= {at}" if one != "always" else "TRUE" for at, one in enumerate(ids)}
     index = build(texts, "x BIGINT")
     for x in range(-1, len(ids)):
