@@ -39,9 +39,9 @@ class Rules(NamedTuple):
         ]
 
 
-def draw_rules(n: int) -> Rules:
+def draw_rules(n: int, seed: int | None = None) -> Rules:
     """Rules of which about one in ten thousand matches an event."""
-    rng = np.random.default_rng(n)
+    rng = np.random.default_rng(n if seed is None else seed)
     columns = np.argsort(rng.random((n, N_COLUMNS)), axis=1)[:, :4]
     return Rules(columns, rng.integers(0, RANGE - WIDTH, (n, 4)))
 
