@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,9 +36,11 @@ from benchmarks.baselines.spark_rules import (
 from tamis.errors import TamisError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from tamis.match.index import Index
 
 TITLE = "Spark: against one process, against what one writes without an index"
 Row = dict[str, Any]
@@ -135,6 +138,16 @@ def _listed(folder: Path) -> list[Path]:
         return []
 
 
+def event_files(folder: Path) -> list[Path]:
+    return sorted((folder / "events").iterdir())
+
+
+def match_all(index: Index, files: Sequence[Path]) -> int:
+    """How many pairs the events of the files make."""
+    batches = (batch for file in files for batch in pq.ParquetFile(file).iter_batches(16_384))
+    return sum(index.match_batch(batch).num_rows for batch in batches)
+
+
 def few_events(events: DataFrame, n: int) -> DataFrame:
     """The first events, in memory."""
     few = events.where(f"id < {n}").repartition(CORES).persist()
@@ -185,9 +198,7 @@ class Bench:
 
         def in_process() -> None:
             nonlocal found
-            for file in sorted((self.folder / "events").iterdir()):
-                for batch in pq.ParquetFile(file).iter_batches(16_384):
-                    found += self.index.match_batch(batch).num_rows
+            found = match_all(self.index, event_files(self.folder))
 
         def in_spark() -> None:
             drain(ts.match(self.events, self.index_path, event_id="id"))
@@ -201,6 +212,7 @@ class Bench:
         share = alone.wall / (CORES * spread.wall)
         return [
             self.row(f"match, one process, {self.size.n_rules:,} rules", alone, n),
+            *self._measure_processes(alone),
             self.row(
                 f"match, Spark on {CORES} cores",
                 spread,
@@ -217,6 +229,22 @@ class Bench:
                 note="times less CPU than rows",
             ),
         ]
+
+    def _measure_processes(self, alone: Cost) -> list[Row]:
+        """What as many processes as cores reach without Spark: cores share caches and memory."""
+        places = [(str(self.folder), core) for core in range(CORES)]
+        with ThreadPoolExecutor(CORES) as pool:
+            told = list(
+                pool.map(lambda place: run_alone("match_files", *place, seconds=240), places)
+            )
+        broken = [one for one in told if isinstance(one, str)]
+        title = f"match, {CORES} processes without Spark"
+        if broken:
+            return [{"measure": title, "note": f"not measured: {broken[0]}"}]
+        cost = Cost(sum(float(cpu) for cpu, _ in told), max(float(wall) for _, wall in told))
+        share = alone.wall / (CORES * cost.wall)
+        note = f"of {CORES} x the process's rate, by wall"
+        return [self.row(title, cost, self.size.n_events, ratio=share, note=note)]
 
     def measure_sharing(self) -> list[Row]:
         """How much of the index the workers hold together: pages are shared."""
@@ -476,6 +504,14 @@ def run_alone(function: str, *arguments: Any, seconds: float) -> list[str] | str
         known = ("OutOfMemory", "StackOverflow", "too large", "grows beyond")
         return next((name for name in known if name in said), said.strip()[-100:])
     return told.split()
+
+
+def match_files(folder: str, core: int) -> None:
+    """Print what it costs this core to match its share of the events."""
+    index = tamis.open(f"{folder}/index")
+    files = event_files(Path(folder))[core::CORES]
+    match_all(index, files)
+    print(*measure(lambda: match_all(index, files)))
 
 
 def try_way(way: str, n_rules: int, path: str, n_events: int) -> None:
