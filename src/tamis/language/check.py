@@ -6,9 +6,7 @@ Booleans; a constant takes the type of the attribute it meets.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from decimal import Decimal
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from tamis.errors import (
@@ -45,6 +43,17 @@ from tamis.language.ast import (
     Xor,
     variables_of,
 )
+from tamis.language.fitting import (
+    FITTERS,
+    check_constants,
+    check_list,
+    check_number,
+    check_pair,
+    fit_literal,
+    refuse,
+    spell,
+    with_article,
+)
 from tamis.language.functions import SIGNATURES
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.names import print_path
@@ -53,22 +62,8 @@ from tamis.language.queries import query_words
 from tamis.language.types import (
     ANY,
     BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    INT64_MAX,
-    INT64_MIN,
-    INTEGER,
-    MAX_DECIMAL_DIGITS,
     STRING,
-    TIMESTAMP,
     Type,
-    WrongTypeError,
-    decimal_digits,
-    decimal_type,
-    parse_date,
-    parse_timestamp,
-    round_to_float,
 )
 from tamis.language.variables import check_bound, collect_types
 from tamis.text import ANY_WORD, get_analyser
@@ -143,10 +138,10 @@ class _Checker:
         """An attribute that stands alone as a condition."""
         typed = self.attribute(node)
         if typed.type != BOOLEAN:
-            _refuse(
-                f"{_name(typed)} is {_article(typed)}, not a condition",
+            refuse(
+                f"{spell(typed)} is {with_article(typed)}, not a condition",
                 node.span,
-                hint=f"compare it with something, such as {_name(typed)} = …",
+                hint=f"compare it with something, such as {spell(typed)} = …",
             )
         return typed
 
@@ -154,7 +149,7 @@ class _Checker:
         """Two attributes, or an attribute and a constant, or two constants; or a constraint."""
         left, right = self.operands(node.left, node.right, node.span)
         if node.operator == "<=>" and self.variables is not None and any(variables_of(node)):
-            _refuse("a variable is never NULL", node.span, hint="write = instead of <=>")
+            refuse("a variable is never NULL", node.span, hint="write = instead of <=>")
         return replace(node, left=left, right=right)
 
     def between(self, node: Between) -> Between:
@@ -163,7 +158,7 @@ class _Checker:
         also, high = self.operands(node.operand, node.high, node.span)
         if operand != also:
             # One constant cannot take the types of two attributes.
-            _refuse(
+            refuse(
                 "the two bounds of BETWEEN are of different types",
                 node.span,
                 hint="write two comparisons and join them with AND",
@@ -179,13 +174,13 @@ class _Checker:
         if isinstance(right, Attribute):
             right = self.comparable(right)
         if isinstance(left, Attribute) and isinstance(right, Attribute):
-            _check_pair(left, right, span)
+            check_pair(left, right, span)
         elif isinstance(left, Attribute) and isinstance(right, Literal):
             right = fit_literal(right, left)
         elif isinstance(left, Literal) and isinstance(right, Attribute):
             left = fit_literal(left, right)
         elif isinstance(left, Literal) and isinstance(right, Literal):
-            _check_constants(left, right, span)
+            check_constants(left, right, span)
         return left, right
 
     def comparable(self, node: Attribute) -> Attribute:
@@ -193,13 +188,13 @@ class _Checker:
         typed = self.attribute(node)
         assert typed.type is not None
         if typed.type.element is not None:
-            _refuse(
-                f"{_name(typed)} is {_article(typed)}; arrays are not compared",
+            refuse(
+                f"{spell(typed)} is {with_article(typed)}; arrays are not compared",
                 node.span,
-                hint=f"test its members: array_contains({_name(typed)}, …)",
+                hint=f"test its members: array_contains({spell(typed)}, …)",
             )
         if typed.type == ANY:
-            _refuse(f"the type of {_name(typed)} is not known", node.span, hint=_DECLARE)
+            refuse(f"the type of {spell(typed)} is not known", node.span, hint=_DECLARE)
         return typed
 
     def membership(self, node: In | ArraysOverlap) -> In | ArraysOverlap:
@@ -211,23 +206,24 @@ class _Checker:
             operand = self.attribute(node.operand)
             assert operand.type is not None
             if operand.type.element is None:
-                _refuse(
-                    f"{_name(operand)} is {_article(operand)}; {node.function}() tests an array",
+                refuse(
+                    f"{spell(operand)} is {with_article(operand)}; "
+                    f"{node.function}() tests an array",
                     node.operand.span,
-                    hint=f"test one value with {_name(operand)} IN (…)",
+                    hint=f"test one value with {spell(operand)} IN (…)",
                 )
             members_of = replace(operand, type=operand.type.element)
         values = tuple(fit_literal(value, members_of) for value in node.values)
         if isinstance(node, In):
-            _check_list(operand, values, node.span)
+            check_list(operand, values, node.span)
         return replace(node, operand=operand, values=values)
 
     def text_test(self, node: Like | Rlike | StringTest) -> Like | Rlike | StringTest:
         """A pattern over a string attribute."""
         operand = self.attribute(node.operand)
         if operand.type != STRING:
-            _refuse(
-                f"{_name(operand)} is {_article(operand)}; {_test_name(node)} tests a string",
+            refuse(
+                f"{spell(operand)} is {with_article(operand)}; {_test_name(node)} tests a string",
                 node.operand.span,
             )
         try:
@@ -255,14 +251,14 @@ class _Checker:
         typed = tuple(map(self.attribute, node.attributes))
         for attribute in typed:
             if attribute.type != STRING:
-                _refuse(
-                    f"{_name(attribute)} is {_article(attribute)}; matches() searches strings",
+                refuse(
+                    f"{spell(attribute)} is {with_article(attribute)}; matches() searches strings",
                     attribute.span,
                 )
         analysers = {attribute.type.analyser for attribute in typed if attribute.type}
         if len(analysers) > 1:
-            _refuse(
-                f"{', '.join(map(_name, typed))} have different analysers: "
+            refuse(
+                f"{', '.join(map(spell, typed))} have different analysers: "
                 f"{', '.join(sorted(analysers))}",
                 node.span,
                 hint="search each by its own matches() and join them with OR",
@@ -329,16 +325,16 @@ class _Checker:
                 )
             return self.variable(value)
         if not isinstance(value, Literal):
-            _refuse(
+            refuse(
                 f"an argument of {signature.name}() is a constant or a variable",
                 value.span,
                 hint="an operator reads the attributes of the event by itself",
             )
-        fitted = _FITTERS[parameter.type.name](value, parameter.type)
+        fitted = FITTERS[parameter.type.name](value, parameter.type)
         # A decimal constant that is no whole number stays a decimal on integers.
         if fitted is None or (fitted.type.name != parameter.type.name):
-            _refuse(
-                f"{_with_article(value)} where {signature.name}() takes {parameter.type}",
+            refuse(
+                f"{with_article(value)} where {signature.name}() takes {parameter.type}",
                 value.span,
                 hint=str(signature),
             )
@@ -370,13 +366,13 @@ class _Checker:
         left, right = self.term(left), self.term(right)
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Arithmetic) and not isinstance(other, Arithmetic):
-                _check_number(other)
+                check_number(other)
         if isinstance(left, Literal) and isinstance(right, Variable):
             left = fit_literal(left, right)
         elif isinstance(left, Variable) and isinstance(right, Literal):
             right = fit_literal(right, left)
         elif isinstance(left, Variable | Attribute) and isinstance(right, Variable | Attribute):
-            _check_pair(left, right, span)
+            check_pair(left, right, span)
         return left, right
 
     def term(self, value: Value) -> Value:
@@ -388,8 +384,8 @@ class _Checker:
                 return self.comparable(value)
             case Arithmetic():
                 left, right = self.term(value.left), self.term(value.right)
-                _check_number(left)
-                _check_number(right)
+                check_number(left)
+                check_number(right)
                 return replace(value, left=left, right=right)
             case Literal():
                 return value
@@ -400,8 +396,8 @@ class _Checker:
         """Say that the attribute is not declared, or not usable, and what is like it."""
         foreign = self.schema.unsupported(node.path)
         if foreign is not None:
-            _refuse(
-                f"attribute {_name(node)} has the type {foreign}, which expressions cannot test",
+            refuse(
+                f"attribute {spell(node)} has the type {foreign}, which expressions cannot test",
                 node.span,
             )
         message = f'unknown attribute "{print_path(node.path)}"'
@@ -430,211 +426,9 @@ def _cut(text: str) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def _name(value: Attribute | Variable) -> str:
-    return f"?{value.name}" if isinstance(value, Variable) else print_path(value.path)
-
-
-def _article(value: Attribute | Variable) -> str:
-    return _with_article(value)
-
-
-def _with_article(value: Attribute | Literal | Variable) -> str:
-    shown = str(value.type)
-    return f"an {shown}" if shown[0] in "aeiou" else f"a {shown}"
-
-
 def _test_name(node: Like | Rlike | StringTest) -> str:
     if isinstance(node, StringTest):
         return f"{node.function}()"
     if isinstance(node, Rlike):
         return "RLIKE"
     return "ILIKE" if node.ignores_case else "LIKE"
-
-
-def _refuse(message: str, span: Span, *, hint: str | None = None) -> NoReturn:
-    raise TypeCheckError("type-mismatch", message, span=span, hint=hint)
-
-
-# ── fitting ─────────────────────────────────────────────────────────────────────────────────
-
-
-def fit_literal(literal: Literal, attribute: Attribute | Variable) -> Literal:
-    """The constant as a value of the attribute's type; refused where that has no exact sense.
-
-    On integers a decimal constant stays a decimal where it is no whole number: `level < 4.5` is
-    exact. On floats and doubles it is rounded to the attribute's type.
-    """
-    type_ = attribute.type
-    assert type_ is not None
-    fitted = _FITTERS[type_.name](literal, type_)
-    if fitted is None:
-        _refuse_literal(literal, attribute)
-    return fitted
-
-
-def _fit_boolean(literal: Literal, type_: Type) -> Literal | None:
-    return literal if literal.type == BOOLEAN else None
-
-
-def _fit_integer(literal: Literal, type_: Type) -> Literal | None:
-    if literal.type == INTEGER:
-        return literal
-    if literal.type.name != "decimal":
-        return None
-    value: Decimal = literal.value
-    if not INT64_MIN <= value <= INT64_MAX:
-        # Spark answers such comparisons without looking: TRUE or FALSE even on NULL.
-        _refuse(f"{value} does not fit in 64 bits, as the attribute does", literal.span)
-    if decimal_digits(value)[1] == 0:
-        return Literal(int(value), INTEGER, literal.span)
-    _check_digits(_AS_DECIMAL, literal.type, literal.span)
-    return literal
-
-
-def _fit_double(literal: Literal, type_: Type) -> Literal | None:
-    if not literal.type.is_numeric:
-        return None
-    return Literal(float(literal.value) + 0.0, DOUBLE, literal.span)
-
-
-def _fit_float(literal: Literal, type_: Type) -> Literal | None:
-    if not literal.type.is_numeric or literal.type == DOUBLE:
-        return None
-    rounded = round_to_float(float(literal.value))
-    if math.isinf(rounded):
-        _refuse(f"{literal.value} is too large for a float", literal.span)
-    return Literal(rounded + 0.0, FLOAT, literal.span)
-
-
-def _fit_decimal(literal: Literal, type_: Type) -> Literal | None:
-    if literal.type.is_floating or not literal.type.is_numeric:
-        return None
-    value = Decimal(literal.value)
-    before, after = decimal_digits(value)
-    _check_digits(type_, decimal_type(max(1, before + after), after), literal.span)
-    return Literal(value, type_, literal.span)
-
-
-def _fit_string(literal: Literal, type_: Type) -> Literal | None:
-    return literal if literal.type == STRING else None
-
-
-def _fit_date(literal: Literal, type_: Type) -> Literal | None:
-    if literal.type == DATE:
-        return literal
-    if literal.type != STRING:
-        return None
-    try:
-        return Literal(parse_date(literal.value), DATE, literal.span)
-    except WrongTypeError as error:
-        _refuse(str(error), literal.span)
-
-
-def _fit_timestamp(literal: Literal, type_: Type) -> Literal | None:
-    if literal.type == TIMESTAMP:
-        return literal
-    if literal.type not in (STRING, DATE):
-        return None
-    text = literal.value if literal.type == STRING else literal.value.isoformat()
-    try:
-        return Literal(parse_timestamp(text), TIMESTAMP, literal.span)
-    except WrongTypeError as error:
-        _refuse(str(error), literal.span)
-
-
-_FITTERS: Final = {
-    "boolean": _fit_boolean,
-    "integer": _fit_integer,
-    "float": _fit_float,
-    "double": _fit_double,
-    "decimal": _fit_decimal,
-    "string": _fit_string,
-    "date": _fit_date,
-    "timestamp": _fit_timestamp,
-}
-
-
-def _refuse_literal(literal: Literal, attribute: Attribute | Variable) -> NoReturn:
-    type_ = attribute.type
-    assert type_ is not None
-    hint = None
-    if type_ == STRING:
-        hint = f"strings are written in quotes: '{literal.value}'"
-    elif type_.is_numeric and literal.type == STRING:
-        hint = "numbers are written without quotes"
-    elif type_ in (INTEGER, FLOAT) or type_.name == "decimal":
-        if literal.type.is_floating:
-            plain = format(Decimal(repr(literal.value)), "f")
-            hint = f"write it as a plain number: {plain}" + ("F" if type_ == FLOAT else "")
-    elif type_ in (DATE, TIMESTAMP):
-        hint = f"write {str(type_).upper()} '2024-01-31'"
-    kind = "decimal" if literal.type.name == "decimal" else str(literal.type)
-    article = "an" if kind[0] in "aeiou" else "a"
-    _refuse(
-        f"{_name(attribute)} is {_article(attribute)}, compared with {article} {kind}",
-        literal.span,
-        hint=hint,
-    )
-
-
-def _check_number(value: Value) -> None:
-    """Refuse arithmetic on what is no number."""
-    if isinstance(value, Arithmetic):
-        return
-    assert value.type is not None
-    if not value.type.is_numeric:
-        _refuse(f"{_with_article(value)} where arithmetic needs a number", value.span)
-
-
-def _check_pair(left: Attribute | Variable, right: Attribute | Variable, span: Span) -> None:
-    """Refuse to compare two attributes of which the types have no common order."""
-    one, other = left.type, right.type
-    assert one is not None
-    assert other is not None
-    if {one.name, other.name} <= {"decimal", "integer"}:
-        exact_one = _AS_DECIMAL if one == INTEGER else one
-        _check_digits(exact_one, _AS_DECIMAL if other == INTEGER else other, span)
-    if one == other or (one.is_numeric and other.is_numeric):
-        return
-    _refuse(
-        f"{_name(left)} is {_article(left)} and {_name(right)} {_article(right)}: "
-        "they cannot be compared",
-        span,
-    )
-
-
-_AS_DECIMAL: Final = decimal_type(20, 0)  # what Spark compares 64-bit integers as
-
-
-def _check_digits(one: Type, other: Type, span: Span) -> None:
-    """Refuse two decimals that no common decimal type can hold: Spark would round them."""
-    integer_digits = max(one.precision - one.scale, other.precision - other.scale)
-    if integer_digits + max(one.scale, other.scale) > MAX_DECIMAL_DIGITS:
-        _refuse(f"{one} and {other} together need more than {MAX_DECIMAL_DIGITS} digits", span)
-
-
-def _check_list(operand: Attribute, values: tuple[Literal, ...], span: Span) -> None:
-    """Refuse an IN list that no common decimal type can hold: Spark would round its members."""
-    type_ = operand.type
-    assert type_ is not None
-    if all(value.type.name != "decimal" for value in values):
-        return
-    one = _AS_DECIMAL if type_ == INTEGER else type_
-    digits = [decimal_digits(Decimal(value.value)) for value in values]
-    whole = max(one.precision - one.scale, *(before for before, _ in digits))
-    scale = max(one.scale, *(after for _, after in digits))
-    if whole + scale > MAX_DECIMAL_DIGITS:
-        _refuse(
-            f"{_name(operand)} and the list together need more than {MAX_DECIMAL_DIGITS} digits",
-            span,
-        )
-
-
-def _check_constants(left: Literal, right: Literal, span: Span) -> None:
-    """Refuse to compare two constants of different kinds; `1 = 1` is common in generated text."""
-    one, other = (_AS_DECIMAL if x.type == INTEGER else x.type for x in (left, right))
-    if one.name == other.name == "decimal":
-        _check_digits(one, other, span)
-    if left.type == right.type or (left.type.is_numeric and right.type.is_numeric):
-        return
-    _refuse(f"{_with_article(left)} and {_with_article(right)} cannot be compared", span)
