@@ -15,7 +15,12 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "path",
-    ["tests/events/test_values.py", "tests/operators/schedules", "tests/text/test_finder.py"],
+    [
+        "tests/events/test_values.py",
+        "tests/lab/fontoura",
+        "tests/operators/schedules",
+        "tests/text/test_finder.py",
+    ],
 )
 def test_without_compiler(path):
     finished = subprocess.run(

@@ -74,6 +74,14 @@ class Forest:
         """The forest of expressions as text; arguments as those of `tamis.build`."""
         return cls(tamis.build(subscriptions, *args, **options))
 
+    @property
+    def opposites(self) -> dict[int, int]:
+        """Leaves that hold on exactly the events on which another, their opposite, does not."""
+        leaves = self.index.contents.leaves
+        first = int(leaves.column_complements[-1])
+        pairs = (leaves.complement_leaves[first:], leaves.complement_bases[first:])
+        return dict(zip(*(array.tolist() for array in pairs), strict=True))
+
     def satisfied(self, events: Sequence[Mapping[str, Any]]) -> Rows:
         """The leaves that each event makes true, rising."""
         index = self.index

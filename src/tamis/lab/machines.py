@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tamis.errors import InputError
-from tamis.lab.fontoura.scan import Scan
+from tamis.lab.fontoura import Dewey, Dnf, Interval, Scan, ScanConjunctions
 
 if TYPE_CHECKING:
     from tamis.lab.machine import Machine
 
-MACHINES: Final[dict[str, type[Machine]]] = {machine.name: machine for machine in (Scan,)}
+MACHINES: Final[dict[str, type[Machine]]] = {
+    machine.name: machine for machine in (*(Scan, ScanConjunctions, Dnf, Dewey, Interval),)
+}
 
 
 def find_machine(name: str) -> type[Machine]:

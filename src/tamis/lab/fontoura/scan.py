@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from tamis.index.layout import run_starts
+from tamis.index.layout import Int32, Starts, run_starts
 from tamis.lab.fontoura.kernels.scan import scan_trees
-from tamis.lab.forest import Node, Rows, as_rows
+from tamis.lab.forest import Rows, as_rows
 from tamis.lab.machine import Machine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tamis.lab.forest import Tree
 
@@ -24,30 +24,9 @@ class Scan(Machine):
     paper: ClassVar = "Fontoura 2010, §5.2"
 
     def build(self, trees: Mapping[int, Tree]) -> None:
-        """Write each tree as a run of nodes, root first; links are places in all runs together."""
+        """Write the trees."""
         self._ordinals = np.array(sorted(trees), dtype=np.int32)
-        operators: list[int] = []  # of nodes; a leaf is -1 - its number
-        required: list[int] = []
-        children: list[tuple[int, ...]] = []
-
-        def write(tree: Tree) -> int:
-            place = len(operators)
-            is_leaf = isinstance(tree, int)
-            operators.append(-1 - tree if is_leaf else tree.operator)  # type: ignore[operator, union-attr]
-            required.append(0 if is_leaf else tree.required)  # type: ignore[union-attr]
-            children.append(())
-            if isinstance(tree, Node):
-                children[place] = tuple(write(child) for child in tree.children)
-            return place
-
-        roots = [write(trees[ordinal]) for ordinal in self._ordinals.tolist()]
-        self._arrays = (
-            np.array(roots, dtype=np.int32),
-            np.array(operators, dtype=np.int32),
-            np.array(required, dtype=np.int32),
-            run_starts(np.array([len(below) for below in children], dtype=np.int64)),
-            np.array([link for below in children for link in below], dtype=np.int32),
-        )
+        self._arrays = write_trees([trees[ordinal] for ordinal in self._ordinals.tolist()])
 
     def match(self, satisfied: Rows) -> Rows:
         """The ordinals each event matches."""
@@ -67,3 +46,42 @@ class Scan(Machine):
     def n_bytes(self) -> int:
         """The nodes and links of all trees."""
         return sum(array.nbytes for array in (*self._arrays, self._ordinals))
+
+
+class TreeArrays(NamedTuple):
+    """Each tree as a run of nodes, root first."""
+
+    roots: Int32  # [n_trees], places of nodes
+    operators: Int32  # [n_nodes]; a leaf is -1 - its number
+    required: Int32  # [n_nodes]
+    starts: Starts  # [n_nodes + 1]
+    children: Int32  # places of nodes
+
+
+def write_trees(trees: Sequence[Tree]) -> TreeArrays:
+    """The nodes of all trees; nothing is shared."""
+    operators: list[int] = []
+    required: list[int] = []
+    children: list[tuple[int, ...]] = []
+
+    def write(tree: Tree) -> int:
+        place = len(operators)
+        if isinstance(tree, int):
+            operators.append(-1 - tree)
+            required.append(0)
+            children.append(())
+        else:
+            operators.append(tree.operator)
+            required.append(tree.required)
+            children.append(())
+            children[place] = tuple([write(child) for child in tree.children])
+        return place
+
+    roots = [write(tree) for tree in trees]
+    return TreeArrays(
+        np.array(roots, dtype=np.int32),
+        np.array(operators, dtype=np.int32),
+        np.array(required, dtype=np.int32),
+        run_starts(np.array([len(below) for below in children], dtype=np.int64)),
+        np.array([link for below in children for link in below], dtype=np.int32),
+    )

@@ -18,6 +18,40 @@ def scan_trees(is_true, roots, operators, required, starts, children, found, n_n
 
 
 @kernel
+def scan_some(
+    first_row,
+    row_starts,  # int64[:], of events
+    leaves,  # int32[:], those each event satisfies
+    is_true,  # bool[n_leaves], all false before and after
+    roots,
+    operators,
+    required,
+    starts,
+    children,
+    tree_starts,  # int64[n_rows + 1], changed to where the true ones begin
+    trees,  # int32[:], which trees to look at; changed: those that are true
+    n_nodes,
+):
+    """Keep the trees that are true, of those that each event may make true."""
+    n_kept = 0
+    begin = tree_starts[0]
+    for row in range(len(tree_starts) - 1):
+        end = tree_starts[row + 1]
+        own = leaves[row_starts[first_row + row] : row_starts[first_row + row + 1]]
+        for leaf in own:
+            is_true[leaf] = True
+        for at in range(begin, end):
+            tree = trees[at]
+            if holds(roots[tree], is_true, operators, required, starts, children, n_nodes):
+                trees[n_kept] = tree
+                n_kept += 1
+        for leaf in own:
+            is_true[leaf] = False
+        tree_starts[row + 1] = n_kept
+        begin = end
+
+
+@kernel
 def holds(node, is_true, operators, required, starts, children, n_nodes):
     """Whether a node is true."""
     n_nodes[0] += 1

@@ -1,0 +1,29 @@
+"""Each value of a run once."""
+
+from __future__ import annotations
+
+from tamis.index.kernels.compiled import kernel
+
+
+@kernel
+def keep_distinct(
+    starts,  # int64[n_rows + 1], changed to where the distinct ones begin
+    values,  # int32[:], changed: each row's distinct values, one row after the other
+    stamps,  # int64[:], by value: the last row that had it
+    latest,  # the highest stamp so far
+):
+    """Drop what a row has already; return the highest stamp."""
+    n_kept = 0
+    begin = starts[0]
+    for row in range(len(starts) - 1):
+        end = starts[row + 1]
+        latest += 1
+        for at in range(begin, end):
+            value = values[at]
+            if stamps[value] != latest:
+                stamps[value] = latest
+                values[n_kept] = value
+                n_kept += 1
+        starts[row + 1] = n_kept
+        begin = end
+    return latest
