@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tamis.lab.machine import Machine
 
 MACHINES: Final[dict[str, type[Machine]]] = {
-    machine.name: machine for machine in (*(Scan, ScanConjunctions, Dnf, Dewey, Interval),)
+    machine.name: machine for machine in (Scan, ScanConjunctions, Dnf, Dewey, Interval)
 }
 
 

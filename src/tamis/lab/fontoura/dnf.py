@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tamis.lab.forest import Tree
 
 MOST_CONJUNCTIONS = 10_000  # of an expression
+MOST_IN_ALL = 5_000_000
 
 
 def expand(node: Expression, most: int = MOST_CONJUNCTIONS) -> set[Conjunction]:
@@ -70,6 +71,11 @@ class DnfPart(Part):
         for number, tree in enumerate(trees):
             for conjunction in expand(read_expression(tree, opposites)):
                 owners[conjunction].append(number)
+            if len(owners) > MOST_IN_ALL:
+                raise RanOutError(
+                    f"the normal forms of {number + 1:,} of {len(trees):,} expressions "
+                    f"have more than {MOST_IN_ALL:,} conjunctions"
+                )
         self.index = ConjunctionIndex(owners, n_leaves, np.int32)
         self._stamps = np.zeros(len(trees), dtype=np.int64)
         self._latest = 0

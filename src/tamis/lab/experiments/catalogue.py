@@ -1,0 +1,29 @@
+"""All experiments by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tamis.errors import InputError
+from tamis.lab.experiments import fontoura
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tamis.lab.experiments.experiment import Experiment
+
+EVERY: Final = "all"
+EXPERIMENTS: Final[dict[str, Experiment]] = {
+    experiment.name: experiment for experiment in (*fontoura.EXPERIMENTS,)
+}
+
+
+def find_experiments(names: Iterable[str]) -> list[Experiment]:
+    """The experiments of these names; `all` is all of them."""
+    found: dict[str, Experiment] = {}
+    for name in names:
+        if name != EVERY and name not in EXPERIMENTS:
+            allowed = ", ".join((EVERY, *EXPERIMENTS))
+            raise InputError(f'no experiment "{name}" in the lab; allowed: {allowed}')
+        found |= EXPERIMENTS if name == EVERY else {name: EXPERIMENTS[name]}
+    return list(found.values())

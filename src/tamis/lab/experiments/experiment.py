@@ -1,0 +1,97 @@
+"""What an experiment is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Row: TypeAlias = dict[str, Any]  # plain values: what JSON can hold
+Setting: TypeAlias = dict[str, Any]
+
+ALGORITHM = "algorithm"  # the column that says whose row it is
+MICROSECONDS = "microseconds"  # CPU time per event
+RATIO = "times faster"  # than the slowest that is in every setting
+BATCH = "Tamis, batch"
+SINGLE = "Tamis, single"
+
+
+class Scale(StrEnum):
+    """How large the settings are."""
+
+    TINY = "tiny"  # shows that all runs
+    SMALL = "small"  # minutes on two cores
+    FULL = "full"  # the paper's sizes, or as near as a machine of 24 GB comes
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Something measured at several settings."""
+
+    name: str
+    settings: Callable[[Scale], list[Setting]]
+    measure: Callable[[Setting, int], list[Row]]  # given a setting and a seed
+    n_bytes: Callable[[Setting], int]  # an estimate of the memory a setting needs
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A plot: `y` over `x`, a line for each algorithm."""
+
+    x: str
+    y: str
+    is_log: bool = False
+
+
+def take_all(row: Row) -> bool:
+    """Every row."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One table or figure of a paper."""
+
+    name: str
+    paper: str
+    title: str
+    sweep: Sweep
+    columns: tuple[str, ...]  # of the rows that are shown; RATIO is computed
+    verdict: Callable[[list[Row]], list[str]]  # sentences on what reproduces
+    published: tuple[Row, ...] = ()  # the paper's figures, with names of columns as ours
+    told: str = ""  # what the paper says of it, where its figures are not in print
+    charts: tuple[Chart, ...] = field(default=())
+    shows: Callable[[Row], bool] = take_all
+
+
+def add_ratios(rows: list[Row], x: str, column: str = MICROSECONDS) -> list[Row]:
+    """The rows with RATIO: how many times less than the slowest common baseline.
+
+    The baseline is the algorithm that took most in all, among those with a row for every `x`.
+    """
+    slowest = find_baseline(rows, x, column)
+    base = {row[x]: row[column] for row in rows if row[ALGORITHM] == slowest}
+    return [
+        row | {RATIO: base[row[x]] / row[column]} if row.get(column) and slowest else row
+        for row in rows
+    ]
+
+
+def find_baseline(rows: list[Row], x: str, column: str = MICROSECONDS) -> str | None:
+    """The slowest algorithm that every setting has."""
+    values = {row[x] for row in rows}
+    took: dict[str, dict[Any, float]] = {}
+    for row in rows:
+        if row.get(column):
+            took.setdefault(row[ALGORITHM], {})[row[x]] = row[column]
+    common = {name: sum(own.values()) for name, own in took.items() if own.keys() == values}
+    return max(common, key=lambda name: common[name]) if common else None
+
+
+def series(rows: list[Row], x: str, y: str, algorithm: str) -> dict[Any, float]:
+    """What an algorithm has for `y`, by `x`, rising."""
+    own = {row[x]: row[y] for row in rows if row[ALGORITHM] == algorithm and row.get(y) is not None}
+    return dict(sorted(own.items()))

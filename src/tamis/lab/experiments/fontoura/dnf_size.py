@@ -1,0 +1,97 @@
+"""Figure 7: how large one expression's disjunctive normal form is."""
+
+from __future__ import annotations
+
+from statistics import mean
+from typing import TYPE_CHECKING, Final
+
+from tamis.lab.experiments.experiment import (
+    ALGORITHM,
+    BATCH,
+    Chart,
+    Experiment,
+    Scale,
+    Sweep,
+    series,
+)
+from tamis.lab.experiments.fontoura.task import DNF, INTERVAL, PAPER
+from tamis.lab.experiments.measure import build_index, product_bytes
+from tamis.lab.fontoura.dnf import expand
+from tamis.lab.fontoura.expressions import conjunctions_of, read_expression
+from tamis.lab.forest import RanOutError
+from tamis.lab.workloads.fontoura import Fontoura, FontouraParams
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tamis.lab.experiments.experiment import Row, Setting
+    from tamis.lab.fontoura.expressions import Conjunction
+
+MOST: Final = {Scale.TINY: 1_000, Scale.SMALL: 30_000, Scale.FULL: 300_000}
+N_EXPRESSIONS: Final = 20  # as in the paper
+KILOBYTES: Final = "kilobytes"
+
+
+def settings(scale: Scale) -> list[Setting]:
+    """The paper's depths, and one more."""
+    return [{"depth": depth, "most": MOST[scale]} for depth in (1, 2, 3, 4)]
+
+
+def kilobytes(conjunctions: Iterable[Conjunction]) -> float:
+    """A posting of 4 bytes for each predicate, an annotation of 8 for each conjunction."""
+    return sum(8 + 4 * (len(one.wanted) + len(one.unwanted)) for one in conjunctions) / 1000
+
+
+def measure(setting: Setting, seed: int) -> list[Row]:
+    """The average over expressions; those that run out count as much as they may have."""
+    workload = Fontoura(FontouraParams(max_depth=setting["depth"], seed=seed))
+    expressions = [read_expression(tree, {}) for tree in workload.trees(N_EXPRESSIONS)]
+    sizes, numbers, n_ran_out = [], [], 0
+    for expression in expressions:
+        try:
+            expanded = expand(expression, setting["most"])
+            sizes.append(kilobytes(expanded))
+            numbers.append(len(expanded))
+        except RanOutError:
+            n_ran_out += 1
+    texts = workload.expressions(N_EXPRESSIONS)
+    index = build_index(texts, workload.schema)
+    leaves = [list(conjunctions_of(expression)) for expression in expressions]
+    dnf: Row = {ALGORITHM: DNF, "run out": n_ran_out}
+    if numbers:
+        dnf |= {KILOBYTES: mean(sizes), "conjunctions": mean(numbers)}
+    return [
+        dnf,
+        {
+            ALGORITHM: INTERVAL,
+            KILOBYTES: mean(map(kilobytes, leaves)),
+            "conjunctions": mean(map(len, leaves)),
+        },
+        {ALGORITHM: BATCH, KILOBYTES: product_bytes(index) / 1000 / N_EXPRESSIONS},
+    ]
+
+
+def judge(rows: list[Row]) -> list[str]:
+    """Whether the form grows faster than the tree."""
+    dnf, tree = (series(rows, "depth", "conjunctions", name) for name in (DNF, INTERVAL))
+    told = [
+        f"Depth {d}: {tree[d]:.1f} conjunctions in the tree, {dnf[d]:,.1f} in its normal form"
+        for d in dnf
+    ]
+    ran_out = {row["depth"]: row["run out"] for row in rows if row.get("run out")}
+    more = "".join(f" At depth {d}, {n} of 20 ran out." for d, n in ran_out.items())
+    last = max(dnf)
+    verb = "reproduces" if ran_out or dnf[last] > 2 * tree[last] else "does not reproduce"
+    return [f"{'; '.join(told)}.{more} The blow-up with depth {verb}."]
+
+
+FIGURE_7: Final = Experiment(
+    "fontoura-figure-7",
+    PAPER,
+    "Size of a DNF-expanded expression by depth",
+    Sweep("fontoura-dnf-size", settings, measure, lambda setting: setting["most"] * 4_000),
+    ("depth", ALGORITHM, "conjunctions", KILOBYTES, "run out"),
+    judge,
+    told="The average size grows exponentially with depth.",
+    charts=(Chart("depth", KILOBYTES, is_log=True),),
+)

@@ -1,0 +1,80 @@
+"""§5.5: the share of expressions that a visit matches, at a depth of 3."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tamis.lab.experiments.experiment import (
+    ALGORITHM,
+    MICROSECONDS,
+    RATIO,
+    Chart,
+    Experiment,
+    Scale,
+    Sweep,
+    series,
+)
+from tamis.lab.experiments.fontoura.task import (
+    ANNOTATED,
+    EVALUATE,
+    PAPER,
+    SELECTIVITY,
+    estimate,
+    run,
+)
+
+if TYPE_CHECKING:
+    from tamis.lab.experiments.experiment import Row, Setting
+
+SIZES: Final = {Scale.TINY: (300, 12), Scale.SMALL: (5_000, 200), Scale.FULL: (100_000, 500)}
+SHARES: Final = (0.02, 0.04, 0.06, 0.08, 0.1)  # less than trees of depth 3 have as drawn
+
+
+def settings(scale: Scale) -> list[Setting]:
+    """Selectivities up to that of Table 3 for a depth of 3."""
+    n_expressions, n_events = SIZES[scale]
+    shared = {"expressions": n_expressions, "depth": 3, "events": n_events}
+    return [{"share": share} | shared for share in SHARES]
+
+
+def measure(setting: Setting, seed: int) -> list[Row]:
+    """Dewey, Interval and the product."""
+    return run(setting, seed, ANNOTATED)
+
+
+SWEEP: Final = Sweep("fontoura-selectivity", settings, measure, estimate)
+
+
+def judge(rows: list[Row]) -> list[str]:
+    """Whether evaluation is linear in the selectivity."""
+    told = []
+    ratios = []
+    for name in ANNOTATED:
+        own = series(rows, "share", EVALUATE, name)
+        read = series(rows, "share", "annotations", name)
+        first, last = min(own), max(own)
+        ratios.append(own[last] / own[first])
+        told.append(
+            f"{name}: {own[first]:.1f} µs at {first:.0%} and {own[last]:.1f} µs at {last:.0%}, "
+            f"for {read[first]:,.0f} and {read[last]:,.0f} annotations."
+        )
+    verb = "reproduces" if all(3 <= ratio <= 7 for ratio in ratios) else "does not reproduce"
+    return [
+        *told,
+        (
+            f"Five times the selectivity costs Dewey {ratios[0]:.1f} and Interval {ratios[1]:.1f} "
+            f"times the time: that both scale linearly {verb}."
+        ),
+    ]
+
+
+FIGURE_14: Final = Experiment(
+    "fontoura-figure-14",
+    PAPER,
+    "Time of expression evaluation by selectivity",
+    SWEEP,
+    ("share", SELECTIVITY, ALGORITHM, EVALUATE, "annotations", MICROSECONDS, RATIO),
+    judge,
+    told="Both scale linearly with selectivity.",
+    charts=(Chart("share", EVALUATE),),
+)

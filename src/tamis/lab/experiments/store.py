@@ -1,0 +1,112 @@
+"""Where results are kept: a file for each finished setting, so that what is there is not redone."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from tamis.errors import InputError
+
+if TYPE_CHECKING:
+    from tamis.lab.experiments.experiment import Row, Scale, Setting, Sweep
+
+
+class Store:
+    """The results of one scale and one seed."""
+
+    def __init__(self, directory: str | os.PathLike[str], scale: Scale, seed: int) -> None:
+        self.scale, self.seed = scale, seed
+        self.directory = Path(directory) / f"{scale}-{seed}"
+
+    def path_of(self, sweep: Sweep, setting: Setting) -> Path:
+        """The file of a setting."""
+        name = ",".join(f"{key}={value}" for key, value in setting.items())
+        return self.directory / sweep.name / f"{name or 'all'}.json"
+
+    def has(self, sweep: Sweep, setting: Setting) -> bool:
+        """Whether the setting was finished."""
+        return self.path_of(sweep, setting).exists()
+
+    def save(self, sweep: Sweep, setting: Setting, rows: list[Row], seconds: float) -> None:
+        """Keep a setting's rows, in one step."""
+        path = self.path_of(sweep, setting)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        result = {
+            "sweep": sweep.name,
+            "setting": setting,
+            "scale": self.scale,
+            "seed": self.seed,
+            "seconds": round(seconds, 3),
+            "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "machine": describe_machine(),
+            "commit": find_commit(),
+            "rows": [setting | row for row in rows],
+        }
+        options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
+        beside = path.with_suffix(".new")
+        beside.write_bytes(orjson.dumps(result, option=options))
+        beside.replace(path)
+
+    def load(self, sweep: Sweep) -> list[dict[str, Any]]:
+        """The results of a sweep's settings that were finished, in the order of the settings."""
+        paths = [self.path_of(sweep, setting) for setting in sweep.settings(self.scale)]
+        return [read_result(path) for path in paths if path.exists()]
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """A file of results."""
+    try:
+        result: dict[str, Any] = orjson.loads(path.read_bytes())
+    except ValueError as error:
+        raise InputError(f"{path} is no result of an experiment: {error}") from None
+    return result
+
+
+@cache
+def describe_machine() -> dict[str, Any]:
+    """What the figures depend on; no names."""
+    pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    packages = {name: version(name) for name in ("tamis", "numba", "numpy")}
+    return {
+        "processor": find_processor(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(pages / 2**30),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+    } | packages
+
+
+def find_processor() -> str:
+    """The processor's model, where the system tells."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor()
+
+
+@cache
+def find_commit() -> str | None:
+    """The commit of the source, with + where files differ from it; none outside a checkout."""
+    folder = Path(__file__).parent
+    try:
+        git = ["git", "-C", str(folder)]
+        head = subprocess.run(
+            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
+        )
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "--", str(folder.parents[1])],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head.stdout.strip() + ("+" if changed.stdout.strip() else "")
