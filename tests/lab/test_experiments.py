@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from tamis.lab.experiments.experiment import (
     BATCH,
     MICROSECONDS,
     RATIO,
+    Chart,
     Experiment,
     Row,
     Scale,
@@ -20,7 +23,10 @@ from tamis.lab.experiments.experiment import (
     add_ratios,
     series,
 )
+from tamis.lab.experiments.markdown import write_markdown
 from tamis.lab.experiments.measure import DisagreementError, compare
+from tamis.lab.experiments.page import write_page
+from tamis.lab.experiments.report import collect
 from tamis.lab.experiments.run import measure, plan
 from tamis.lab.experiments.store import Store
 from tamis.lab.forest import Rows
@@ -147,3 +153,70 @@ def test_names_of_settings_are_files(tmp_path):
             assert len(paths) == len(settings)
             assert all(len(path.name) < 120 for path in paths)
             assert all(experiment.sweep.n_bytes(setting) < 24 * 2**30 for setting in settings)
+
+
+# ── the report ──────────────────────────────────────────────────────────────────────────────
+
+
+def with_results(tmp_path) -> tuple[Experiment, Store]:
+    """An experiment with a published figure, and what was measured for it."""
+
+    def run(setting: Setting, seed: int) -> list[Row]:
+        fast = {ALGORITHM: "A & B", MICROSECONDS: 2.0 * setting["n"], "bytes": 10.0}
+        slow = {ALGORITHM: "C", MICROSECONDS: 50.0, "bytes": 40.0}
+        return [fast, slow, {ALGORITHM: "D", "ran out": "of room"}]
+
+    sweep = Sweep("two", lambda scale: [{"n": 1}, {"n": 2}], run, lambda _: 0)
+    experiment = Experiment(
+        "two",
+        "Nobody 2000",
+        "Time & space",
+        sweep,
+        ("n", ALGORITHM, MICROSECONDS, RATIO, "bytes", "ran out"),
+        lambda rows: [f"{len(rows)} rows."],
+        published=({"n": 1, ALGORITHM: "A & B", "bytes": 7}, {"n": 1, ALGORITHM: "C", "bytes": 14}),
+        told="C is slow.",
+        charts=(Chart("n", MICROSECONDS, is_log=True), Chart("n", "bytes")),
+    )
+    store = Store(tmp_path, Scale.TINY, 1)
+    list(measure(plan([experiment], store), store))
+    return experiment, store
+
+
+def test_tables_set_the_paper_beside(tmp_path):
+    (section,) = collect([with_results(tmp_path)[0]], Store(tmp_path, Scale.TINY, 1))
+    table = section.table()
+    assert table.headings[:6] == ["n", ALGORITHM, MICROSECONDS, RATIO, "bytes", "ran out"]
+    assert table.headings[6:] == ["ratio", "paper", "paper's ratio"]
+    assert table.cells[0] == ["1", "A & B", "2", "25", "10", "", "0.25", "7", "0.5"]
+    assert table.cells[1] == ["1", "C", "50", "1", "40", "", "1", "14", "1"]
+    assert table.cells[2] == ["1", "D", "", "", "", "of room", "", "", ""]
+    assert section.notes == ["times faster: than C", "ratio, paper's ratio: to the bytes of C"]
+
+
+def test_page_stands_alone(tmp_path):
+    experiment, store = with_results(tmp_path)
+    page = write_page(collect([experiment], store))
+    assert page == write_page(collect([experiment], store))
+    assert page.count("<svg") == 2
+    assert "<li>6 rows.</li>" in page
+    assert "Time &amp; space" in page
+    assert "A & B" not in page
+    for tag in ("link", "script", "img"):
+        assert f"<{tag}" not in page
+    assert not re.search(r'(href|src)="(?!#)', page)
+
+
+def test_markdown_has_verdicts_and_tables(tmp_path):
+    experiment, store = with_results(tmp_path)
+    text = write_markdown(collect([experiment], store))
+    assert "## Nobody 2000\n\n### two: Time & space\n\n*The paper:* C is slow.\n\n- 6 rows." in text
+    assert "| 1 | A & B | 2 | 25 | 10 |  | 0.25 | 7 | 0.5 |" in text
+    assert "- scale: tiny, seed 1" in text
+
+
+def test_without_results_there_is_no_report(tmp_path):
+    with pytest.raises(
+        InputError, match=r"(?s)no results in .*hint: tamis lab run all --scale tiny"
+    ):
+        collect(EXPERIMENTS.values(), Store(tmp_path, Scale.TINY, 1))

@@ -8,9 +8,12 @@ import pytest
 
 from benchmarks.baselines import NumpyScan
 from tamis.errors import TamisError
+from tamis.lab.forest import holds
 from tamis.lab.workloads import (
     AbeGen,
     AbeParams,
+    Fontoura,
+    FontouraParams,
     InSets,
     InSetsParams,
     SigmaLike,
@@ -24,6 +27,7 @@ from tamis.logic.evaluate import evaluate
 
 WORKLOADS = {
     "abe_gen": lambda seed: AbeGen(AbeParams(n_expressions=300, seed=seed)),
+    "fontoura": lambda seed: Fontoura(FontouraParams(n_expressions=300, seed=seed)),
     "in_sets": lambda seed: InSets(InSetsParams(n_expressions=300, seed=seed)),
     "sigma_like": lambda seed: SigmaLike(SigmaLikeParams(n_expressions=100, seed=seed)),
 }
@@ -231,3 +235,83 @@ def test_planted_events_match():
     conditions = read(workload)
     events = workload.events(60)
     assert mean(any(evaluate(x, event) for x in conditions) for event in events) > 0.9
+
+
+# ── Fontoura ────────────────────────────────────────────────────────────────────────────────
+
+
+def depth_of(tree):
+    """Levels above conjunctions."""
+    if all(isinstance(child, int) for child in tree.children):
+        return 0
+    return 1 + max(map(depth_of, tree.children))
+
+
+def test_trees_alternate_below_an_and():
+    def check_below(node, operator):
+        if not all(isinstance(child, int) for child in node.children):
+            assert node.operator == operator
+            for child in node.children:
+                check_below(child, 1 - operator)
+
+    for depth in (1, 2, 3, 4):
+        trees = Fontoura(FontouraParams(max_depth=depth)).trees(50)
+        assert {depth_of(tree) for tree in trees} == {depth}
+        for tree in trees:
+            check_below(tree, 0)
+
+
+def test_shapes_are_those_of_the_paper():
+    trees = Fontoura(FontouraParams(max_depth=1)).trees(4_000)
+    n_children = [len(tree.children) for tree in trees]
+    shares = [n_children.count(n) / len(trees) for n in (1, 2, 3, 4)]
+    assert shares == pytest.approx([0.05, 0.7, 0.2, 0.05], abs=0.03)
+    sizes = [len(conjunction.children) for tree in trees for conjunction in tree.children]
+    assert sizes.count(1) / len(sizes) == pytest.approx(0.7, abs=0.03)
+    attributes = [{leaf // 51 for leaf in one.children} for tree in trees for one in tree.children]
+    assert [len(own) for own in attributes] == sizes  # without replacement
+
+
+def test_depth_is_between_its_bounds():
+    params = FontouraParams(min_depth=2, max_depth=4, child_shares=(0.5, 0, 0.5))
+    assert {depth_of(tree) for tree in Fontoura(params).trees(200)} == {2, 3, 4}
+
+
+def test_trees_and_leaves_are_the_texts_and_the_events():
+    params = FontouraParams(n_expressions=60, max_depth=3, selectivity=0.05, n_queries=30)
+    workload = Fontoura(params)
+    trees, conditions = workload.trees(), read(workload)
+    satisfied = workload.leaves(30)
+    for row, event in enumerate(workload.events(30)):
+        leaves = set(satisfied[row].tolist())
+        for tree, condition in zip(trees, conditions, strict=True):
+            assert holds(tree, leaves) == (evaluate(condition, event) is True)
+
+
+def test_selectivity_is_what_was_asked_for():
+    params = FontouraParams(n_expressions=1_000, selectivity=0.3, n_queries=50)
+    workload = Fontoura(params)
+    trees, satisfied = workload.trees(), workload.leaves(50)
+    found = [holds(tree, set(satisfied[row].tolist())) for tree in trees for row in range(50)]
+    assert mean(found) == pytest.approx(0.3, abs=0.002)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"min_depth": 3}, "depth is 3 to 2; allowed: 1 or more, rising"),
+        ({"child_shares": (0.5, 0.6)}, "child_shares is .* shares that sum to 1"),
+        ({"event_size": 21}, "event_size is 21; allowed: 0 to n_attributes"),
+        ({"selectivity": 1.5}, "selectivity is 1.5; allowed: 0 to 1, or none"),
+        ({"n_attributes": 2, "event_size": 1}, "size_shares has 3 sizes; allowed: up to"),
+    ],
+)
+def test_fontoura_refuses(wrong, told):
+    with pytest.raises(TamisError, match=told):
+        FontouraParams(**wrong)
+
+
+def test_more_than_is_drawn_cannot_match():
+    workload = Fontoura(FontouraParams(n_expressions=100, selectivity=0.9, n_queries=20))
+    with pytest.raises(TamisError, match=r"selectivity is 90.0%; allowed: up to"):
+        workload.expressions()

@@ -22,6 +22,7 @@ from tamis.cli.demo import demo_command
 from tamis.cli.dot import dot_command
 from tamis.cli.evaluate import eval_command
 from tamis.cli.explain import explain_command
+from tamis.cli.lab import lab_group
 from tamis.cli.match import match_command
 from tamis.cli.spark import spark_group
 from tamis.cli.stats import stats_command
@@ -82,6 +83,7 @@ for command in (
     dot_command,
     eval_command,
     explain_command,
+    lab_group,
     match_command,
     spark_group,
     stats_command,

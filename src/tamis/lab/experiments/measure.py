@@ -49,7 +49,6 @@ def cpu_seconds(function: Callable[[], Any], n_repeats: int = N_REPEATS) -> floa
     function()
     n_calls = 1 + int(LEAST_SECONDS / max(time.process_time() - begun, 1e-6))
     best = float("inf")
-    gc.collect()
     gc.disable()
     try:
         for _ in range(n_repeats):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tamis.lab.experiments.experiment import BATCH, SINGLE
 from tamis.lab.experiments.measure import Task, build_index, measure_all
@@ -10,7 +10,7 @@ from tamis.lab.fontoura import Dewey, Dnf, Interval, Scan, ScanConjunctions
 from tamis.lab.workloads.fontoura import Fontoura, FontouraParams
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from tamis.lab.experiments.experiment import Row, Setting
 
@@ -64,8 +64,13 @@ def estimate(setting: Setting) -> int:
     return int(n_leaves * CONJUNCTION_BYTES + 60 * n_matches)
 
 
-def spread(values: Iterable[float]) -> str:
-    """The least and the most of ratios, for a sentence."""
-    known = sorted(values)
-    low, high = f"{known[0]:,.1f}", f"{known[-1]:,.1f}"
+def times(one: Mapping[Any, float], other: Mapping[Any, float]) -> str:
+    """By how much one series is above another, for a sentence."""
+    ratios = sorted(one[x] / other[x] for x in one if x in other)
+    low, high = f"{ratios[0]:,.1f}", f"{ratios[-1]:,.1f}"
     return f"{low} times" if low == high else f"{low} to {high} times"
+
+
+def does(is_so: bool) -> str:
+    """The word of a verdict."""
+    return "reproduces" if is_so else "does not reproduce"

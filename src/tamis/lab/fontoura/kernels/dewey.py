@@ -1,7 +1,9 @@
 """The Dewey evaluation algorithm (Algorithms 1–3) for one expression after the other.
 
-EVALUATEAND and EVALUATEOR call each other down to the leaf and return from it; here their variables
-are in a stack by level. A node at an even level is an AND, at an odd one an OR; the root is at 0.
+EVALUATEAND and EVALUATEOR call each other down to the leaf and return from it. Here their variables
+are kept by level, the root's at 0: a node at an even level is an AND, at an odd one an OR. An id
+and the one before it have some steps in common; the nodes below those are left, from the deepest
+one up, each telling its parent, and the id's own are entered.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import numpy as np
 
 from tamis.index.kernels.compiled import kernel
 
+ANDS = np.int64(0x5555555555555555)  # the even levels
 # Rows of the stack.
 STEP = 0  # that led to the node at this level
 RESULT = 1
@@ -31,59 +34,93 @@ def evaluate_dewey(
     for row in range(len(starts) - 1):
         at = starts[row]
         while at < starts[row + 1]:
-            expression = keys[at] >> np.uint64(32)
-            depth = 0  # the level of the leaf that was reached last
-            enter(0, stack)
-            while at < starts[row + 1] and keys[at] >> np.uint64(32) == expression:
-                depth = follow(depth, np.uint32(keys[at]), np.int64(expression), layouts, stack)
-                at += 1
-            leave_to(0, depth, stack)
-            if stack[RESULT, 0] and stack[LAST_CHILD, 0]:
+            expression = np.int64(keys[at] >> np.uint64(32))
+            end = at + 1
+            while end < starts[row + 1] and np.int64(keys[end] >> np.uint64(32)) == expression:
+                end += 1
+            bits = np.int64(layouts.step_bits[expression])
+            if bits > 0:
+                is_true = evaluate_packed(keys, at, end, bits, stack[LAST_EXPLORED])
+            else:
+                first = layouts.first_ids[expression]
+                is_true = evaluate_written(keys, at, end, first, layouts, stack)
+            if is_true:
                 found[n_found] = expression
                 n_found += 1
+            at = end
         found_starts[row + 1] = n_found
 
 
 @kernel
-def follow(depth, field, expression, layouts, stack):
-    """Leave what the id has not in common with the last one, go down to its leaf; its level."""
-    bits = layouts.step_bits[expression]
-    number = np.int64(layouts.first_ids[expression]) + np.int64(field)
-    level = 0
-    is_new = False
+def evaluate_packed(keys, at, end, bits, last_explored):
+    """Whether an expression is true, given ids with so many bits for a step.
+
+    A level's result, and whether its last child was the marked one, are bits of two numbers.
+    """
+    mask = (np.int64(1) << bits) - 1
+    results, last_child = ANDS, np.int64(0)
+    last_explored[0] = 0
+    before, depth = np.int64(0), 0  # the id before, and how many steps it has
     while True:
-        step = read_step(level, bits, field, number, layouts)
-        if step == 0:
-            break
-        level += 1
-        if not is_new and (level > depth or step != stack[STEP, level]):
-            leave_to(level - 1, depth, stack)
-            is_new = True
-        if is_new:
-            stack[STEP, level] = step
-            enter(level, stack)
-    # A leaf is true, whichever of the two its level would make it.
-    stack[RESULT, level] = 1
-    stack[LAST_CHILD, level] = 1
-    return level
+        field = np.int64(keys[at] & np.uint64(0xFFFFFFFF)) if at < end else np.int64(0)
+        common = depth
+        differ = before ^ field
+        while common > 0 and differ >> (32 - bits * common) != 0:
+            common -= 1
+        for level in range(depth, common, -1):
+            above = np.int64(1) << (level - 1)
+            result = results >> level & 1
+            if level & 1 == 0:  # an AND, beneath an OR
+                results |= above * (result & last_child >> level)
+            else:
+                step = before >> (32 - bits * level) & mask
+                last_explored[level - 1] += 1
+                if result == 0 or step >> 1 != last_explored[level - 1]:
+                    results &= ~above
+                last_child = last_child | above if step & 1 else last_child & ~above
+        if at == end:
+            return results & last_child & 1 != 0
+        depth = common
+        while bits * (depth + 1) <= 32 and field >> (32 - bits * (depth + 1)) & mask != 0:
+            depth += 1
+            last_explored[depth] = 0
+        # What was entered begins: an AND is true until a child is not, an OR false until one is.
+        # The leaf is true, whichever of the two its level would make it.
+        kept = (np.int64(2) << common) - 1
+        leaf = np.int64(1) << depth
+        results = results & kept | ANDS & ~kept | leaf
+        last_child = last_child & kept | leaf
+        before = field
+        at += 1
 
 
 @kernel
-def read_step(level, bits, field, number, layouts):
-    """A step of an id; 0 after the last."""
-    if bits == 0:
-        slot = layouts.step_starts[number] + level
-        return layouts.steps[slot] if slot < layouts.step_starts[number + 1] else 0
-    shift = 32 - (level + 1) * np.int64(bits)
-    if shift < 0:
-        return 0
-    return np.int64(field >> np.uint32(shift)) & ((1 << np.int64(bits)) - 1)
+def evaluate_written(keys, at, end, first_id, layouts, stack):
+    """Whether an expression is true, given the places of ids whose steps are written out."""
+    depth = 0  # the level of the leaf that was reached last
+    enter(0, stack)
+    for slot in range(at, end):
+        number = first_id + np.int64(keys[slot] & np.uint64(0xFFFFFFFF))
+        begin, stop = layouts.step_starts[number], layouts.step_starts[number + 1]
+        common = 0
+        while common < depth and layouts.steps[begin + common] == stack[STEP, common + 1]:
+            common += 1
+        leave_to(common, depth, stack)
+        depth = stop - begin
+        for level in range(common + 1, depth + 1):
+            stack[STEP, level] = layouts.steps[begin + level - 1]
+            enter(level, stack)
+        # A leaf is true, whichever of the two its level would make it.
+        stack[RESULT, depth] = 1
+        stack[LAST_CHILD, depth] = 1
+    leave_to(0, depth, stack)
+    return stack[RESULT, 0] == 1 and stack[LAST_CHILD, 0] == 1
 
 
 @kernel
 def enter(level, stack):
     """Begin a node: an AND is true until a child is not, an OR is false until one is."""
-    stack[RESULT, level] = 1 - level % 2
+    stack[RESULT, level] = 1 - (level & 1)
     stack[LAST_EXPLORED, level] = 0
     stack[LAST_CHILD, level] = 0
 
@@ -94,13 +131,11 @@ def leave_to(level, depth, stack):
     for child in range(depth, level, -1):
         parent = child - 1
         result = stack[RESULT, child]
-        if child % 2 == 0:
-            result &= stack[LAST_CHILD, child]
-        if parent % 2 == 1:
-            stack[RESULT, parent] |= result
-        else:
-            stack[LAST_EXPLORED, parent] += 1
-            if stack[STEP, child] >> 1 != stack[LAST_EXPLORED, parent]:
-                result = 0
-            stack[RESULT, parent] &= result
-            stack[LAST_CHILD, parent] = stack[STEP, child] & 1
+        if child & 1 == 0:  # an AND, beneath an OR
+            stack[RESULT, parent] |= result & stack[LAST_CHILD, child]
+            continue
+        stack[LAST_EXPLORED, parent] += 1
+        if stack[STEP, child] >> 1 != stack[LAST_EXPLORED, parent]:
+            result = 0
+        stack[RESULT, parent] &= result
+        stack[LAST_CHILD, parent] = stack[STEP, child] & 1

@@ -1,0 +1,147 @@
+"""`tamis lab`: the papers' experiments, run and reported."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tamis.cli.console import make_console, print_columns
+from tamis.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tamis.lab.experiments.run import Step
+    from tamis.lab.experiments.store import Store
+
+    _Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def _store_options(command: _Command) -> _Command:
+    """Where results are, and of which scale and seed."""
+    options = (
+        click.option(
+            "--scale",
+            type=click.Choice(["tiny", "small", "full"]),
+            default="small",
+            show_default=True,
+            help="tiny shows that all runs; small takes minutes; full is the papers' sizes.",
+        ),
+        click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True),
+        click.option(
+            "--out",
+            type=click.Path(file_okay=False, path_type=Path),
+            default=Path("lab-results"),
+            show_default=True,
+            help="Directory of results.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _open_store(out: Path, scale: str, seed: int) -> Store:
+    from tamis.lab.experiments.experiment import Scale
+    from tamis.lab.experiments.store import Store
+
+    return Store(out, Scale(scale), seed)
+
+
+@click.group("lab")
+def lab_group() -> None:
+    """The four papers' algorithms, measured beside Tamis on the papers' own workloads."""
+
+
+@lab_group.command("list")
+def list_command() -> None:
+    """List the experiments: one for each table and figure."""
+    from tamis.lab.experiments.catalogue import EXPERIMENTS
+
+    rows = [[one.name, one.paper, one.title] for one in EXPERIMENTS.values()]
+    print_columns(make_console(), [["experiment", "paper", "title"], *rows])
+
+
+@lab_group.command("run")
+@click.argument("names", metavar="EXPERIMENT…", nargs=-1, required=True)
+@_store_options
+@click.option("--again", is_flag=True, help="Measure anew what was measured before.")
+def run_command(names: tuple[str, ...], scale: str, seed: int, out: Path, again: bool) -> None:
+    """Run experiments by name, or all of them.
+
+    Each finished setting is a file: a run that was interrupted goes on where it was. What does not
+    fit in memory is refused before anything is run.
+
+    Exit codes: 0 all is measured, 1 unknown name, too large or unequal answers, 2 wrong usage.
+    """
+    from tamis.lab.experiments.catalogue import find_experiments
+    from tamis.lab.experiments.run import plan
+
+    store = _open_store(out, scale, seed)
+    experiments = find_experiments(names)
+    steps = plan(experiments, store, again=again)
+    n_before = sum(len(sweep.settings(store.scale)) for sweep in {e.sweep for e in experiments})
+    n_before -= len(steps)
+    _measure(steps, store)
+    told = f"{len(steps)} settings measured"
+    told += f", {n_before} were there before" if n_before else ""
+    click.echo(f"{told}; results in {store.directory}")
+
+
+def _measure(steps: list[Step], store: Store) -> None:
+    """Measure, and show how far it is."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
+
+    from tamis.lab.experiments.run import measure
+
+    console = make_console(stderr=True)
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    is_shown = sys.stderr.isatty()
+    with Progress(*columns, console=console, transient=True, disable=not is_shown) as progress:
+        task = progress.add_task(str(steps[0]) if steps else "", total=len(steps))
+        for number, step in enumerate(measure(steps, store), start=1):
+            following = str(steps[number]) if number < len(steps) else ""
+            progress.update(task, completed=number, description=following)
+            if not is_shown:
+                console.print(f"{number} of {len(steps)}: {step}")
+
+
+@lab_group.command("report")
+@_store_options
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the page goes; report.html beside the results by default.",
+)
+@click.option(
+    "--markdown",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Where the summary goes; report.md beside the results by default.",
+)
+def report_command(
+    scale: str, seed: int, out: Path, html: Path | None, markdown: Path | None
+) -> None:
+    """Write what was measured as one HTML page with plots, and as Markdown.
+
+    Exit codes: 0 written, 1 no results, 2 wrong usage.
+    """
+    from tamis.lab.experiments.catalogue import EXPERIMENTS
+    from tamis.lab.experiments.markdown import write_markdown
+    from tamis.lab.experiments.page import write_page
+    from tamis.lab.experiments.report import collect
+
+    store = _open_store(out, scale, seed)
+    sections = collect(EXPERIMENTS.values(), store)
+    pages = {
+        html or store.directory / "report.html": write_page(sections),
+        markdown or store.directory / "report.md": write_markdown(sections),
+    }
+    for path, text in pages.items():
+        try:
+            path.write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot write {path}: {error.strerror}") from None
+        click.echo(f"{path}: {len(sections)} of {len(EXPERIMENTS)} experiments")

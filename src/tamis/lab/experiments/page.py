@@ -1,0 +1,95 @@
+"""The report as one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from tamis.lab.experiments.experiment import ALGORITHM
+from tamis.lab.experiments.plots import draw
+from tamis.lab.experiments.report import describe_runs
+
+if TYPE_CHECKING:
+    from tamis.lab.experiments.report import Section, Table
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
+  color: #222; background: #fff; }
+h1, h2, h3 { line-height: 1.2; } h2 { margin-top: 3rem; border-bottom: 1px solid #ccc; }
+h3 { margin-top: 2.5rem; } code { background: #f2f2f2; padding: 0 .2em; }
+table { border-collapse: collapse; margin: 1rem 0; font-size: 13px; display: block;
+  overflow-x: auto; }
+th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #e4e4e4; }
+th.text, td.text { text-align: left; } tr.ours td { background: #eef6ee; }
+svg { max-width: 100%; height: auto; } ul.verdict { background: #f6f6f6; padding: .6rem 2rem; }
+.small { color: #666; font-size: 13px; }
+"""
+
+
+def write_page(sections: list[Section]) -> str:
+    """The whole report."""
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8"><title>Tamis: the lab\'s report</title>',
+        f"<style>{STYLE}</style></head><body>",
+        "<h1>The lab's report</h1>",
+        "<p>The papers' tables and figures, measured here; verdicts are computed.</p>",
+        list_of(describe_runs(sections), "small"),
+        write_contents(sections),
+    ]
+    paper = ""
+    for section in sections:
+        if section.experiment.paper != paper:
+            paper = section.experiment.paper
+            parts.append(f"<h2>{escape(paper)}</h2>")
+        parts.append(write_section(section))
+    return "\n".join([*parts, "</body></html>", ""])
+
+
+def write_contents(sections: list[Section]) -> str:
+    """Links to all experiments."""
+    experiments = [section.experiment for section in sections]
+    links = [f'<a href="#{one.name}">{one.name}</a>: {escape(one.title)}' for one in experiments]
+    return "<ul>" + "".join(f"<li>{link}</li>" for link in links) + "</ul>"
+
+
+def write_section(section: Section) -> str:
+    """One experiment: verdict, plots, tables."""
+    experiment = section.experiment
+    parts = [f'<h3 id="{experiment.name}">{experiment.name}: {escape(experiment.title)}</h3>']
+    if experiment.told:
+        parts.append(f"<p><i>The paper:</i> {escape(experiment.told)}</p>")
+    parts.append(list_of(section.verdict, "verdict"))
+    for number, chart in enumerate(experiment.charts):
+        parts.append(draw(chart, section.rows, f"{experiment.name}-{number}"))
+    parts.append(write_table(section.table()))
+    parts += [f'<p class="small">{escape(note)}</p>' for note in section.notes]
+    if (published := section.published()) is not None:
+        parts += ['<p class="small">As published:</p>', write_table(published)]
+    return "\n".join(parts)
+
+
+def list_of(sentences: list[str], name: str) -> str:
+    """Sentences below each other."""
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    return f'<ul class="{name}">{items}</ul>'
+
+
+def write_table(table: Table) -> str:
+    """A table; numbers to the right, the product's rows in colour."""
+    texts = {place for place, name in enumerate(table.headings) if name in (ALGORITHM, "ran out")}
+
+    def write_row(tag: str, cells: list[str]) -> str:
+        classes = [' class="text"' if place in texts else "" for place in range(len(cells))]
+        return "".join(
+            f"<{tag}{kind}>{escape(cell)}</{tag}>"
+            for cell, kind in zip(cells, classes, strict=True)
+        )
+
+    rows = [
+        f"<tr{' class=ours' if any(cell.startswith('Tamis') for cell in cells) else ''}>"
+        f"{write_row('td', cells)}</tr>"
+        for cells in table.cells
+    ]
+    head = f"<thead><tr>{write_row('th', table.headings)}</tr></thead>"
+    return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"

@@ -1,0 +1,64 @@
+"""`tamis lab`: list, run, run on, report; and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tamis.lab.experiments import run as run_module
+from tamis.lab.experiments.catalogue import EXPERIMENTS
+from tests.cli.shell import run
+
+QUICK = "fontoura-figure-7"
+
+
+def test_list():
+    result = run("lab", "list")
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.output.splitlines()[1:]] == list(EXPERIMENTS)
+
+
+def test_run_and_report(tmp_path):
+    options = ["--scale", "tiny", "--seed", "3", "--out", tmp_path]
+    result = run("lab", "run", QUICK, *options)
+    assert result.exit_code == 0, result.output
+    assert f"4 settings measured; results in {tmp_path / 'tiny-3'}" in result.output
+    assert "1 of 4: fontoura-dnf-size: depth 1, most 1000" in result.output
+    again = run("lab", "run", QUICK, *options)
+    assert "0 settings measured, 4 were there before" in again.output
+    assert "4 settings measured;" in run("lab", "run", QUICK, *options, "--again").output
+    report = run("lab", "report", *options, "--markdown", tmp_path / "summary.md")
+    assert report.exit_code == 0, report.output
+    assert f"report.html: 1 of {len(EXPERIMENTS)} experiments" in report.output
+    assert "<svg" in (tmp_path / "tiny-3" / "report.html").read_text()
+    assert QUICK in (tmp_path / "summary.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["run", "figure-7"], 1, 'no experiment "figure-7" in the lab; allowed: all, fontoura-'),
+        (["run", QUICK, "--scale", "huge"], 2, "'huge' is not one of 'tiny', 'small', 'full'"),
+        (["run", QUICK, "--seed", "-1"], 2, "-1 is not in the range x>=0"),
+        (["run"], 2, "Missing argument"),
+        (["report", "--out", "nowhere"], 1, "no results in nowhere"),
+    ],
+)
+def test_refused(arguments, code, told):
+    result = run("lab", *arguments)
+    assert (result.exit_code, told in result.output) == (code, True), result.output
+
+
+def test_too_large(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_module, "available_bytes", lambda: 1_000)
+    result = run("lab", "run", QUICK, "--out", tmp_path)
+    assert result.exit_code == 1
+    assert "fontoura-dnf-size: depth 1, most 30000 needs about 0.1 GB of memory" in result.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_report_that_cannot_be_written(tmp_path):
+    options = ["--scale", "tiny", "--out", tmp_path]
+    run("lab", "run", QUICK, *options)
+    result = run("lab", "report", *options, "--html", tmp_path / "no" / "report.html")
+    assert result.exit_code == 1
+    assert "cannot write" in result.output
