@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 from random import Random
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from tamis.language.ast import And, AtLeast, Attribute, Not, Or, Xnor, Xor
 from tamis.language.types import BOOLEAN
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.logic.truth import and_, at_least, not_, or_, xor
+from tamis.text import get_analyser
 from tests.generators import random_condition, random_event, random_schema
 
 TRUTHS = (True, None, False)
@@ -223,3 +225,14 @@ def test_events_may_be_any_mapping():
             return 5 if name == "i" else default
 
     assert evaluate(typed("i = 5"), Lazy()) is True
+
+
+def test_a_text_is_analysed_once_for_all_words_of_a_query():
+    words = " ".join(f"w{at}" for at in range(50))
+    schema = Schema.of("title TEXT, body TEXT")
+    for form in ("matches", "matches_any", "matches_at_least", "matches_phrase"):
+        k = "20, " if form == "matches_at_least" else ""
+        condition = check(parse(f"{form}({k}(title, body), '{words}')"), schema)
+        with patch("tamis.logic.evaluate.get_analyser", wraps=get_analyser) as asked:
+            assert evaluate(condition, {"title": "", "body": words}) is True
+        assert asked.call_count == 2, form

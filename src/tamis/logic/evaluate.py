@@ -242,13 +242,10 @@ def test_text(node: Like | Rlike | StringTest, text: str) -> bool:
 
 def _matches(node: Matches, event: Mapping[str, Any]) -> Truth:
     """Each word, or the phrase, may be found in any of the attributes."""
-
-    def found(*words: str) -> Truth:
-        return or_(_has_words(attribute, words, event) for attribute in node.attributes)
-
     if node.mode == "phrase":
-        return found(*query_words(node))
-    each = [found(word) for word in distinct_words(node)]
+        phrase = query_words(node)
+        return or_(_has_words(attribute, phrase, event) for attribute in node.attributes)
+    each = find_words(node, event).values()
     match node.mode:
         case "all":
             return and_(each)
@@ -258,13 +255,30 @@ def _matches(node: Matches, event: Mapping[str, Any]) -> Truth:
             return at_least(node.k, each)
 
 
-def _has_words(attribute: Attribute, words: tuple[str, ...], event: Mapping[str, Any]) -> Truth:
+def find_words(node: Matches, event: Mapping[str, Any]) -> dict[str, Truth]:
+    """Whether each word of a query is in one of the attributes, wherever it stands."""
+    # Each text is analysed once: it may be long, and the query too.
+    texts = [_words_of(attribute, event) for attribute in node.attributes]
+    there = [None if words is None else frozenset(words) for words in texts]
+    return {
+        word: or_(None if words is None else word in words for words in there)
+        for word in distinct_words(node)
+    }
+
+
+def _has_words(attribute: Attribute, wanted: tuple[str, ...], event: Mapping[str, Any]) -> Truth:
     """Whether the words stand side by side in the text; undefined where there is no text."""
+    words = _words_of(attribute, event)
+    return None if words is None else has_words(words, wanted)
+
+
+def _words_of(attribute: Attribute, event: Mapping[str, Any]) -> list[str] | None:
+    """The words of the attribute's text; None where there is none."""
     text = attribute_value(attribute, event)
     if text is None:
         return None
     assert attribute.type is not None
-    return has_words(get_analyser(attribute.type.analyser).words(text), words)
+    return get_analyser(attribute.type.analyser).words(text)
 
 
 def _overlaps(elements: tuple[Any, ...] | None, node: ArraysOverlap) -> Truth:
