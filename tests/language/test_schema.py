@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from random import Random
 
 import pyarrow as pa
@@ -252,3 +253,10 @@ def test_two_columns_of_one_name_are_refused():
 def test_malformed_spark_json_is_refused():
     with pytest.raises(SchemaError, match="not the JSON of a Spark schema"):
         Schema.of({"type": "struct", "fields": [{"name": "a"}]})
+
+
+@pytest.mark.parametrize("analysers", ["english", None, {"s": None}, {3: "english"}, {"s": ["a"]}])
+def test_analysers_that_are_no_names_are_refused(analysers):
+    with pytest.raises(SchemaError, match=re.escape(f"the analysers are {analysers!r}")) as refused:
+        Schema.of("s STRING").with_analysers(analysers)
+    assert "{'body': 'english'}" in str(refused.value)

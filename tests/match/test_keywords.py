@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import replace
 from unittest.mock import patch
 
@@ -216,6 +217,25 @@ def test_frequencies_change_no_answer(seed):
         truth = example.reference(Missing.UNDEFINED)
         for engine in ENGINES[:2]:
             assert (engine.ask(again, example.events) == engine.expected(truth)).all(), at
+
+
+@pytest.mark.parametrize(
+    ("frequencies", "message"),
+    [
+        ("x", "the frequencies are 'x'"),
+        ([("body", {})], "the frequencies are [('body', {})]"),
+        ({"body": 0.5}, "the frequencies of body are 0.5"),
+        ({"body": {"fox": "often"}}, "the frequency of 'fox' in body is 'often'"),
+        ({"body": {"fox": None}}, "the frequency of 'fox' in body is None"),
+        ({"body": {"fox": 25}}, "the frequency of 'fox' in body is 25"),
+        ({"body": {"fox": -0.1}}, "the frequency of 'fox' in body is -0.1"),
+        ({"body": {"fox": float("nan")}}, "the frequency of 'fox' in body is nan"),
+    ],
+)
+def test_frequencies_that_are_no_shares(frequencies, message):
+    with pytest.raises(tamis.InputError, match=re.escape(message)) as refused:
+        tamis.build({"a": "matches(body, 'fox')"}, "body TEXT", frequencies=frequencies)
+    assert "Index.term_frequencies" in str(refused.value)
 
 
 def test_ten_thousand_words():

@@ -12,7 +12,7 @@ import pyarrow as pa
 from tamis.errors import ExpressionError, InputError
 from tamis.index.contents import Contents
 from tamis.index.finish import finish
-from tamis.index.frequencies import estimate_term_rates
+from tamis.index.frequencies import check_frequencies, estimate_term_rates
 from tamis.index.keyword_reader import KeywordReader
 from tamis.index.layout import LeafArrays, freeze
 from tamis.index.order import order_nodes
@@ -76,6 +76,8 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     only decides how fast it is matched. `statistics` is kept with the index as it is. `progress` is
     told how many subscriptions are done, and of how many.
     """
+    frequencies = {} if frequencies is None else frequencies
+    check_frequencies(frequencies)
     taken = _take(subscriptions)
     if schema is None:
         schema = collect_votes(taken.texts, limits).elect()
@@ -91,9 +93,9 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
             progress(min(start + size, len(taken.texts)), len(taken.texts))
     roots = np.concatenate([np.empty(0, np.int32), *read.roots])
     finished = finish(read.store, roots)
-    term_rates = estimate_term_rates(finished, frequencies or {})
+    term_rates = estimate_term_rates(finished, frequencies)
     finished = order_nodes(reorganise(finished, ~np.isnan(term_rates)), term_rates)
-    term_rates = estimate_term_rates(finished, frequencies or {})
+    term_rates = estimate_term_rates(finished, frequencies)
     rates = estimate_leaf_rates(finished.leaves, finished.n_leaves, term_rates)
     triggers = build_triggers(finished.nodes, rates)
     finished.never.flags.writeable = False

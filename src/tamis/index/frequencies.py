@@ -7,10 +7,11 @@ Shares of documents that were counted are better, and `Index.term_frequencies` c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from tamis.errors import InputError
 from tamis.index.columns import TEXT
 from tamis.language.names import print_path
 
@@ -22,6 +23,24 @@ Frequencies: TypeAlias = Mapping[str, Mapping[str, float]]  # attribute, term: s
 # What the most used word is taken for where nothing was counted, and a word that was never seen.
 _MOST: Final = 0.5
 _UNSEEN: Final = 1e-6
+_NUMBERS: Final = (int, float, np.integer, np.floating)
+_ALLOWED: Final = "what Index.term_frequencies counts: {'body': {'niger': 0.5, 'uranium': 1.0}}"
+
+
+def check_frequencies(frequencies: Any) -> None:
+    """Refuse what is no share of documents for each term of each attribute."""
+    if not isinstance(frequencies, Mapping):
+        raise InputError(f"the frequencies are {frequencies!r:.60}", hint=_ALLOWED)
+    for attribute, shares in frequencies.items():
+        if not isinstance(shares, Mapping):
+            raise InputError(f"the frequencies of {attribute} are {shares!r:.60}", hint=_ALLOWED)
+        for term, share in shares.items():
+            if not isinstance(share, _NUMBERS) or not 0 <= share <= 1:
+                raise InputError(
+                    f"the frequency of {term!r:.60} in {attribute} is {share!r:.60}; "
+                    "shares of documents go from 0 to 1",
+                    hint=_ALLOWED,
+                )
 
 
 def estimate_term_rates(finished: Finished, frequencies: Frequencies) -> np.ndarray:

@@ -173,7 +173,7 @@ class Schema:
     def with_analysers(self, analysers: Mapping[str, str]) -> Schema:
         """The same schema with the analysers of some string attributes given, by name."""
         types = dict(self._types)
-        for name, analyser in analysers.items():
+        for name, analyser in _read_analysers(analysers):
             path = parse_path(name)
             if types.get(path) != STRING:
                 known = types.get(path, "not declared")
@@ -275,6 +275,17 @@ def _split_declarations(text: str) -> Iterator[str]:
             start = position + 1
     if text[start:].strip():
         yield text[start:]
+
+
+def _read_analysers(analysers: Any) -> Iterable[tuple[str, str]]:
+    pairs: list[Any] = (
+        list(analysers.items()) if hasattr(analysers, "items") else [(analysers, None)]
+    )
+    if not all(isinstance(part, str) for pair in pairs for part in pair):
+        raise SchemaError(
+            f"the analysers are {analysers!r}", hint="allowed: names of each: {'body': 'english'}"
+        )
+    return pairs
 
 
 def _by_folded_name(operators: Iterable[Signature]) -> dict[str, Signature]:
