@@ -151,6 +151,7 @@ REFUSED = [
     ("matches(s, '...')", "no-words", "matches(s, '...')", "has no word", "standard"),
     ("matches_phrase(s, '')", "no-words", "matches_phrase(s, '')", "has no word", None),
     ("matches_at_least(3, s, 'a b A')", "bad-count", None, "of 2 words", "count once"),
+    ("matches_at_least(2, s, 'a A')", "bad-count", None, "of 1 word;", "count once"),
     ("matches(i, 'a')", "type-mismatch", "i", "matches() searches strings", None),
     ("?x > 5", "unbound-variable", "?x", "no operator binds ?x", "p(?x) AND"),
     ("and = 5", "unexpected-token", "and", "expected a condition or a value", None),

@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
+import tamis
 from tamis.errors import SchemaError
-from tamis.text import ANALYSERS, get_analyser
+from tamis.text import ANALYSERS, ANY_WORD, get_analyser
 from tamis.text.analysers import has_words
 from tamis.text.segment import segment
 
@@ -107,3 +108,19 @@ def test_without_the_stemmer_the_error_says_what_to_install():
 def test_words_side_by_side(wanted, is_there):
     words = ["some", "weapons", "of", "mass", "destruction"]
     assert has_words(words, wanted) is is_there
+
+
+@pytest.mark.parametrize("word", ["¸", "\ufc5e", "\ufe70"])
+def test_an_accent_alone_is_no_stop_word(word):
+    for name in ("standard", "english", "turkish"):
+        assert ANY_WORD not in get_analyser(name).words(f"{word} {word}")
+    assert tamis.evaluate(f"matches(body, '{word}')", {"body": f"x {word}"}) is True
+    assert tamis.evaluate(f"matches_phrase(body, 'x {word} y')", {"body": "x z y"}) is False
+
+
+def test_stop_words_alone_are_said_to_be():
+    problems = tamis.check("matches(body, 'the of')", "body TEXT(english)")
+    assert "all are stop words" in problems[0].reason.message
+    assert problems[0].reason.hint == (
+        'the analyser is english: to search for these words take "standard", which leaves none out'
+    )

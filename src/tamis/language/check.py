@@ -273,7 +273,12 @@ class _Checker:
                 f"'{_cut(node.query)}' has no word to search for"
                 + (": all are stop words" if are_stopped else ""),
                 span=node.span,
-                hint=f"the analyser is {analyser}: words hold letters, numbers or emoji",
+                hint=f"the analyser is {analyser}: "
+                + (
+                    'to search for these words take "standard", which leaves none out'
+                    if are_stopped
+                    else "words hold letters, numbers or emoji"
+                ),
             )
         self.check_words(node, len(words), len({*words} - {ANY_WORD}))
         return checked
@@ -288,8 +293,8 @@ class _Checker:
         if node.k > n_distinct:
             raise TypeCheckError(
                 "bad-count",
-                f"matches_at_least({node.k}, …) of {n_distinct} words; k goes from 1 to their "
-                "number",
+                f"matches_at_least({node.k}, …) of {_count_words(n_distinct)}; "
+                "k goes from 1 to their number",
                 span=node.span,
                 hint="words that the analyser makes equal count once, stop words do not count",
             )
@@ -432,3 +437,7 @@ def _test_name(node: Like | Rlike | StringTest) -> str:
     if isinstance(node, Rlike):
         return "RLIKE"
     return "ILIKE" if node.ignores_case else "LIKE"
+
+
+def _count_words(n_words: int) -> str:
+    return "1 word" if n_words == 1 else f"{n_words} words"

@@ -110,7 +110,7 @@ def _normalizer(
 
     def normalize(word: str) -> str:
         folded = fold_case(word, is_turkish=is_turkish)
-        plain = fold_accents(folded)
+        plain = fold_accents(folded) or folded  # a spacing accent is all there is of it
         if plain in stops:
             return ANY_WORD
         return plain if stem is None else fold_accents(stem(folded)) or plain
