@@ -70,6 +70,12 @@ def _show(value: Any) -> str:
     return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…"
 
 
+def _excludes(condition: Condition) -> bool:
+    """Whether it says only what to leave out."""
+    parts = condition.operands if isinstance(condition, And) else (condition,)
+    return all(isinstance(part, Not) for part in parts)
+
+
 class _SearchBox:
     def __init__(self, query: str, fields: tuple[Attribute, ...]) -> None:
         self.query = query
@@ -84,8 +90,8 @@ class _SearchBox:
                 (text if is_operator or kind == "mark" else kind, text, found.start(kind))
             )
             place = found.end()
-        if query[place:].strip():
-            self.refuse("a quote is not closed", (place, len(query)))
+        if rest := query[place:].lstrip():
+            self.refuse("a quote is not closed", (len(query) - len(rest), len(query)))
         self.tokens.append(("", "", len(query)))
         self.at = 0
         self.depth = 0
@@ -128,9 +134,11 @@ class _SearchBox:
             else:
                 others.append(self.other())
         found = [one for one in (self.find("all", " ".join(words)), *others) if one is not None]
-        excluded = [one for one in found if isinstance(one, Not)]
-        wanted = [one for one in found if not isinstance(one, Not)]
-        if not wanted and (excluded or self.at == start):
+        excluded = [one for one in found if _excludes(one)]
+        wanted = [one for one in found if not _excludes(one)]
+        # Alone in parentheses, what is wanted may stand outside: a AND (NOT b).
+        is_enclosed = start > 0 and self.tokens[start - 1][0] == "(" and self.kind == ")"
+        if not wanted and (self.at == start or (excluded and not is_enclosed)):
             what = "only what to leave out" if excluded else "nothing to look for"
             begin, end = self.tokens[start][2], self.tokens[self.at][2]
             self.refuse(f"the query says {what}", (begin, max(end, begin)))
