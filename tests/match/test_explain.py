@@ -359,3 +359,36 @@ def test_a_possible_way_is_preferred_to_an_impossible_one():
 )
 def test_sentences(text, event, sentence):
     assert build({"s": text}).explain("s", event).sentence == sentence
+
+
+DOCUMENT = {"title": "Niger", "body": "A long report on the mines of the north, and on uranium."}
+
+
+@pytest.mark.parametrize(
+    ("expression", "notes"),
+    [
+        ("matches(body, 'the Mines uranium')", []),
+        ("matches(body, 'mine Niger, Yellowcakes')", ["not found: Niger, Yellowcakes"]),
+        ("matches((title, body), 'mine niger gold')", ["not found: gold"]),
+        ("matches((title, gone), 'niger gold')", ["not found: gold"]),
+        ("matches((gone, gone), 'niger gold')", []),
+        ("matches(body, 'gold')", []),
+        ("matches(body, 'gold GOLD')", ["not found: gold"]),
+        ("matches(body, 'a1 a2 a3 a4 a5 a6 a7')", ["not found: a1, a2, a3, a4, a5, 2 more"]),
+        (f"matches(body, 'mine {'x' * 40}')", [f"not found: {'x' * 29}…"]),
+        ("matches_any(body, 'gold uranium mines')", ["found: uranium, mines"]),
+        ("matches_any(body, 'gold silver')", []),
+        ("matches_at_least(1, body, 'gold mine')", ["found: mine", "not found: gold"]),
+        ("matches_phrase(body, 'long reports')", []),
+        ("matches_phrase(body, 'report long')", ["the words are there, but not as this phrase"]),
+        ("matches_phrase(body, 'mine mine')", ["the words are there, but not as this phrase"]),
+        ("matches_phrase((title, body), 'niger gold')", ["not found: gold"]),
+        ("matches(key, 'Niger')", []),
+    ],
+)
+def test_words_that_a_document_has_or_not(expression, notes):
+    schema = "title TEXT(english), body TEXT(english), gone TEXT(english), key TEXT(keyword)"
+    index = build({"q": expression}, schema)
+    told = index.explain("q", DOCUMENT)
+    assert list(told.tree.notes) == notes
+    assert all(note in str(told) for note in notes)

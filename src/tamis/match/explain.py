@@ -19,6 +19,7 @@ from tamis.language.ast import (
     IsNull,
     Like,
     Literal,
+    Matches,
     Not,
     OperatorCall,
     Or,
@@ -45,6 +46,7 @@ from tamis.logic.evaluate import (
     raw_value,
 )
 from tamis.logic.leaves import FALSE, inverse
+from tamis.match.found_words import tell_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -159,6 +161,8 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Kn
         for variable in (() if below else variables_of(node))
     )
     truth = evaluate_under(node, event, known, missing)
+    if isinstance(node, Matches):
+        notes += tell_found(node, truth, event)
     return Step(print_expression(node), truth, values, notes, below)
 
 
