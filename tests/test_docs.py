@@ -362,7 +362,7 @@ def test_shell_command_runs_as_shown(place, command, shown, tmp_path):
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=120,
+        timeout=300,
         check=False,
     )
     assert "Traceback" not in done.stderr
