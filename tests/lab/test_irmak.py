@@ -9,6 +9,7 @@ import pytest
 
 from tamis.errors import TamisError
 from tamis.lab.irmak import CLUSTERINGS, IrmakIndex, IrmakOptions
+from tamis.lab.irmak.containment import count_contained
 from tamis.lab.workloads.keywords import KeywordParams, Keywords
 
 WAYS = [
@@ -120,3 +121,16 @@ def test_queries_too_long_for_a_mask():
     terms = np.arange(40)
     with pytest.raises(TamisError, match="a query has 40 terms; a superquery has 33"):
         IrmakIndex(np.array([0, 40]), terms, IrmakOptions(superqueries="overlap"))
+
+
+def test_contained_queries_are_counted():
+    """As the definition has it: all terms in a longer query, and that begins with the same one."""
+    starts, terms = Keywords(KeywordParams(400, n_terms=60)).queries()
+    queries = [frozenset(own.tolist()) for own in np.split(terms, starts[1:-1])]
+    counts = np.bincount(terms)
+    # Ties go to the smaller number, as the stable order has it.
+    firsts = [min(query, key=lambda term: (counts[term], term)) for query in queries]
+    longer = [[other for other in range(400) if queries[at] < queries[other]] for at in range(400)]
+    alike = [any(firsts[other] == firsts[at] for other in longer[at]) for at in range(400)]
+    assert count_contained(starts, terms) == (sum(map(bool, longer)), sum(alike))
+    assert 0 < sum(alike) < sum(map(bool, longer))

@@ -173,7 +173,7 @@ def _refine(rng: np.random.Generator, sets: TermSets, limits: Floats, n_terms: i
     """Some of the sets again, half of them with a term more, half with one less."""
     n_sets = len(sets.starts) - 1
     n_refined = round(n_sets * _REFINED / (1 - _REFINED))
-    some = _picked(sets, rng.integers(0, n_sets, n_refined))
+    some = picked(sets, rng.integers(0, n_sets, n_refined))
     sizes = np.diff(some.starts)
     is_longer = (rng.random(n_refined) < 0.5) | (sizes == 1)
     dropped = some.starts[:-1] + rng.integers(0, sizes)
@@ -187,10 +187,10 @@ def _refine(rng: np.random.Generator, sets: TermSets, limits: Floats, n_terms: i
 
 
 def _shuffled(rng: np.random.Generator, sets: TermSets) -> TermSets:
-    return _picked(sets, rng.permutation(len(sets.starts) - 1))
+    return picked(sets, rng.permutation(len(sets.starts) - 1))
 
 
-def _picked(sets: TermSets, places: Ints) -> TermSets:
+def picked(sets: TermSets, places: Ints) -> TermSets:
     """The sets at these places, in this order."""
     sizes = np.diff(sets.starts)[places]
     ends = np.cumsum(sizes)
@@ -207,7 +207,7 @@ def _distinct(sets: TermSets) -> TermSets:
     sums = np.add.reduceat(mixed, sets.starts[:-1])
     _, first = np.unique(sums, return_index=True)
     first.sort()
-    return _picked(sets, first)
+    return picked(sets, first)
 
 
 def _spell(term: int) -> str:
