@@ -34,10 +34,10 @@ class Postings(NamedTuple):
     """The posting lists; those of a leaf are a run, one for each size."""
 
     list_starts: Starts  # [n_leaves + 1], the lists of each leaf; Z is the last of all lists
-    list_sizes: npt.NDArray[np.int16]  # [n_lists], the size of the conjunctions in it
+    list_sizes: Int32  # [n_lists], the size of the conjunctions in it
     posting_starts: Starts  # [n_lists + 1]
     postings: Int32  # twice the conjunction, plus 1 for ∈; rising in each list
-    required: npt.NDArray[np.int16]  # [n_conjunctions], their sizes; rising
+    required: Int32  # [n_conjunctions], their sizes; rising
 
 
 class Scratch(NamedTuple):
@@ -47,7 +47,7 @@ class Scratch(NamedTuple):
     cursors: Int64
     ends: Int64
     heads: Int32
-    hits: Int32
+    hits: Int64
     touched: Int32
     n_postings: Int64  # [1], read so far
 
@@ -78,7 +78,7 @@ class ConjunctionIndex:
             np.empty(n_lists, dtype=np.int64),
             np.empty(n_lists, dtype=np.int64),
             np.empty(n_lists, dtype=np.int32),
-            np.zeros(n, dtype=np.int32),
+            np.zeros(n, dtype=np.int64),
             np.empty(n, dtype=np.int32),
             np.zeros(1, dtype=np.int64),
         )
@@ -144,8 +144,8 @@ def build_postings(conjunctions: Sequence[Conjunction], n_leaves: int) -> Postin
     owners = np.append(leaves, n_leaves)[changes]
     return Postings(
         run_starts(np.bincount(owners[:-1], minlength=n_leaves)),
-        np.append(sizes_of, 0)[changes].astype(np.int16),
+        np.append(sizes_of, 0)[changes].astype(np.int32),
         run_starts(np.diff(np.append(changes, len(postings)))),
         postings.astype(np.int32),
-        sizes.astype(np.int16),
+        sizes.astype(np.int32),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -33,14 +33,14 @@ class Work:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Time what is done inside."""
         begun = time.process_time()
         yield
-        self.seconds[name] += time.process_time() - begun  # type: ignore[assignment]
+        self.seconds[name] += time.process_time() - begun
 
 
 class Part(ABC):

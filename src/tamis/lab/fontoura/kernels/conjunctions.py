@@ -13,7 +13,7 @@ from tamis.index.kernels.compiled import kernel
 
 MOST_WALKED = 64  # lists
 END = np.int32(2**31 - 1)  # the head of a list that has been read
-REJECTED = -(1 << 20)  # what a ∉ adds to a conjunction's hits
+REJECTED = -(1 << 40)  # what a ∉ adds to a conjunction's hits
 
 
 @kernel
