@@ -11,7 +11,6 @@ from tamis.errors import InputError
 from tamis.lab.experiments.catalogue import EXPERIMENTS, find_experiments
 from tamis.lab.experiments.experiment import (
     ALGORITHM,
-    BATCH,
     MICROSECONDS,
     RATIO,
     Chart,
@@ -133,7 +132,7 @@ def test_every_experiment_runs(name, store):
     assert len(results) == len(experiment.sweep.settings(Scale.TINY))
     rows = [row for result in results for row in result["rows"]]
     shown = [row for row in rows if experiment.shows(row)]
-    assert any(row[ALGORITHM] == BATCH for row in rows)
+    assert any(row[ALGORITHM] == experiment.ours for row in rows)
     computed = {RATIO, "ran out", "run out"}
     assert all(any(column in row for row in shown) for column in {*experiment.columns} - computed)
     sentences = experiment.verdict(shown)

@@ -65,6 +65,7 @@ class Experiment:
     told: str = ""  # what the paper says of it, where its figures are not in print
     charts: tuple[Chart, ...] = field(default=())
     shows: Callable[[Row], bool] = take_all
+    ours: str = BATCH  # the product's row
 
 
 def add_ratios(rows: list[Row], x: str, column: str = MICROSECONDS) -> list[Row]:

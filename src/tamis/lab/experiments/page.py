@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from tamis.lab.experiments.experiment import ALGORITHM
+from tamis.lab.experiments.experiment import ALGORITHM, SINGLE
 from tamis.lab.experiments.plots import draw
 from tamis.lab.experiments.report import describe_runs
 
@@ -62,7 +62,7 @@ def write_section(section: Section) -> str:
     parts.append(list_of(section.verdict, "verdict"))
     for number, chart in enumerate(experiment.charts):
         parts.append(draw(chart, section.rows, f"{experiment.name}-{number}"))
-    parts.append(write_table(section.table()))
+    parts.append(write_table(section.table(), experiment.ours))
     parts += [f'<p class="small">{escape(note)}</p>' for note in section.notes]
     if (published := section.published()) is not None:
         parts += ['<p class="small">As published:</p>', write_table(published)]
@@ -75,7 +75,7 @@ def list_of(sentences: list[str], name: str) -> str:
     return f'<ul class="{name}">{items}</ul>'
 
 
-def write_table(table: Table) -> str:
+def write_table(table: Table, ours: str = "") -> str:
     """A table; numbers to the right, the product's rows in colour."""
     texts = {place for place, name in enumerate(table.headings) if name in (ALGORITHM, "ran out")}
 
@@ -87,8 +87,7 @@ def write_table(table: Table) -> str:
         )
 
     rows = [
-        f"<tr{' class=ours' if any(cell.startswith('Tamis') for cell in cells) else ''}>"
-        f"{write_row('td', cells)}</tr>"
+        f"<tr{' class=ours' if {ours, SINGLE} & set(cells) else ''}>{write_row('td', cells)}</tr>"
         for cells in table.cells
     ]
     head = f"<thead><tr>{write_row('th', table.headings)}</tr></thead>"

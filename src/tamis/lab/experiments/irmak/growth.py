@@ -141,5 +141,6 @@ FIGURE_3_5: Final = Experiment(
     SWEEP,
     ("queries", ALGORITHM, DOCUMENTS_PER_SECOND, RATIO),
     judge_rates,
+    told="Throughput falls as running times grow, roughly linearly in the number of queries.",
     charts=(Chart("queries", DOCUMENTS_PER_SECOND, is_log=True),),
 )
