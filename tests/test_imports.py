@@ -13,18 +13,20 @@ SOURCE = Path(__file__).parents[1] / "src" / "tamis"
 
 ROOT = "tamis"  # the package's own __init__.py, the public face
 
-ENGINE = {"errors", "language", "text", "logic", "operators", "events", "index", "match"}
+ENGINE = {"errors", "kernels", "language", "text", "logic"}
+ENGINE |= {"operators", "events", "index", "match"}
 SHARED = ENGINE | {"files", "validate"}
 
 # What each part may import, type-only and lazy imports included.
 ALLOWED = {
     "errors": set(),
+    "kernels": set(),
     "language": {"errors", "text"},
     "text": {"errors"},
     "logic": {"errors", "language", "text"},
-    "operators": {"errors", "language", "text", "logic"},
-    "index": {"errors", "language", "text", "logic", "operators"},
-    "events": {"errors", "language", "text", "logic", "operators", "index"},
+    "operators": {"errors", "kernels", "language", "text", "logic"},
+    "index": {"errors", "kernels", "language", "text", "logic", "operators"},
+    "events": {"errors", "kernels", "language", "text", "logic", "operators", "index"},
     "match": ENGINE - {"match"},
     "files": {"errors", "language"},
     "validate": {"errors", "language", "text", "logic", "operators", "files"},

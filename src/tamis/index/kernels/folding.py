@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tamis.index import layout
-from tamis.index.kernels.compiled import kernel
 from tamis.index.kernels.tests import (
     AS_INTEGER,
     AS_TEXT,
@@ -27,6 +26,7 @@ from tamis.index.kernels.tests import (
     head_column,
     head_form,
 )
+from tamis.kernels.compiled import kernel
 
 DECIDED: Final = -1  # instead of a number of children: the node is FALSE (AND) or TRUE (OR)
 NO_ROOM: Final = -2  # likewise: there is no room for a new base

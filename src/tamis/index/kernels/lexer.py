@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tamis.index.kernels.compiled import kernel
+from tamis.kernels.compiled import kernel
 
 # Constants.
 INTEGER: Final = 0

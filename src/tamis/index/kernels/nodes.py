@@ -14,7 +14,6 @@ import numpy as np
 
 from tamis.index import layout
 from tamis.index.kernels import scan
-from tamis.index.kernels.compiled import kernel
 from tamis.index.kernels.folding import (
     DECIDED,
     HOW,
@@ -32,6 +31,7 @@ from tamis.index.kernels.folding import (
     leaves_meet,
     sort_run,
 )
+from tamis.kernels.compiled import kernel
 
 MEETS = np.iinfo(np.int32).min  # instead of a reference: leaves are to be folded first
 FALSE = 0  # leaves: see `tests`

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from tamis.index import layout
-from tamis.index.kernels.compiled import kernel
+from tamis.kernels.compiled import kernel
 
 MOST_LOOKS: Final = 256  # nodes looked at for one; at ABE-Gen's defaults five are enough
 

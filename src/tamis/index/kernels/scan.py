@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tamis.index.kernels.compiled import kernel
 from tamis.index.kernels.lexer import (
     AT_LEAST_VALUE,
     AT_MOST,
@@ -39,6 +38,7 @@ from tamis.index.kernels.lexer import (
     text_function,
     word_end,
 )
+from tamis.kernels.compiled import kernel
 from tamis.language.tokens import KEYWORDS, REFUSED_WORDS
 
 # Instructions. LEAF's operand is a test; the others take as many operands as they say.

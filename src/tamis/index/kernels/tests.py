@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tamis.index.kernels import lexer, scan
-from tamis.index.kernels.compiled import kernel
-from tamis.index.kernels.prefetch import prefetch_row
+from tamis.kernels.compiled import kernel
+from tamis.kernels.prefetch import prefetch_row
 
 # Forms of base tests.
 NEVER: Final = 0

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.kernels.compiled import kernel
-from tamis.index.kernels.prefetch import prefetch_row
 from tamis.index.layout import AND, OR, XOR
+from tamis.kernels.compiled import kernel
+from tamis.kernels.prefetch import prefetch_row
 from tamis.match.kernels.leaves import count_groups, set_leaves
 from tamis.match.kernels.rows import (
     WORDS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.kernels.compiled import kernel
-from tamis.index.kernels.prefetch import prefetch_row
+from tamis.kernels.compiled import kernel
+from tamis.kernels.prefetch import prefetch_row
 from tamis.match.kernels.rows import ROW, either, fill, has_bit, load, store, without
 
 # Entries that carry no code: the column is there, and its negated tests are undefined, or not. An

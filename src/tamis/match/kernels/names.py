@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.kernels.compiled import kernel
-from tamis.index.kernels.prefetch import prefetch_row
+from tamis.kernels.compiled import kernel
+from tamis.kernels.prefetch import prefetch_row
 
 AHEAD = 16  # names; what is asked for then is there when its turn comes
 

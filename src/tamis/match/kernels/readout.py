@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.kernels.compiled import kernel
+from tamis.kernels.compiled import kernel
 from tamis.match.kernels.rows import (
     ROW,
     WORDS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.kernels.compiled import kernel
+from tamis.kernels.compiled import kernel
 
 WORDS = 8
 ROW = 64 * WORDS  # events

@@ -31,7 +31,7 @@ from tamis.operators.schedules.kernels.gates import (
 if TYPE_CHECKING:
     from tamis.operators.schedules.gates import Floats, Gates, Ints
 
-_RESULTS = {True: TRUE, False: FALSE, None: NO_RESULT}
+_RESULTS = {True: int(TRUE), False: int(FALSE), None: int(NO_RESULT)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.kernels.compiled import kernel
+from tamis.kernels.compiled import kernel
 
 MOST_WALKED = 64  # lists
 END = np.int32(2**31 - 1)  # the head of a list that has been read

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.kernels.compiled import kernel
+from tamis.kernels.compiled import kernel
 
 ANDS = np.int64(0x5555555555555555)  # the even levels
 # Rows of the stack.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tamis.index.kernels.compiled import kernel
 from tamis.index.layout import AND, OR, XOR
+from tamis.kernels.compiled import kernel
 
 
 @kernel

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from tamis.errors import TamisError
+from tamis.kernels.compiled import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def pack(sections: Sequence[np.ndarray | int]) -> np.ndarray:
     return arena
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def section(arena, number):
     """One of the arrays of an arena, to read and write."""
     return arena[arena[number] : arena[number + 1]]

@@ -7,10 +7,11 @@ never cross and two chains are compared in one pass.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tamis.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cost_difference(
     first,  # int32[:], calls of the chain that is taken first, by rank
     second,  # int32[:], calls of the other, by rank
@@ -47,7 +48,7 @@ def cost_difference(
     return difference
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def shares_earlier(first, second, ranks, shared):
     """Whether the chains share a call that stands before `shared` in them."""
     i, j = 0, 0
@@ -61,7 +62,7 @@ def shares_earlier(first, second, ranks, shared):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weigh_pairs(
     call_starts,  # int64[n_chains + 1]
     calls,  # int32[:], by rank in each chain
@@ -103,7 +104,7 @@ def weigh_pairs(
     return n_pairs
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def find_end(ends, chain):
     """The representative of a chain's fragment, with the path to it shortened."""
     while ends[chain] != chain:
@@ -112,7 +113,7 @@ def find_end(ends, chain):
     return chain
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def link_greedily(
     before,  # int32[n_pairs], lightest pair first
     after,  # int32[n_pairs]
@@ -138,7 +139,7 @@ def link_greedily(
     return following
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def unroll(following, heads):
     """The chains in order: each fragment from its head, the heads as given."""
     order = np.empty(len(following), dtype=np.int32)

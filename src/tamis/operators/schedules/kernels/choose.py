@@ -8,8 +8,8 @@ schedule keeps a queue of buckets.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from tamis.kernels.compiled import kernel
 from tamis.operators.schedules.kernels.arena import section
 from tamis.operators.schedules.kernels.gates import (
     ASKED,
@@ -49,7 +49,7 @@ LEAST_PRIORITY = 1e-300  # of a call that is always true: it decides nothing, an
 ORDER, CALL_STARTS, CALLS, IS_CONJUNCTION = range(4)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def next_naive(walk, state):
     """Each subscription by itself, with the results of earlier calls (Liu §5.2).
 
@@ -81,7 +81,7 @@ def next_naive(walk, state):
     return NONE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def next_sequential(walk, state):
     """All calls of an undecided subscription that any undecided one needs (Liu, Algorithm 1)."""
     order, starts, calls = section(walk, ORDER), section(walk, CALL_STARTS), section(walk, CALLS)
@@ -103,7 +103,7 @@ def next_sequential(walk, state):
     return NONE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def next_sub_order(walk, state):
     """The chains one by one, each from its top until it is decided (Liu §4.2.2)."""
     order, starts, calls = section(walk, ORDER), section(walk, CALL_STARTS), section(walk, CALLS)
@@ -122,13 +122,13 @@ def next_sub_order(walk, state):
     return NONE
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def is_needed(popularity, results, call):
     """Whether the call was not made, and an undecided subscription depends on it."""
     return popularity[call] > 0 and results[call] == NOT_MADE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def start_adaptive(state, merits):
     """Put the calls that are asked for into buckets, by popularity × merit."""
     counters, popularity = section(state, COUNTERS), section(state, POPULARITY)
@@ -143,26 +143,26 @@ def start_adaptive(state, merits):
         put(buckets, queue, call, bucket_of(popularity, merits, counters[TOP], call))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def step_of(priority):
     """Priorities that differ by about one part in a hundred are on different steps."""
     return np.int32(np.floor(STEPS_PER_OCTAVE * np.log2(max(priority, LEAST_PRIORITY))))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def bucket_of(popularity, merits, top, call):
     """The bucket of a call's present priority; the lowest takes all that is too low for others."""
     return max(0, N_BUCKETS - 1 - (top - step_of(popularity[call] * merits[call])))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def put(buckets, queue, call, bucket):
     """Put a call first into a bucket."""
     queue[call] = buckets[bucket]
     buckets[bucket] = call + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def next_adaptive(state, merits):
     """A call that must be made in any case, else one of the highest bucket.
 
@@ -194,7 +194,7 @@ def next_adaptive(state, merits):
     return NONE
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def next_call(kind, walk, state, merits):
     """The call to make now, or NONE."""
     if kind == NAIVE:
@@ -206,7 +206,7 @@ def next_call(kind, walk, state, merits):
     return next_adaptive(state, merits)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def start_event(kind, gates, state, merits, subscriptions):
     """Forget the last event and begin one for which these subscriptions are undecided."""
     clear(state)
@@ -215,20 +215,20 @@ def start_event(kind, gates, state, merits, subscriptions):
         start_adaptive(state, merits)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance(kind, gates, walk, state, merits, call, result):
     """Take the result of a call; the call to make now, or NONE."""
     tell(gates, state, call, result)
     return next_call(kind, walk, state, merits)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def settle_gate(gates, state, gate, is_true):
     """Take the caller's word on a joined gate."""
     settle(gates, state, 2 * len(section(state, RESULTS)) + gate, is_true)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def play(kind, gates, walk, state, merits, results):
     """Make all calls of an event whose results, int32[n_calls], are known beforehand."""
     call = next_call(kind, walk, state, merits)

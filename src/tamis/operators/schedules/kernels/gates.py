@@ -9,16 +9,18 @@ A gate that is decided, or used no longer, is closed and uses its children no lo
 needed exactly while some undecided subscription depends on it.
 
 Functions are handed the two arenas, of the gates and of the event's state, and take out what they
-need: a tuple of all arrays would count each of them up and down at every call.
+need: what Python hands over at every step should be little.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from tamis.kernels.compiled import kernel
+from tamis.kernels.prefetch import prefetch_row
 from tamis.operators.schedules.kernels.arena import pack, section
 
 # Results of calls.
@@ -38,6 +40,7 @@ N_STARTED, N_DECIDED, N_PENDING, N_MADE, N_TOUCHED, N_ASKED = 0, 1, 2, 3, 4, 5
 N_FORCED, BUCKET, TOP, CURSOR, LINK = 6, 7, 8, 9, 10
 N_COUNTERS = 11
 N_BUCKETS = 4096  # of the adaptive schedule's queue
+AHEAD = 8  # gates lie anywhere: so many parents ahead their memory is asked for
 
 # Sections of the arenas, as in the tuples below.
 RECORDS, ALL_CHILDREN, ALL_PARENTS, ALL_ROOTED, ROOTS, IS_JOINED = range(6)
@@ -106,10 +109,12 @@ def pack_residue(n_calls: int, n_gates: int, n_subscriptions: int) -> np.ndarray
 
 def view_residue(arena: np.ndarray) -> Residue:
     """An event's state, as Python reads it."""
-    return Residue(*(section(arena, number) for number in range(len(Residue._fields))))
+    # By plain slices: an array that a kernel makes of another does not keep that one alive.
+    ends = arena[: len(Residue._fields) + 1].tolist()
+    return Residue(*(arena[begin:end] for begin, end in pairwise(ends)))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def push(stack, counters, size, item):
     """Add to a list whose length is a counter."""
     stack[counters[size]] = item
@@ -119,7 +124,7 @@ def push(stack, counters, size, item):
 # ── the start of an event ─────────────────────────────────────────────────────────────────────
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def start(gates, state, subscriptions):
     """Begin an event for which these subscriptions are undecided."""
     roots, counters, open_gates = (
@@ -146,7 +151,7 @@ def start(gates, state, subscriptions):
             find_forced(gates, state, gate)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def ask(popularity, asked, counters, call, weight):
     """Count a use of a call."""
     if popularity[call] == 0:
@@ -154,7 +159,7 @@ def ask(popularity, asked, counters, call, weight):
     popularity[call] += weight
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def open_below(gates, state, first):
     """Count a use of the gate, and on its first one uses of all below."""
     records, children = section(gates, RECORDS), section(gates, ALL_CHILDREN)
@@ -186,7 +191,7 @@ def open_below(gates, state, first):
                 n_left += 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def add_use(records, open_gates, touched, counters, n_literals, gate):
     """Count one use of one gate; 1 if it is the first."""
     here = OPEN * gate
@@ -201,7 +206,7 @@ def add_use(records, open_gates, touched, counters, n_literals, gate):
     return 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_forced(gates, state, gate):
     """Remember the last open child of an undecided subscription, if that is a call."""
     records, children, rooted = (
@@ -223,7 +228,7 @@ def find_forced(gates, state, gate):
             push_forced(section(state, FORCED), section(state, COUNTERS), child >> 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def push_forced(forced, counters, call):
     """Put a call on the stack, unless that is full: the call is in the queue, too."""
     if counters[N_FORCED] < len(forced):
@@ -233,7 +238,7 @@ def push_forced(forced, counters, call):
 # ── a result, and what follows from it ────────────────────────────────────────────────────────
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tell(gates, state, call, result):
     """Take the result of a call, TRUE, FALSE or NO_RESULT, and all that follows."""
     results = section(state, RESULTS)
@@ -250,7 +255,7 @@ def tell(gates, state, call, result):
             settle(gates, state, node, result == (FALSE if node & 1 else TRUE))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def settle(gates, state, first, first_is_true):
     """Give a node its truth, and with it each node and subscription that is decided by it."""
     records, children = section(gates, RECORDS), section(gates, ALL_CHILDREN)
@@ -268,6 +273,10 @@ def settle(gates, state, first, first_is_true):
     while n_left:
         n_left -= 1
         node, is_true = settling[n_left] >> 1, settling[n_left] & 1
+        if n_left:  # what the one after this will read
+            following = RECORD * (settling[n_left - 1] >> 1)
+            prefetch_row(children, records[following + CHILDREN])
+            prefetch_row(rooted, records[following + ROOTED])
         if node >= n_literals:
             if open_gates[OPEN * (node - n_literals) + USES] <= 0:
                 continue
@@ -279,9 +288,12 @@ def settle(gates, state, first, first_is_true):
                 verdicts[subscription] = MATCHED if is_true else REFUSED
                 push(decided, counters, N_DECIDED, subscription)
         counted = TO_TRUE if is_true else TO_FALSE
-        for slot in range(records[record + PARENTS], records[record + PARENTS_END]):
+        end = records[record + PARENTS_END]
+        for slot in range(records[record + PARENTS], end):
             gate = parents[slot]
             here = OPEN * gate
+            if slot + AHEAD < end:
+                prefetch_row(open_gates, OPEN * parents[slot + AHEAD])
             if open_gates[here + USES] <= 0:
                 continue
             open_gates[here + counted] -= 1
@@ -291,11 +303,12 @@ def settle(gates, state, first, first_is_true):
                 if is_true and section(gates, IS_JOINED)[gate]:
                     push(section(state, PENDING), counters, N_PENDING, gate)
                 else:
+                    prefetch_row(records, RECORD * (n_literals + gate))
                     settling[n_left] = 2 * (n_literals + gate) + is_true
                     n_left += 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def close(records, children, open_gates, popularity, releasing, first):
     """Close a gate, take back its uses, and close each gate that is used no longer."""
     n_literals = 2 * len(popularity)
@@ -319,7 +332,7 @@ def close(records, children, open_gates, popularity, releasing, first):
                 n_closing += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def clear(state):
     """Forget the event: only what it touched, since a full reset costs O(subscriptions)."""
     counters, open_gates = section(state, COUNTERS), section(state, OPEN_GATES)

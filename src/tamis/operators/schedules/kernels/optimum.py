@@ -7,10 +7,11 @@ a 0 into something higher, so states are solved from the highest number down.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tamis.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def solve(
     thresholds,  # int32[n_gates]
     child_starts,  # int64[n_gates + 1]
@@ -42,7 +43,7 @@ def solve(
         values[state] = best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def evaluate(thresholds, child_starts, children, truths, n_literals):
     """Give each gate its truth, as far as its children's are known."""
     for gate in range(len(thresholds)):
@@ -58,7 +59,7 @@ def evaluate(thresholds, child_starts, children, truths, n_literals):
             truths[n_literals + gate] = 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def is_all_decided(roots, truths):
     """Whether no subscription stands at an open node."""
     for node in roots:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tamis.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def count_above(n_calls, child_starts, children, roots):
     """For each gate the number of subscriptions above it, once for each way, as a float64."""
     n_gates = len(child_starts) - 1
@@ -21,7 +22,7 @@ def count_above(n_calls, child_starts, children, roots):
     return above
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def collect_calls(n_calls, child_starts, children, roots):
     """The calls below each subscription, each once, in the order of its gates' children."""
     starts = np.zeros(len(roots) + 1, dtype=np.int64)
