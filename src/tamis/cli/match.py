@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SHOWN_IDS: Final = 5
 OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS`
+SCHEDULES: Final = ("adaptive", "sub_order", "sequential", "naive")  # see `match.operators`
 
 
 @click.command("match")
@@ -45,6 +46,12 @@ OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS
     "--counts",
     type=click.Choice(["subscription", "event"]),
     help="Only count the matches of each subscription, or of each event.",
+)
+@click.option("--bindings", is_flag=True, help="With the values of each match's variables.")
+@click.option(
+    "--schedule",
+    type=click.Choice(SCHEDULES),
+    help="The order in which operators are called; adaptive if not given.",
 )
 @click.option("--event-id", metavar="NAME", help="The attribute that names an event.")
 @click.option(
@@ -71,6 +78,8 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     file_format: str | None,
     output: str,
     counts: str | None,
+    bindings: bool,
+    schedule: str | None,
     event_id: str | None,
     subset: str | None,
     only_matches: bool,
@@ -88,10 +97,14 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     """
     from tamis.cli.match_run import Run  # NumPy and all that: other commands start without it
 
+    if bindings and counts:
+        raise click.UsageError("--bindings tells of matches, and --counts of none")
     started = time.monotonic()
     prepare_kernels()
     index = tamis.open(index_path)
-    run = Run(index, output, only_matches=only_matches, threads=threads)
+    if schedule is not None:
+        index.operators.schedule = schedule
+    run = Run(index, output, only_matches=only_matches, threads=threads, bindings=bindings)
     if subset is not None:
         run.subset = read_subset(subset, index)
     if event_id is not None:
@@ -131,7 +144,8 @@ def _tell_fault(fault: Fault) -> str:
     """What an operator did not answer, and whom that concerns."""
     ids = list(fault.subscription_ids)
     shown = ", ".join(ids[:SHOWN_IDS]) + (", …" if len(ids) > SHOWN_IDS else "")
-    told = f"{fault.call or 'search'} is undefined for {fault.n_events:,} events "
+    n = fault.n_events
+    told = f"{fault.call or 'search'} is undefined for {n:,} event{'s' * (n != 1)} "
     return f"{told}({fault.kind}: {fault.message}), of subscriptions {shown}"
 
 

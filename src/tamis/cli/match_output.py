@@ -46,6 +46,19 @@ class Printer(ABC):
                     lines.extend(self.tell_matches(self.spell(event), ids[begin:end]))
         self.write(lines)
 
+    def print_bound(self, events: Sequence[Any], pairs: pa.Table, *, only_matches: bool) -> None:
+        """The same with the values of variables, given as JSON, or None where there are none."""
+        chunks = pairs["subscription_id"].chunks
+        ordinals = [chunk.indices.to_numpy() for chunk in chunks]
+        ids = self._spell_ids(np.concatenate([np.empty(0, dtype=np.int64), *ordinals]))
+        told = pairs["bindings"].to_pylist()
+        limits = np.searchsorted(pairs["event_row"].to_numpy(), np.arange(len(events) + 1))
+        lines: list[str] = []
+        for event, (begin, end) in zip(events, pairwise(limits.tolist()), strict=True):
+            if begin < end or not only_matches:
+                lines.extend(self.tell_bound(self.spell(event), ids[begin:end], told[begin:end]))
+        self.write(lines)
+
     def print_event_counts(self, events: Sequence[Any], counts: Sequence[int]) -> None:
         """How many subscriptions each event matches."""
         rows = zip(events, counts, strict=True)
@@ -77,6 +90,10 @@ class Printer(ABC):
         """The lines of one event."""
 
     @abstractmethod
+    def tell_bound(self, event: str, ids: list[str], told: list[str | None]) -> Iterable[str]:
+        """The lines of one event, with what each match binds."""
+
+    @abstractmethod
     def tell_count(self, key: str, name: str, count: int) -> str:
         """The line of one count."""
 
@@ -90,6 +107,10 @@ class JsonPrinter(Printer):
     def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
         return (f'{{"event": {event}, "matches": [{", ".join(ids)}]}}',)
 
+    def tell_bound(self, event: str, ids: list[str], told: list[str | None]) -> Iterable[str]:
+        bound = ", ".join(f"{name}: {one}" for name, one in zip(ids, told, strict=True) if one)
+        return (f'{{"event": {event}, "matches": [{", ".join(ids)}], "bindings": {{{bound}}}}}',)
+
     def tell_count(self, key: str, name: str, count: int) -> str:
         return f'{{"{key}": {name}, "matches": {count}}}'
 
@@ -100,15 +121,28 @@ class PairPrinter(JsonPrinter):
     def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
         return [f'{{"event": {event}, "subscription_id": {name}}}' for name in ids]
 
+    def tell_bound(self, event: str, ids: list[str], told: list[str | None]) -> Iterable[str]:
+        start = f'{{"event": {event}, "subscription_id": '
+        return [
+            f'{start}{name}, "bindings": {one or "{}"}}}'
+            for name, one in zip(ids, told, strict=True)
+        ]
+
 
 class TsvPrinter(Printer):
-    """One line for each match: event, tab, subscription; tabs and line breaks escaped."""
+    """One line for each match: event, tab, subscription; tabs and line breaks escaped.
+
+    JSON, as values of variables are told, has neither.
+    """
 
     def spell(self, name: Any) -> str:
         return name.translate(_TSV_ESCAPES) if isinstance(name, str) else json.dumps(name)
 
     def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
         return [f"{event}\t{name}" for name in ids]
+
+    def tell_bound(self, event: str, ids: list[str], told: list[str | None]) -> Iterable[str]:
+        return [f"{event}\t{name}\t{one or '{}'}" for name, one in zip(ids, told, strict=True)]
 
     def tell_count(self, key: str, name: str, count: int) -> str:
         return f"{name}\t{count}"
@@ -132,6 +166,12 @@ class TablePrinter(Printer):
             shown.append(f"and {len(ids) - SHOWN_MATCHES:,} more")
         self._rows.append([event, f"{len(ids):,}", ", ".join(shown)])
         return ()
+
+    def tell_bound(self, event: str, ids: list[str], told: list[str | None]) -> Iterable[str]:
+        rows = zip(ids, told, strict=True)
+        return self.tell_matches(
+            event, [f"{name} {printable(one)}" if one else name for name, one in rows]
+        )
 
     def tell_count(self, key: str, name: str, count: int) -> str:
         self._begin(key.removesuffix("_id"), "matches")

@@ -25,7 +25,13 @@ class Run:
     """How to match, and what is printed of it."""
 
     def __init__(
-        self, index: tamis.Index, output: str, *, only_matches: bool, threads: int
+        self,
+        index: tamis.Index,
+        output: str,
+        *,
+        only_matches: bool,
+        threads: int,
+        bindings: bool = False,
     ) -> None:
         self.index = index
         self.printer = PRINTERS[output](index.contents.ids)
@@ -36,7 +42,7 @@ class Run:
         self.is_named = False  # an event has had that attribute
         self.n_matches = 0
         self.ways: dict[str | None, Callable[[Batches], None]] = {
-            None: self.print_matches,
+            None: self.print_bound if bindings else self.print_matches,
             "event": self.count_by_event,
             "subscription": self.count_by_subscription,
         }
@@ -59,6 +65,15 @@ class Run:
             lists = self.index.match_lists(batch, subset=self.subset, threads=self.threads)
             self.printer.print_matches(names, lists, only_matches=self.only_matches)
             self.n_matches += sum(len(chunk.flatten()) for chunk in lists.chunks)
+
+    def print_bound(self, batches: Batches) -> None:
+        """Each event with its matches and the values of their variables."""
+        for names, batch in batches:
+            pairs = self.index.match_batch(
+                batch, subset=self.subset, threads=self.threads, bindings=True
+            )
+            self.printer.print_bound(names, pairs, only_matches=self.only_matches)
+            self.n_matches += len(pairs)
 
     def count_by_event(self, batches: Batches) -> None:
         """Each event with the number of its matches."""

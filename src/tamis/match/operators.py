@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tamis.operators.verdict import Verdict
 
 SCHEDULES = ("adaptive", "sub_order", "sequential", "naive")
+_NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 class Operators:
@@ -222,7 +223,16 @@ class Operators:
 def spell_bindings(pairs: Pairs) -> pa.StringArray:
     """Substitutions as JSON objects; NULL where nothing is bound."""
     told = pairs.bindings if pairs.bindings is not None else [None] * len(pairs.subscriptions)
-    return pa.array([json.dumps(one, default=str) if one else None for one in told], pa.string())
+    return pa.array([_spell(one) if one else None for one in told], pa.string())
+
+
+def _spell(bindings: Mapping[str, Any]) -> str:
+    # JSON has no NaN and no infinity: as Spark's to_json, by name.
+    plain = {
+        name: _NAMES.get(str(value), value) if isinstance(value, float) else value
+        for name, value in bindings.items()
+    }
+    return json.dumps(plain, default=str, ensure_ascii=False)
 
 
 def read_registry(operators: Any) -> Registry | None:

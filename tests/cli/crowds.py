@@ -1,0 +1,15 @@
+"""Operators for tests, as a module that a shell names."""
+
+from __future__ import annotations
+
+import tamis
+
+
+@tamis.operator("crowd(?integer)", reads=["sizes"])
+def crowd(event):
+    return event["sizes"]
+
+
+@tamis.operator("share_of(?double)", reads=["share"])
+def share_of(event):
+    return None if event.get("share") is None else float(event["share"])
