@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+import time
 from random import Random
 
 import pyarrow as pa
@@ -236,3 +239,43 @@ def test_batch_operators_are_called_once_per_batch():
     assert int(index.count_by_subscription(events).sum()) == 20
     # Once for each call, with the events whose cheap part holds.
     assert sizes == [20, 20]
+
+
+# ── calls that are given up ─────────────────────────────────────────────────────────────────
+
+
+def test_calls_that_still_run_are_counted_and_limited():
+    index = make_index(hangs, timeout=0.01)
+    index.operators.limits = OperatorLimits(faults_in_a_row=1000, abandoned_calls=2)
+    RELEASE.clear()
+    try:
+        assert matches(index) == EXPECTED
+        assert index.operators.abandoned == {"bad": 2}
+        timeout, breaker = index.operators.faults
+        assert (timeout.kind, timeout.n_events) == (FaultKind.TIMEOUT, 2)
+        assert (breaker.kind, breaker.n_events) == (FaultKind.BREAKER, 18)
+        assert breaker.message == "2 calls of bad were given up and still run: not called"
+    finally:
+        RELEASE.set()
+    for _ in range(500):
+        if not index.operators.abandoned:
+            break
+        time.sleep(0.01)
+    assert index.operators.abandoned == {}
+    assert matches(index) == EXPECTED  # hangs no longer, and returns None: it cannot say
+    assert index.operators.faults == [timeout, breaker]
+
+
+def test_a_call_that_hangs_does_not_keep_the_process():
+    program = """
+import threading, tamis
+@tamis.operator("hangs()", timeout=0.05)
+def hangs(event):
+    threading.Event().wait()
+index = tamis.build({"h": "hangs()", "p": "a = 1"}, "a INT")
+print(index.match({"a": 1}), index.operators.abandoned)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "['p'] {'hangs': 1}\n", "")

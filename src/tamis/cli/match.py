@@ -130,6 +130,8 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     rejects.report(is_listed=rejects_file is not None)
     for fault in index.operators.faults:
         print_note(_tell_fault(fault))
+    for name, n_running in index.operators.abandoned.items():
+        print_note(f"calls of {name} that were given up and still run: {n_running}")
     if event_id is not None and rejects.n_events and not run.is_named:
         print_note(f"no event has the attribute {event_id}, which --event-id names")
     if status.is_terminal:

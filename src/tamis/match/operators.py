@@ -92,6 +92,11 @@ class Operators:
         """Calls that failed, with how often, why, and which subscriptions they left open."""
         return [] if self._caller is None else self._caller.report.faults
 
+    @property
+    def abandoned(self) -> dict[str, int]:
+        """Calls that took too long, were given up, and still run in this process, by operator."""
+        return {} if self._caller is None else self._caller.abandoned
+
     def clear_faults(self) -> None:
         """Forget the faults so far."""
         if self._caller is not None:

@@ -14,7 +14,7 @@ from tamis.language.types import WrongTypeError
 from tamis.operators.answers import TooManyBindingsError, read_answer
 from tamis.operators.batches import call_batch
 from tamis.operators.faults import Breaker, FaultKind, FaultReport
-from tamis.operators.workers import CallTimeoutError, run_within
+from tamis.operators.workers import Abandoned, CallTimeoutError, run_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -37,6 +37,7 @@ class OperatorLimits:
     search_steps: int = 100_000  # per event, in search of substitutions
     faults_in_a_row: int = 5  # then an operator is not called for a while
     pause: float = 30.0  # seconds
+    abandoned_calls: int = 16  # of one operator, given up and still running: no more are made
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,14 @@ class Caller:
         self._constants = [
             tuple(x.value for x in call.arguments if isinstance(x, Literal)) for call in calls
         ]
+        self._abandoned = {name: Abandoned() for name in operators}
         self._breakers = {name: Breaker(limits.faults_in_a_row, limits.pause) for name in operators}
+
+    @property
+    def abandoned(self) -> dict[str, int]:
+        """Calls that were given up and still run, by operator."""
+        counts = {name: own.n_running for name, own in self._abandoned.items()}
+        return {name: n_running for name, n_running in counts.items() if n_running}
 
     def call(self, number: int, event: Mapping[str, Any]) -> Answer | Failure:
         """The answer for one event."""
@@ -92,10 +100,14 @@ class Caller:
         if breaker.is_open:
             failure = Failure(FaultKind.BREAKER, f"{operator.name} failed too often: not called")
             return [failure] * n_events
+        abandoned = self._abandoned[operator.name]
+        if (n_running := abandoned.n_running) >= self.limits.abandoned_calls:
+            told = f"{n_running} calls of {operator.name} were given up and still run: not called"
+            return [Failure(FaultKind.BREAKER, told)] * n_events
         started = time.perf_counter()
         returned: Sequence[Any]
         try:
-            returned = run_within(function, operator.timeout)
+            returned = run_within(function, operator.timeout, abandoned)
         except CallTimeoutError:
             shared = Failure(FaultKind.TIMEOUT, f"no answer within {operator.timeout} seconds")
         except WrongTypeError as error:

@@ -1,8 +1,8 @@
 """What is it about? A text classifier in the shape of a model: a batch of events in, labels out.
 
     topics = Classifier.train(texts, labels)
-    topics.label_batch      topic(?label)           the likeliest label of each text
-    topics.is_batch         is_about('sport')       whether that is its likeliest label
+    topics.register("topic(?string)")       topic(?label): the likeliest label of each text
+    topics.register("is_about(string)")     is_about('sport'): whether that is its likeliest label
 
 The model is multinomial naive Bayes over the words of an analyser: small, exact to repeat, learned
 in one pass and kept as JSON. A network takes its place by having the same two functions.
@@ -18,11 +18,13 @@ import numpy as np
 import orjson
 
 from tamis.errors import InputError
+from tamis.language.signatures import parse_signature
+from tamis.operators.registry import operator
 from tamis.text.analysers import ANY_WORD, get_analyser
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -76,6 +78,15 @@ class Classifier:
         return np.asarray(self.priors + self.likelihoods[own].sum(axis=0))
 
     # ── operators ──────────────────────────────────────────────────────────────────────────
+
+    def register(self, signature: str, **options: Any) -> Callable[..., Any]:
+        """An operator of that signature: the label if it binds, else whether it is the one asked
+        for. `options` are those of `tamis.operator`."""
+        function: Any = self.label_batch if parse_signature(signature).bound else self.is_batch
+        made: Callable[..., Any] = operator(
+            signature, reads=[self.attribute], batch=True, **options
+        )(function)
+        return made
 
     def label_batch(self, events: pa.Table) -> pa.Array:
         """The likeliest label of each row, null without a text."""

@@ -2,7 +2,8 @@
 
     owner = SqlLookup(lambda: sqlite3.connect("file:accounts.db?mode=ro", uri=True),
                       "SELECT name, score FROM account WHERE id = ?", attributes=["account_id"])
-    owner(event)                        [("Ann", 0.7)]: one binding for each row
+    owner.register("owner(?string, ?double)")   owner(?name, ?score): a binding for each row
+    owner.register("is_owned()")                is_owned(): whether there is any row
 
 A look-up is given attributes of the event, then the constants of the call. Connections are kept
 and shared by threads, one at a time; answers are kept for `ttl` seconds, the latest `size` of them.
@@ -22,6 +23,8 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from tamis.errors import InputError
+from tamis.language.signatures import parse_signature
+from tamis.operators.registry import operator
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -100,6 +103,15 @@ class Lookup(Generic[Connection]):
         self.pool = pool
         self.attributes = tuple(attributes)
         self.cache = Cache(size, ttl)
+
+    def register(self, signature: str, **options: Any) -> Callable[..., Any]:
+        """An operator of that signature: all rows if it binds, else whether there is any.
+
+        `options` are those of `tamis.operator`.
+        """
+        function: Any = self.__call__ if parse_signature(signature).bound else self.exists
+        made: Callable[..., Any] = operator(signature, reads=self.attributes, **options)(function)
+        return made
 
     def __call__(self, event: Mapping[str, Any], *constants: Any) -> Rows | None:
         """All rows, as bindings; None when the event lacks an attribute that is asked about."""

@@ -17,9 +17,9 @@ With `batch` it is given an Arrow table of events and returns an Arrow array of 
 from __future__ import annotations
 
 import importlib
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from tamis.errors import InputError, MissingOperatorError, SchemaError, suggest
 from tamis.language.signatures import Signature, parse_signature
@@ -168,8 +168,12 @@ def operator(  # noqa: PLR0913 - all that the engine should know of an operator
     def register(function: Function) -> Function:
         own = Operator(declared, function, cost, pure, timeout, batch)
         registry.add(own)
-        with suppress(AttributeError):  # methods of objects have no attributes of their own
+        try:
             setattr(function, ATTRIBUTE, own)
+        except AttributeError:  # methods of objects have no attributes of their own
+            named: Any = partial(function)
+            setattr(named, ATTRIBUTE, own)
+            return cast("Function", named)
         return function
 
     return register

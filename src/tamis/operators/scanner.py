@@ -1,8 +1,10 @@
 """What does the text say? A scanner by regular expressions.
 
     scanner = Scanner("body")
-    scanner.found       found('CVE-[0-9]+')                 whether the expression is in the text
-    scanner.captured    captured('(\\w+)@(\\w+)', ?a, ?b)     what its groups stand for, each way
+    scanner.register("body_has(string)")               body_has('CVE-[0-9]+')
+    scanner.register("mail(string, ?string, ?string)") mail('(\\w+)@(\\w+)', ?user, ?host)
+
+The first asks whether the expression is in the text, the second what its groups stand for.
 
 Expressions are those of RE2, which takes time linear in the text, whatever the expression.
 """
@@ -15,9 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 import re2
 
 from tamis.errors import InputError
+from tamis.language.signatures import parse_signature
+from tamis.operators.registry import operator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import pyarrow as pa
 
@@ -30,6 +34,17 @@ class Scanner:
 
     def __init__(self, attribute: str) -> None:
         self.attribute = attribute
+
+    def register(self, signature: str, **options: Any) -> Callable[..., Any]:
+        """An operator of that signature: what is captured if it binds, else whether it is found.
+
+        `options` are those of `tamis.operator`.
+        """
+        if parse_signature(signature).bound:
+            return operator(signature, reads=[self.attribute], **options)(self.captured)
+        options = {"batch": True, **options}
+        function = self.found_batch if options["batch"] else self.found
+        return operator(signature, reads=[self.attribute], **options)(function)
 
     def found(self, event: Mapping[str, Any], pattern: str) -> bool | None:
         """Whether the expression is anywhere in the text; None without a text."""

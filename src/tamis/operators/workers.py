@@ -1,7 +1,7 @@
 """Calls under a watch: made in a thread of their own, which is abandoned when they take too long.
 
 A thread cannot be ended from outside. An abandoned one finishes its call whenever that ends,
-unseen, and then ends itself; the circuit breaker keeps their number small.
+unseen, and then ends itself; it is counted as long, and does not keep the process from ending.
 """
 
 from __future__ import annotations
@@ -17,6 +17,19 @@ if TYPE_CHECKING:
 
 class CallTimeoutError(Exception):
     """A call took longer than it may."""
+
+
+class Abandoned:
+    """How many calls were given up and still run. Threads share it."""
+
+    def __init__(self) -> None:
+        self.n_running = 0
+        self._lock = threading.Lock()
+
+    def add(self, n_calls: int) -> None:
+        """Count calls that were given up, or have ended since."""
+        with self._lock:
+            self.n_running += n_calls
 
 
 class _Worker:
@@ -35,12 +48,14 @@ class _Worker:
                 results.put((None, error))
             del task, function, results
 
-    def run(self, function: Callable[[], Any], timeout: float) -> Any:
+    def run(self, function: Callable[[], Any], timeout: float, abandoned: Abandoned) -> Any:
         results: SimpleQueue[Any] = SimpleQueue()
         self._tasks.put((function, results))
         try:
             value, error = results.get(timeout=timeout)
         except Empty:
+            abandoned.add(1)
+            self._tasks.put((lambda: abandoned.add(-1), SimpleQueue()))
             self._tasks.put(None)  # ends when the call does
             raise CallTimeoutError from None
         _IDLE.put(self)
@@ -61,7 +76,9 @@ def _forget_workers() -> None:
 os.register_at_fork(after_in_child=_forget_workers)
 
 
-def run_within(function: Callable[[], Any], timeout: float | None) -> Any:
+def run_within(
+    function: Callable[[], Any], timeout: float | None, abandoned: Abandoned | None = None
+) -> Any:
     """What `function` returns; raises `CallTimeoutError` when it takes longer than `timeout`."""
     if timeout is None:
         return function()
@@ -69,4 +86,4 @@ def run_within(function: Callable[[], Any], timeout: float | None) -> Any:
         worker = _IDLE.get_nowait()
     except Empty:
         worker = _Worker()
-    return worker.run(function, timeout)
+    return worker.run(function, timeout, abandoned or Abandoned())
