@@ -13,11 +13,14 @@ def test_warm_after_warming_up():
     assert not warmup.is_cold()
     told = []
     assert not warmup.announce(told.append)
+    assert not warmup.announce(told.append, warmup.SCHEDULING)
     assert told == []
 
 
 def test_what_is_said_when_cold(monkeypatch):
-    monkeypatch.setattr(warmup, "_cold_packages", lambda: [[object()] * 20, [object()] * 10])
+    monkeypatch.setattr(
+        warmup, "_cold_packages", lambda packages: [[object()] * 20, [object()] * 10]
+    )
     told = []
     assert warmup.announce(told.append)
     assert told == ["compiling kernels, about 25 s, once on this machine"]
@@ -25,7 +28,7 @@ def test_what_is_said_when_cold(monkeypatch):
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_a_library_speaks_on_a_terminal_only(monkeypatch, capsys, is_terminal):
-    monkeypatch.setattr(warmup, "_cold_packages", lambda: [[object()]])
+    monkeypatch.setattr(warmup, "_cold_packages", lambda packages: [[object()]])
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
     assert warmup.announce() is is_terminal
     said = "tamis: compiling kernels, about 5 s, once on this machine\n"

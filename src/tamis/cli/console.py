@@ -16,12 +16,14 @@ from tamis.errors import ExpressionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from tamis.operators.faults import Fault
     from tamis.validate import Problem
 
 _Item = TypeVar("_Item")
 
 STYLES: Final = {"error": "bold red", "warning": "yellow"}
 STATUS_AFTER_SECONDS = 1.0
+SHOWN_IDS: Final = 5
 STATUS_EVERY_SECONDS = 0.1
 BAR_WIDTH = 24
 
@@ -159,3 +161,12 @@ class StatusLine:
         if self.is_shown:
             self.is_shown = False
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def tell_fault(fault: Fault) -> str:
+    """What an operator did not answer, and whom that concerns."""
+    ids = list(fault.subscription_ids)
+    shown = ", ".join(ids[:SHOWN_IDS]) + (", …" if len(ids) > SHOWN_IDS else "")
+    n = fault.n_events
+    told = f"{fault.call or 'search'} is undefined for {n:,} event{'s' * (n != 1)} "
+    return f"{told}({fault.kind}: {fault.message}), of subscriptions {shown}"

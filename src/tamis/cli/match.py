@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import tamis
-from tamis.cli.console import StatusLine, make_console, print_note
+from tamis.cli.console import StatusLine, make_console, print_note, tell_fault
 from tamis.cli.event_chunks import read_event_chunks
 from tamis.cli.event_rejects import EventRejects
 from tamis.cli.options import choose_format, format_option, open_source, operators_option
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tamis.events.encoder import EncodedEvents
-    from tamis.operators.faults import Fault
 
-SHOWN_IDS: Final = 5
 OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS`
 SCHEDULES: Final = ("adaptive", "sub_order", "sequential", "naive")  # see `match.operators`
 
@@ -129,7 +127,7 @@ def match_command(  # noqa: PLR0913 - one parameter per option
             status.clear()
     rejects.report(is_listed=rejects_file is not None)
     for fault in index.operators.faults:
-        print_note(_tell_fault(fault))
+        print_note(tell_fault(fault))
     for name, n_running in index.operators.abandoned.items():
         print_note(f"calls of {name} that were given up and still run: {n_running}")
     if event_id is not None and rejects.n_events and not run.is_named:
@@ -140,15 +138,6 @@ def match_command(  # noqa: PLR0913 - one parameter per option
         make_console(stderr=True).print(told, style="dim")
     if strict and rejects.n_rejects:
         raise click.exceptions.Exit(1)
-
-
-def _tell_fault(fault: Fault) -> str:
-    """What an operator did not answer, and whom that concerns."""
-    ids = list(fault.subscription_ids)
-    shown = ", ".join(ids[:SHOWN_IDS]) + (", …" if len(ids) > SHOWN_IDS else "")
-    n = fault.n_events
-    told = f"{fault.call or 'search'} is undefined for {n:,} event{'s' * (n != 1)} "
-    return f"{told}({fault.kind}: {fault.message}), of subscriptions {shown}"
 
 
 def read_subset(subset: str, index: tamis.Index) -> list[str]:

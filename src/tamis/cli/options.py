@@ -48,13 +48,14 @@ output_option = click.option(
 
 def _load_operators(
     context: click.Context, parameter: click.Parameter, modules: tuple[str, ...]
-) -> None:
+) -> tuple[str, ...]:
     if modules:
         from tamis.operators.registry import REGISTRY
 
         # As `python -m` has it: a module beside the files it is used with.
         sys.path.insert(0, "")
         REGISTRY.load(modules)
+    return modules
 
 
 operators_option = click.option(
@@ -65,6 +66,14 @@ operators_option = click.option(
     multiple=True,
     metavar="MODULE",
     help="Import a module that registers operators; repeatable.",
+)
+# For jobs, whose workers must import it as well.
+job_operators_option = click.option(
+    "--operators",
+    callback=_load_operators,
+    multiple=True,
+    metavar="MODULE",
+    help="Import a module that registers operators, here and on workers; repeatable.",
 )
 
 missing_option = click.option(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tamis.cli.console import make_console, print_columns, print_note
-from tamis.cli.options import missing_option, schema_option
+from tamis.cli.console import make_console, print_columns, print_note, tell_fault
+from tamis.cli.options import job_operators_option, missing_option, schema_option
 from tamis.cli.spark import (
     RUN,
     SESSION,
@@ -45,6 +45,9 @@ index_option = click.option(
     "--index", required=True, metavar="PATH", help="The folder of the index's versions."
 )
 version_option = click.option("--version", metavar="NAME", help="Instead of the current one.")
+learn_option = click.option(
+    "--learn", is_flag=True, help="Keep what operators cost and how often they hold."
+)
 at_option = click.option(
     "--at", metavar="MOMENT", help="Ask those that are valid then, in UTC, instead of now."
 )
@@ -143,6 +146,7 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
 @click.option("--expression-column", default="expression", show_default=True)
 @schema_option
 @missing_option
+@job_operators_option
 @click.option("--parts", type=click.IntRange(min=1), help="How many; by size if not given.")
 @click.option("--partition-by", type=click.Choice(["hash", "structure"]), default="hash")
 @click.option("--full", is_flag=True, help="Take over no part of the version before.")
@@ -192,6 +196,7 @@ def _build(spark: SparkSession, options: dict[str, Any]) -> Any:
         options["index"],
         schema=schema,
         missing=options["missing"],
+        operators=options["operators"],
         id_column=options["id_column"],
         expression_column=options["expression_column"],
         parts=options["parts"],
@@ -234,6 +239,9 @@ def _update(spark: SparkSession, options: dict[str, Any]) -> Any:
     help="A row for each match, a list for each event, or counts, for which no pair is made.",
 )
 @click.option("--tags", is_flag=True, help="With the subscriptions' tags, in rows.")
+@click.option("--bindings", is_flag=True, help="With the values of variables, in rows.")
+@job_operators_option
+@learn_option
 @click.option("--rejects", metavar="PATH", help="Write the table of wrong values there.")
 @spread_options
 @output_options
@@ -247,9 +255,10 @@ def match_command(context: click.Context, /, **options: Any) -> None:
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 
-        parts = pipeline.open_version(options["index"], options["version"], options["at"])
+        parts = _open_parts(options)
         events = _open_events(spark, options)
-        spread = {"spread": options["spread"], "groups": options["groups"]}
+        learned = _gather(spark, parts)
+        spread = {"spread": options["spread"], "groups": options["groups"], "learned": learned}
         if options["kind"] == "by-subscription":
             found = pipeline.count_by_subscription(
                 events.frame, parts, attributes=events.attributes, **spread
@@ -260,14 +269,43 @@ def match_command(context: click.Context, /, **options: Any) -> None:
                 "lists": pipeline.match_lists,
                 "by-event": pipeline.count_by_event,
             }
-            more = {"tags": options["tags"]} if options["kind"] == "rows" else {}
+            rows = {"tags": options["tags"], "bindings": options["bindings"]}
+            more = rows if options["kind"] == "rows" else {}
             found = kinds[options["kind"]](events.frame, parts, **_where(events), **spread, **more)
         n_rows = _deliver(found, options)
         if options["rejects"]:
             refused = pipeline.event_rejects(events.frame, parts, **_where(events))
             write_frame(refused, options["rejects"], None, overwrite=options["overwrite"])
+    _tell_learned(learned, options)
     seconds = f"{time.monotonic() - started:.1f}"
     print_summary({"version": parts.version.name, "rows": n_rows, "seconds": seconds})
+
+
+def _open_parts(options: dict[str, Any]) -> Any:
+    """The version that answers, with its operators."""
+    from tamis.spark import open_version
+
+    parts = open_version(options["index"], options["version"], options["at"])
+    return parts.with_operators(options["operators"])
+
+
+def _gather(spark: SparkSession, parts: Any) -> Any:
+    """Where workers tell of operators, if the index has any."""
+    from tamis.spark import LearnedStatistics
+
+    return LearnedStatistics(spark) if parts.version.typed_schema().operators else None
+
+
+def _tell_learned(learned: Any, options: dict[str, Any]) -> None:
+    """Say what operators did not answer; keep what they cost and how often they held."""
+    if learned is None:
+        return
+    from tamis.spark import save_operator_statistics
+
+    for fault in learned.faults:
+        print_note(tell_fault(fault))
+    if options["learn"] and learned.value:
+        save_operator_statistics(options["index"], learned)
 
 
 def _deliver(found: Any, options: dict[str, Any]) -> int | str:
@@ -294,6 +332,9 @@ def _deliver(found: Any, options: dict[str, Any]) -> int | str:
 @click.option("--output", required=True, metavar="PATH", help="A folder of Parquet for each batch.")
 @click.option("--checkpoint", required=True, metavar="PATH", help="Where the stream remembers.")
 @click.option("--rejects", metavar="PATH", help="The same for wrong values.")
+@click.option("--bindings", is_flag=True, help="With the values of variables.")
+@job_operators_option
+@learn_option
 @click.option("--every", metavar="TIME", default="1 second", show_default=True)
 @click.option("--once", is_flag=True, help="Take in what is there, then stop.")
 @click.option(
@@ -333,6 +374,7 @@ def stream_command(context: click.Context, /, **options: Any) -> None:
             is_stream=True,
             files_per_trigger=options["files_per_trigger"],
         )
+        learned = _gather(spark, pipeline.open_version(options["index"]))
         query = pipeline.stream(
             events.frame,
             options["index"],
@@ -343,12 +385,16 @@ def stream_command(context: click.Context, /, **options: Any) -> None:
             if options["once"]
             else {"processingTime": options["every"]},
             on_batch=count,
+            bindings=options["bindings"],
+            operators=options["operators"],
+            learned=learned,
             **_where(events),
         )
         try:
             query.awaitTermination()
         except KeyboardInterrupt:
             query.stop()
+    _tell_learned(learned, options)
     print_summary(totals)
 
 
@@ -392,6 +438,7 @@ def stats_command(context: click.Context, /, **options: Any) -> None:
 @version_option
 @at_option
 @event_options
+@job_operators_option
 @click.option("--day", metavar="COLUMN", help="Count for each of its values, in Parquet.")
 @click.option("--sample", type=click.FloatRange(0, 1, min_open=True), help="A share of the events.")
 @output_options
@@ -401,7 +448,7 @@ def backtest_command(context: click.Context, /, **options: Any) -> None:
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 
-        parts = pipeline.open_version(options["index"], options["version"], options["at"])
+        parts = _open_parts(options)
         events = _open_events(spark, options)
         told = pipeline.backtest(
             events.frame, parts, day=options["day"], sample=options["sample"], **_where(events)
@@ -425,6 +472,7 @@ def backtest_command(context: click.Context, /, **options: Any) -> None:
 @click.option("--after", metavar="NAME", help="Another; the current one if not given.")
 @at_option
 @event_options
+@job_operators_option
 @click.option("--pairs", is_flag=True, help="The gained and the lost pairs, not only counts.")
 @click.option("--allow", type=click.IntRange(min=0), default=0, show_default=True)
 @output_options
@@ -438,8 +486,12 @@ def diff_command(context: click.Context, /, **options: Any) -> None:
         import tamis.spark as pipeline
 
         moment = options["at"] or datetime.now(UTC)  # the same for both
-        before = pipeline.open_version(options["index"], options["before"], moment)
-        after = pipeline.open_version(options["index"], options["after"], moment)
+        before, after = (
+            pipeline.open_version(options["index"], options[name], moment).with_operators(
+                options["operators"]
+            )
+            for name in ("before", "after")
+        )
         events = _open_events(spark, options)
         found = pipeline.diff(events.frame, before, after, **_where(events))
         counts = found.counts.orderBy("subscription_id").persist()
@@ -456,6 +508,7 @@ def diff_command(context: click.Context, /, **options: Any) -> None:
 @version_option
 @at_option
 @event_options
+@job_operators_option
 @click.option("--share", type=click.FloatRange(0, 1, min_open=True), default=0.001)
 @click.option(
     "--by",
@@ -474,7 +527,7 @@ def audit_command(context: click.Context, /, **options: Any) -> None:
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 
-        parts = pipeline.open_version(options["index"], options["version"], options["at"])
+        parts = _open_parts(options)
         events = _open_events(spark, options)
         rows = pipeline.audit(
             events.frame, parts, share=options["share"], by=options["by"], **_where(events)

@@ -17,6 +17,7 @@ from tamis.language.parser import parse
 from tamis.logic.bindings import calls_of
 from tamis.logic.evaluate import Known
 from tamis.match.batch import Pairs
+from tamis.match.warmup import SCHEDULING, announce
 from tamis.operators.caller import Caller, Failure, OperatorLimits
 from tamis.operators.registry import REGISTRY, Registry
 from tamis.operators.search import BudgetError, Facts
@@ -97,10 +98,13 @@ class Operators:
         """Calls that took too long, were given up, and still run in this process, by operator."""
         return {} if self._caller is None else self._caller.abandoned
 
+    def take_faults(self) -> list[Fault]:
+        """The faults so far, which are forgotten here."""
+        return [] if self._caller is None else self._caller.report.take()
+
     def clear_faults(self) -> None:
         """Forget the faults so far."""
-        if self._caller is not None:
-            self._caller.report.clear()
+        self.take_faults()
 
     @property
     def statistics(self) -> dict[str, dict[str, float]]:
@@ -218,6 +222,7 @@ class Operators:
             from tamis.operators.phase import OperatorPhase
 
             caller = self._get_caller()
+            announce(packages=SCHEDULING)
             phase = OperatorPhase(self._sources, caller, self._schedule)
             with self._lock:
                 self._phase = self._phase or phase

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 SECONDS_PER_KERNEL: Final = 0.8  # on one core of an ordinary machine
 _PACKAGES: Final = ("tamis.text", "tamis.index", "tamis.events", "tamis.match")
+# Apart: who has no operators never needs their kernels.
+SCHEDULING: Final = ("tamis.operators",)
 
 # Every operator and every kind of column, so that as few kernels as can be are left out.
 _SUBSCRIPTIONS: Final = {
@@ -37,10 +39,12 @@ def is_cold() -> bool:
     Judged by package: one that has no compiled kernel at all is cold. Which kernels of a package
     are ever called depends on the subscriptions and events.
     """
-    return bool(_cold_packages())
+    return bool(_cold_packages(_PACKAGES))
 
 
-def announce(tell: Callable[[str], None] | None = None) -> bool:
+def announce(
+    tell: Callable[[str], None] | None = None, packages: tuple[str, ...] = _PACKAGES
+) -> bool:
     """Say that kernels are about to be compiled, if they are; whether it was said.
 
     Without `tell` it is said on stderr where that is a terminal, and nowhere else.
@@ -49,7 +53,7 @@ def announce(tell: Callable[[str], None] | None = None) -> bool:
         if sys.stderr is None or not sys.stderr.isatty():
             return False
         tell = _tell_terminal
-    cold = _cold_packages()
+    cold = _cold_packages(packages)
     if not cold:
         return False
     seconds = SECONDS_PER_KERNEL * sum(len(kernels) for kernels in cold)
@@ -68,18 +72,39 @@ def warm_up() -> None:
     index.match_batch(batch, subset=["set"])
     index.count_by_subscription(batch)
     index.count_by_event(batch)
+    _warm_up_schedules()
+
+
+def _warm_up_schedules() -> None:
+    """The same for what chooses calls of operators."""
+    from tamis.match.index import build
+    from tamis.match.operators import SCHEDULES
+    from tamis.operators.registry import Registry, operator
+
+    registry = Registry()
+    operator("p(?integer)", timeout=None, registry=registry)(lambda event: [1, 2])
+    operator("q(integer)", timeout=None, registry=registry)(lambda event, number: number == 1)
+    texts = {
+        "joined": "p(?x) AND q(1) AND ?x > 1",
+        "either": "q(1) AND (q(2) OR NOT q(3))",
+        "both": "q(1) AND q(2)",
+    }
+    index = build(texts, operators=registry)
+    for schedule in SCHEDULES:
+        index.operators.schedule = schedule
+        index.match({})
 
 
 def _tell_terminal(message: str) -> None:
     sys.stderr.write(f"tamis: {message}\n")
 
 
-def _cold_packages() -> list[list[Any]]:
-    """The kernels of each package of which none is compiled."""
+def _cold_packages(packages: tuple[str, ...]) -> list[list[Any]]:
+    """The kernels of each of the packages of which none is compiled."""
     importlib.import_module("tamis.match.index")  # and with it every kernel that matching uses
     by_package = [
         [kernel for name in _kernel_modules(package) for kernel in _kernels_of(name)]
-        for package in _PACKAGES
+        for package in packages
     ]
     return [kernels for kernels in by_package if kernels and not any(map(_is_cached, kernels))]
 

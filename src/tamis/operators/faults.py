@@ -62,16 +62,26 @@ class FaultReport:
                     break
                 fault.subscription_ids[subscription_id] = None
 
+    def merge(self, other: Fault) -> None:
+        """Add a fault that another process has counted."""
+        with self._lock:
+            key = (other.call, other.kind)
+            fault = self._faults.setdefault(key, Fault(other.call, other.kind, other.message))
+            fault.n_events += other.n_events
+            n_more = MOST_IDS - len(fault.subscription_ids)
+            fault.subscription_ids.update(dict.fromkeys(list(other.subscription_ids)[:n_more]))
+
     @property
     def faults(self) -> list[Fault]:
         """The faults, in the order in which they were first seen."""
         with self._lock:
             return list(self._faults.values())
 
-    def clear(self) -> None:
-        """Forget all faults."""
+    def take(self) -> list[Fault]:
+        """The faults, which are forgotten here."""
         with self._lock:
-            self._faults.clear()
+            taken, self._faults = self._faults, {}
+            return list(taken.values())
 
 
 class Breaker:

@@ -61,6 +61,7 @@ class CountRuns(Matcher):
                 for number, index in enumerate(indexes):
                     counts[number] += index.count_by_subscription(self.encode(index, own))
         yield from self._tell(counts, kept)
+        self.tell_news(indexes)
 
     def _by_kept(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, pa.RecordBatch]]:
         """The batch in runs of equal kept values."""

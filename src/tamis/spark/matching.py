@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from tamis.match.index import Index
     from tamis.spark.layout import Layout
+    from tamis.spark.operators import News
     from tamis.spark.parts import PartSet
 
 MOST_ROWS: Final = 16_384  # events taken at once
@@ -34,13 +35,12 @@ class Matcher:
 
     parts: PartSet
     layout: Layout
-    learned: Any = None  # an accumulator for what is learned of operators
+    news: News | None = None  # of operators
 
-    def _tell_learned(self, indexes: list[Index]) -> None:
-        """Hand over what operators have taught since the last task."""
-        if self.learned is not None:
-            for index in indexes:
-                self.learned.add(index.operators.take_news())
+    def tell_news(self, indexes: list[Index]) -> None:
+        """Hand over what was seen of operators since the last task."""
+        if self.news is not None:
+            self.news.tell(indexes)
 
     def encode(self, index: Index, batch: pa.RecordBatch) -> Any:
         """The events of a batch as the index reads them."""
@@ -60,7 +60,7 @@ class MatchRows(Matcher):
         for batch in cut(batches):
             for index in indexes:
                 yield from self._match(index, batch)
-        self._tell_learned(indexes)
+        self.tell_news(indexes)
 
     def _match(self, index: Index, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         chunks: list[pa.RecordBatch] = []
@@ -114,6 +114,7 @@ class MatchLists(Matcher):
             yield pa.RecordBatch.from_pydict(
                 {"event_id": batch.column(ID), "subscription_ids": lists}
             )
+        self.tell_news(indexes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,7 @@ class CountByEvent(Matcher):
             counts = sum(index.count_by_event(self.encode(index, batch)) for index in indexes)
             total = np.broadcast_to(counts, batch.num_rows).astype(np.int64)
             yield pa.RecordBatch.from_pydict({"event_id": batch.column(ID), "n": pa.array(total)})
+        self.tell_news(indexes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,15 @@
-"""What executors learn of operators, gathered on the driver, and kept for the next build."""
+"""What executors learn of operators, and their faults, gathered on the driver."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pyspark.accumulators import AccumulatorParam
+from pyspark.accumulators import Accumulator, AccumulatorParam
+from pyspark.sql.utils import is_remote
 
+from tamis.errors import InputError
+from tamis.operators.faults import Fault, FaultReport
 from tamis.operators.statistics import Statistics
 from tamis.spark.store import IndexStore
 
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from tamis.match.index import Index
     from tamis.spark.manifest import Version
 
 Counts = dict[str, dict[str, float]]
@@ -31,16 +35,53 @@ class _Merging(AccumulatorParam[Counts]):
         return merged.to_json()
 
 
+class _Joining(AccumulatorParam[list[Fault]]):
+    def zero(self, value: list[Fault]) -> list[Fault]:
+        return []
+
+    def addInPlace(self, value1: list[Fault], value2: list[Fault]) -> list[Fault]:  # noqa: N802
+        report = FaultReport()
+        for fault in (*value1, *value2):
+            report.merge(fault)
+        return report.faults
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """Where tasks tell what they have seen of operators."""
+
+    counts: Accumulator[Counts]
+    faults: Accumulator[list[Fault]]
+
+    def tell(self, indexes: list[Index]) -> None:
+        """Hand over what is new since the last task of this worker."""
+        for index in indexes:
+            self.counts.add(index.operators.take_news())
+            self.faults.add(index.operators.take_faults())
+
+
 class LearnedStatistics:
-    """Counts of calls from all tasks of a match job, known when its rows have been made."""
+    """What tasks of match jobs have seen of operators, known when their rows have been made."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self.accumulator = spark.sparkContext.accumulator({}, _Merging())
+        if is_remote():
+            raise InputError(
+                "what operators teach is gathered in a classic session, not by Spark Connect",
+                hint="leave `learned` out, or run the job through spark-submit",
+            )
+        context = spark.sparkContext
+        self.news = News(context.accumulator({}, _Merging()), context.accumulator([], _Joining()))
 
     @property
     def value(self) -> Counts:
         """{call: counts}, as `Index.operators.statistics` has them."""
-        found: Counts = self.accumulator.value
+        found: Counts = self.news.counts.value
+        return found
+
+    @property
+    def faults(self) -> list[Fault]:
+        """Calls that failed, as `Index.operators.faults` has them."""
+        found: list[Fault] = self.news.faults.value
         return found
 
 

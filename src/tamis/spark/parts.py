@@ -116,6 +116,10 @@ class PartSet:
 
     def _open_contents(self, part: Part) -> Contents:
         contents = self._map(part)
+        learned = self.version.statistics.get("operators")
+        if learned is not None:
+            # A part may be older than what was learned, and is not written again for it.
+            contents = replace(contents, statistics=contents.statistics | {"operators": learned})
         hidden = self.hidden(part)
         return contents if hidden is None else hide(contents, hidden)
 

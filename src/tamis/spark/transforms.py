@@ -67,17 +67,17 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
     bindings string (JSON: the values of variables), tags array<string>, version string
 
     `operators` names modules that workers import, and that register the operators of the index.
-    What is learned of them is added to `learned` when the rows are made.
+    What is learned of them, and their faults, are added to `learned` when the rows are made.
     """
     parts = open_version(index).with_operators(operators)
-    accumulator = None if learned is None else learned.accumulator
+    news = None if learned is None else learned.news
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
         fields = [StructField("event_id", layout.id_type), StructField("subscription_id", _STRING)]
         fields += [StructField("bindings", _STRING)] if bindings else []
         fields += [StructField("tags", _STRINGS)] if tags else []
         fields += [StructField("version", _STRING)] if version else []
-        task = MatchRows(own, layout, accumulator, tags, version, bindings)
+        task = MatchRows(own, layout, news, tags, version, bindings)
         return selected.mapInArrow(task, StructType(fields))
 
     return _spread(events, parts, event_id, attributes, None, spread, groups, run)
@@ -90,6 +90,7 @@ def match_lists(  # noqa: PLR0913
     event_id: str | None = None,
     attributes: Attributes = None,
     operators: str | Sequence[str] = (),
+    learned: LearnedStatistics | None = None,
     spread: str = AUTO,
     groups: int | None = None,
 ) -> DataFrame:
@@ -101,13 +102,14 @@ def match_lists(  # noqa: PLR0913
     be unique.
     """
     parts = open_version(index).with_operators(operators)
+    news = None if learned is None else learned.news
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
         fields = [
             StructField("event_id", layout.id_type),
             StructField("subscription_ids", _STRINGS),
         ]
-        return selected.mapInArrow(MatchLists(own, layout), StructType(fields))
+        return selected.mapInArrow(MatchLists(own, layout, news), StructType(fields))
 
     found = _spread(events, parts, event_id, attributes, None, spread, groups, run)
     if _n_groups(events, parts, spread, groups) == 1:
@@ -123,6 +125,7 @@ def count_by_event(  # noqa: PLR0913
     event_id: str | None = None,
     attributes: Attributes = None,
     operators: str | Sequence[str] = (),
+    learned: LearnedStatistics | None = None,
     spread: str = AUTO,
     groups: int | None = None,
 ) -> DataFrame:
@@ -131,10 +134,11 @@ def count_by_event(  # noqa: PLR0913
     Out: event_id, n bigint. Where the index is split, event ids must be unique.
     """
     parts = open_version(index).with_operators(operators)
+    news = None if learned is None else learned.news
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
         fields = [StructField("event_id", layout.id_type), StructField("n", LongType())]
-        return selected.mapInArrow(CountByEvent(own, layout), StructType(fields))
+        return selected.mapInArrow(CountByEvent(own, layout, news), StructType(fields))
 
     found = _spread(events, parts, event_id, attributes, None, spread, groups, run)
     if _n_groups(events, parts, spread, groups) == 1:
@@ -149,6 +153,7 @@ def count_by_subscription(  # noqa: PLR0913
     attributes: Attributes = None,
     by: str | Column | None = None,
     operators: str | Sequence[str] = (),
+    learned: LearnedStatistics | None = None,
     spread: str = AUTO,
     groups: int | None = None,
 ) -> DataFrame:
@@ -159,6 +164,7 @@ def count_by_subscription(  # noqa: PLR0913
     Out: subscription_id string, n bigint, and with `by` a first column of that name
     """
     parts = open_version(index).with_operators(operators)
+    news = None if learned is None else learned.news
     column = F.col(by) if isinstance(by, str) else by
     name = by if isinstance(by, str) else "by"
 
@@ -166,7 +172,7 @@ def count_by_subscription(  # noqa: PLR0913
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
         layouts.append(layout)
-        return selected.mapInArrow(CountRuns(own, layout), run_schema(layout))
+        return selected.mapInArrow(CountRuns(own, layout, news), run_schema(layout))
 
     runs = _spread(events, parts, ANONYMOUS, attributes, column, spread, groups, run)
     keys = [*KEYS] if column is None else ["kept", *KEYS]

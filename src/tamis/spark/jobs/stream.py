@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
 from tamis.errors import InputError
+from tamis.spark.operators import LearnedStatistics
 from tamis.spark.reading import open_version
 from tamis.spark.storage import Storage
 from tamis.spark.store import IndexStore
@@ -26,7 +27,7 @@ from tamis.spark.transforms import event_rejects, match
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
@@ -48,6 +49,7 @@ class BatchReport:
     n_matches: int
     n_rejects: int
     seconds: float
+    n_faults: int = 0  # calls of operators without an answer, by event
 
 
 @dataclass
@@ -59,17 +61,22 @@ class MatchBatch:
     matches: Sink
     rejects: Sink | None
     options: dict[str, Any]
+    operators: str | Sequence[str] = ()
+    learned: LearnedStatistics | None = None
     on_batch: Callable[[BatchReport], None] | None = None
     reports: list[BatchReport] = field(default_factory=list)  # of the last batches
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         started = time.monotonic()
-        parts = self.pin(batch_id)
+        parts = self.pin(batch_id).with_operators(self.operators)
+        if self.learned is None and parts.version.typed_schema().operators:
+            self.learned = LearnedStatistics(batch.sparkSession)
+        n_before = self._count_faults()
         where = {key: self.options[key] for key in ("event_id", "attributes")}
         if self.rejects is not None:
             batch = batch.persist()  # it is read twice
         try:
-            found = match(batch, parts, version=True, **self.options)
+            found = match(batch, parts, version=True, learned=self.learned, **self.options)
             n_matches = _write_counted(found, self.matches, batch_id)
             n_rejects = 0
             if self.rejects is not None:
@@ -79,7 +86,13 @@ class MatchBatch:
             if self.rejects is not None:
                 batch.unpersist()
         seconds = time.monotonic() - started
-        self._report(BatchReport(batch_id, parts.version.name, n_matches, n_rejects, seconds))
+        n_faults = self._count_faults() - n_before
+        name = parts.version.name
+        self._report(BatchReport(batch_id, name, n_matches, n_rejects, seconds, n_faults))
+
+    def _count_faults(self) -> int:
+        faults = [] if self.learned is None else self.learned.faults
+        return sum(fault.n_events for fault in faults)
 
     def pin(self, batch_id: int) -> PartSet:
         """The version that answers this batch, and the moment it is asked of: the current one and
@@ -125,6 +138,9 @@ def stream(  # noqa: PLR0913
     event_id: str | None = None,
     attributes: Any = None,
     tags: bool = False,
+    bindings: bool = False,
+    operators: str | Sequence[str] = (),
+    learned: LearnedStatistics | None = None,
     spread: str = "auto",
     groups: int | None = None,
     trigger: dict[str, Any] | None = None,
@@ -135,7 +151,8 @@ def stream(  # noqa: PLR0913
 
     `output` is a path for Parquet, a folder for each batch, or a function of a DataFrame and the
     batch's number, which must be idempotent: a batch can come again after a crash. Each row says
-    which version answered. `trigger` is as for Spark: `{"availableNow": True}`.
+    which version answered. `trigger` is as for Spark: `{"availableNow": True}`. `bindings`,
+    `operators` and `learned` are as for `match`.
     """
     if is_remote():
         raise InputError(
@@ -157,9 +174,12 @@ def stream(  # noqa: PLR0913
             "event_id": event_id,
             "attributes": attributes,
             "tags": tags,
+            "bindings": bindings,
             "spread": spread,
             "groups": groups,
         },
+        operators,
+        learned,
         on_batch,
     )
     writer = events.writeStream.foreachBatch(batch).option("checkpointLocation", checkpoint)

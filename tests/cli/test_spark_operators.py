@@ -1,0 +1,75 @@
+"""Operators in `tamis spark`: named by module, faults told, what is learned kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import tamis.spark
+from tests.cli.shell import run
+
+MODULE = "tests.cli.crowds"
+SUBSCRIPTIONS = {"mob": "crowd(?people) AND ?people > 3", "photo": "kind = 'photo'"}
+EVENTS = [
+    {"id": "e1", "kind": "photo", "sizes": [2, 7, 5]},
+    {"id": "e2", "kind": "film", "sizes": [1]},
+    {"id": "e3", "kind": "photo"},
+]
+FOUND = {("e1", "mob", '{"people": 5}'), ("e1", "photo", None), ("e3", "photo", None)}
+
+
+@pytest.fixture
+def place(spark, tmp_path, monkeypatch) -> Path:
+    monkeypatch.setattr("tamis.cli.spark._local", lambda context: spark)
+    for module in ("spark", "spark_commands"):
+        monkeypatch.setattr(f"tamis.cli.{module}.close_session", lambda session: None)
+    rows = [{"subscription_id": name, "expression": text} for name, text in SUBSCRIPTIONS.items()]
+    (tmp_path / "events").mkdir()
+    for path, content in (("s.jsonl", rows), ("events/e.jsonl", EVENTS)):
+        (tmp_path / path).write_text("".join(json.dumps(row) + "\n" for row in content))
+    return tmp_path
+
+
+def found_in(path: Path) -> set[tuple]:
+    names = ("event_id", "subscription_id", "bindings")
+    return {tuple(row[name] for name in names) for row in pq.read_table(path).to_pylist()}
+
+
+def test_build_match_and_stream(place):
+    common = ["--index", place / "index", "--operators", MODULE]
+    built = run("spark", "build", "--subscriptions", place / "s.jsonl", *common)
+    assert built.exit_code == 0, built.output
+    events = ["--events", place / "events", "--events-format", "jsonl", "--event-id", "id"]
+    more = ["--bindings", "--learn", "--output", place / "out"]
+    matched = run("spark", "match", *common, *events, *more)
+    assert matched.exit_code == 0, matched.output
+    assert found_in(place / "out") == FOUND
+    said = "crowd(?v1) is undefined for 1 event (raised: KeyError: 'sizes'), of subscriptions mob"
+    assert said in matched.stderr
+    # What was learned is in a version of its own, and in each index of it.
+    parts = tamis.spark.open_version(place / "index").with_operators(MODULE)
+    assert parts.version.number == 2
+    assert parts.version.statistics["operators"]["crowd(?v1)"]["calls"] == pytest.approx(
+        2, abs=0.01
+    )
+    (index,) = parts.open()
+    assert index.operators.statistics["crowd(?v1)"]["true"] >= 1
+    streaming = ["--checkpoint", place / "checkpoint", "--output", place / "stream", "--once"]
+    streamed = run("spark", "stream", *common, *events, *streaming, "--bindings")
+    assert streamed.exit_code == 0, streamed.output
+    assert found_in(place / "stream") == FOUND
+    assert said in streamed.stderr
+    counted = run("spark", "match", *common, *events, "--kind", "by-subscription")
+    assert said in counted.stderr
+    audited = run("spark", "audit", *common, *events, "--share", "1")
+    assert audited.exit_code == 0, audited.output
+
+
+def test_a_module_that_is_not_there(place):
+    common = ["--index", place / "index", "--operators", "no_such_module"]
+    built = run("spark", "build", "--subscriptions", place / "s.jsonl", *common)
+    assert built.exit_code == 1
+    assert 'operators "no_such_module" cannot be imported' in built.stderr
