@@ -73,3 +73,17 @@ def test_a_module_that_is_not_there(place):
     built = run("spark", "build", "--subscriptions", place / "s.jsonl", *common)
     assert built.exit_code == 1
     assert 'operators "no_such_module" cannot be imported' in built.stderr
+
+
+def test_workers_that_miss_an_operator(place):
+    schema = ["--schema", "kind STRING, elsewhere(STRING) OPERATOR(kind)"]
+    (place / "s.jsonl").write_text('{"subscription_id": "far", "expression": "elsewhere(\'x\')"}\n')
+    common = ["--index", place / "index"]
+    built = run("spark", "build", "--subscriptions", place / "s.jsonl", *common, *schema)
+    assert built.exit_code == 0, built.output
+    events = ["--events", place / "events", "--events-format", "jsonl", "--event-id", "id"]
+    matched = run("spark", "match", *common, *events)
+    assert matched.exit_code == 1
+    said = "the index needs operators that are not registered: elsewhere(string)"
+    assert said in " ".join(matched.stderr.split())
+    assert "Traceback" not in matched.stderr

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
+import math
+import re
 import subprocess
 import sys
 import threading
@@ -46,14 +50,14 @@ EVEN = list(range(0, 20, 2))
 EXPECTED = {"bad": [], "not": [], "or": EVEN, "good": EVEN, "plain": list(range(10, 20))}
 
 
-def raises(event):
+def raises(event, *constants):
     raise ValueError("no model")
 
 
 RELEASE = threading.Event()
 
 
-def hangs(event):
+def hangs(event, *constants):
     RELEASE.wait(30)
 
 
@@ -270,7 +274,7 @@ def test_a_call_that_hangs_does_not_keep_the_process():
     program = """
 import threading, tamis
 @tamis.operator("hangs()", timeout=0.05)
-def hangs(event):
+def hangs(event, *constants):
     threading.Event().wait()
 index = tamis.build({"h": "hangs()", "p": "a = 1"}, "a INT")
 print(index.match({"a": 1}), index.operators.abandoned)
@@ -279,3 +283,70 @@ print(index.match({"a": 1}), index.operators.abandoned)
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "['p'] {'hangs': 1}\n", "")
+
+
+def test_an_answer_without_an_end_is_too_many():
+    texts = {"many": "many(?x)", "plain": "a >= 10"}
+    index = make_index(lambda event: itertools.repeat(1), "many(?integer)", texts)
+    index.operators.limits = OperatorLimits(bindings_per_call=10)
+    assert index.match({"a": 12}) == ["plain"]
+    (fault,) = index.operators.faults
+    assert (fault.kind, fault.message) == (FaultKind.BUDGET, "more than 10 bindings")
+
+
+def test_what_is_no_exception_of_pythons_is_a_fault_too():
+    def cancelled(event):
+        raise asyncio.CancelledError("gone")
+
+    index = make_index(cancelled)
+    assert matches(index) == EXPECTED
+    assert index.operators.faults[0].message == "CancelledError: gone"
+
+
+# ── refused at once ─────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("signature", "function", "said"),
+    [
+        ("f()", 5, "operator f(): 5 is no function"),
+        ("f()", lambda: True, "is called with the event alone: too many"),
+        ("f(string)", lambda event: True, "is called with the event and 1 constant: too many"),
+        ("f(?integer)", lambda event, x: True, "the event alone: missing a required argument: 'x'"),
+    ],
+)
+def test_a_function_that_cannot_be_called_so(signature, function, said):
+    with pytest.raises(tamis.SchemaError, match=re.escape(said)):
+        operator(signature, registry=Registry())(function)
+
+
+@pytest.mark.parametrize("what", ["cost", "timeout"])
+@pytest.mark.parametrize("seconds", [0, -1, math.nan, math.inf, "1"])
+def test_seconds_that_are_none(what, seconds):
+    with pytest.raises(tamis.SchemaError, match=f"{what} is {seconds!r}; allowed: seconds above 0"):
+        operator("f()", registry=Registry(), **{what: seconds})
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"calls_per_event": 0}, {"search_steps": 1.5}, {"pause": -1}, {"pause": "1"}]
+)
+def test_limits_that_are_none(wrong):
+    ((name, value),) = wrong.items()
+    with pytest.raises(tamis.InputError, match=f"operator limit {name} is {value!r}; allowed"):
+        OperatorLimits(**wrong)
+
+
+def test_settings_of_the_wrong_kind():
+    index = make_index(raises)
+    with pytest.raises(tamis.InputError, match="limits is 5; allowed: an OperatorLimits"):
+        index.operators.limits = 5
+    with pytest.raises(tamis.InputError, match="operators has 5; allowed: names of modules"):
+        build({}, operators=[5])
+
+
+def test_a_module_that_fails_when_it_is_imported(tmp_path, monkeypatch):
+    (tmp_path / "failing_operators.py").write_text("raise ValueError('no licence')")
+    monkeypatch.syspath_prepend(tmp_path)
+    said = 'operators "failing_operators" cannot be imported: ValueError: no licence'
+    with pytest.raises(tamis.InputError, match=said):
+        build({}, operators="failing_operators")

@@ -58,8 +58,8 @@ def test_what_has_a_meaning(text):
     ("text", "code", "where", "said"),
     [
         ("loc_inn('Bronx')", "unknown-function", "loc_inn('Bronx')", 'did you mean "loc_in"?'),
-        ("loc_in()", "wrong-arity", "loc_in()", "takes 1 arguments, found 0"),
-        ("loc_in('a', 'b')", "wrong-arity", None, "takes 1 arguments, found 2"),
+        ("loc_in()", "wrong-arity", "loc_in()", "takes 1 argument, found 0"),
+        ("loc_in('a', 'b')", "wrong-arity", None, "takes 1 argument, found 2"),
         ("loc_in(5)", "type-mismatch", "5", "an integer where loc_in() takes string"),
         ("near('x', 'y')", "type-mismatch", "'y'", "a string where near() takes decimal(10,2)"),
         ("mob_pattern(2.5)", "type-mismatch", "2.5", "where mob_pattern() takes integer"),

@@ -310,7 +310,8 @@ class _Checker:
         if n_needed != n_given:
             raise TypeCheckError(
                 "wrong-arity",
-                f"{signature.name}() takes {n_needed} arguments, found {n_given}",
+                f"{signature.name}() takes {n_needed} argument{'s' * (n_needed != 1)}, "
+                f"found {n_given}",
                 span=node.span,
                 hint=str(signature),
             )

@@ -85,6 +85,8 @@ class Operators:
 
     @limits.setter
     def limits(self, limits: OperatorLimits) -> None:
+        if not isinstance(limits, OperatorLimits):
+            raise InputError(f"limits is {limits!r}; allowed: an OperatorLimits")
         with self._lock:
             self._limits, self._caller, self._phase = limits, None, None
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from tamis.errors import InputError
 from tamis.language.ast import Literal
 from tamis.language.printer import print_expression
 from tamis.language.types import WrongTypeError
@@ -38,6 +39,14 @@ class OperatorLimits:
     faults_in_a_row: int = 5  # then an operator is not called for a while
     pause: float = 30.0  # seconds
     abandoned_calls: int = 16  # of one operator, given up and still running: no more are made
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            value = getattr(self, name)
+            is_number = isinstance(value, int if name != "pause" else int | float)
+            if not is_number or isinstance(value, bool) or not value >= (name != "pause"):
+                allowed = "seconds" if name == "pause" else "a whole number from 1 on"
+                raise InputError(f"operator limit {name} is {value!r}; allowed: {allowed}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +121,11 @@ class Caller:
             shared = Failure(FaultKind.TIMEOUT, f"no answer within {operator.timeout} seconds")
         except WrongTypeError as error:
             shared = Failure(FaultKind.WRONG_TYPE, str(error))
-        except (Exception, SystemExit) as error:  # whatever an operator may raise
+        except TooManyBindingsError as error:
+            shared = Failure(FaultKind.BUDGET, str(error))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # whatever an operator may raise, asyncio's included
             shared = Failure(FaultKind.RAISED, f"{type(error).__name__}: {error}")
         else:
             seconds = (time.perf_counter() - started) / max(1, n_events)
@@ -171,8 +184,13 @@ class Cache:
 
 
 def _exhaust(returned: Any, most: int) -> Any:
-    """What an iterator gives, read while it is watched, and one more than it may."""
-    return list(islice(returned, most + 1)) if isinstance(returned, Iterator) else returned
+    """What an iterator gives, read while it is watched; one without an end is too many."""
+    if not isinstance(returned, Iterator):
+        return returned
+    rows = list(islice(returned, most + 1))
+    if len(rows) > most:
+        raise TooManyBindingsError(f"more than {most} bindings")
+    return rows
 
 
 def _look_up(event: Mapping[str, Any], path: tuple[str, ...]) -> Any:

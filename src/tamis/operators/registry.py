@@ -17,8 +17,11 @@ With `batch` it is given an Arrow table of events and returns an Arrow array of 
 from __future__ import annotations
 
 import importlib
+import inspect
+import math
 from dataclasses import dataclass
 from functools import partial
+from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from tamis.errors import InputError, MissingOperatorError, SchemaError, suggest
@@ -84,11 +87,15 @@ class Registry:
         return self
 
     def _load(self, path: str) -> None:
+        if not isinstance(path, str) or not path:
+            raise InputError(f"operators has {path!r}; allowed: names of modules, such as 'geo'")
         module_name, _, name = path.partition(":")
         try:
             module = importlib.import_module(module_name)
-        except ImportError as error:
-            raise InputError(f'operators "{path}" cannot be imported: {error}') from error
+        except Exception as error:  # whatever the module does when it is imported
+            is_plain = isinstance(error, ImportError)
+            why = str(error) if is_plain else f"{type(error).__name__}: {error}"
+            raise InputError(f'operators "{path}" cannot be imported: {why}') from error
         found = (
             [getattr(module, name, None)]
             if name
@@ -159,13 +166,15 @@ def operator(  # noqa: PLR0913 - all that the engine should know of an operator
     asked about twice if it is `pure`. `cost` is in seconds per call, and measured if not given.
     A call that takes longer than `timeout` seconds is given up, and undefined.
     """
-    if cost is not None and not cost > 0:
-        raise SchemaError(f"operator {signature}: cost is {cost}; allowed: seconds above 0")
-    if timeout is not None and not timeout > 0:
-        raise SchemaError(f"operator {signature}: timeout is {timeout}; allowed: seconds, or None")
+    for what, seconds, most in (("cost", cost, None), ("timeout", timeout, TIMEOUT_MAX)):
+        if seconds is not None and not _is_duration(seconds, most):
+            raise SchemaError(
+                f"operator {signature}: {what} is {seconds!r}; allowed: seconds above 0, or None"
+            )
     declared = parse_signature(signature, reads)
 
     def register(function: Function) -> Function:
+        _expect_callable(function, declared, is_batch=batch)
         own = Operator(declared, function, cost, pure, timeout, batch)
         registry.add(own)
         try:
@@ -183,6 +192,31 @@ def with_registered(schema: Schema, registry: Registry = REGISTRY) -> Schema:
     """The schema with all operators that are registered; its own come first."""
     more = [own for own in registry.signatures if schema.operator(own.name) is None]
     return schema.with_operators((*schema.operators, *more)) if more else schema
+
+
+def _is_duration(seconds: Any, most: float | None) -> bool:
+    is_number = isinstance(seconds, int | float) and math.isfinite(seconds)
+    return is_number and 0 < seconds <= (seconds if most is None else most)
+
+
+def _expect_callable(function: Any, declared: Signature, *, is_batch: bool) -> None:
+    """Refuse what cannot be called with an event and the constants of a call."""
+    if not callable(function):
+        raise SchemaError(f"operator {declared}: {function!r} is no function")
+    n_constants = len(declared.parameters) - len(declared.bound)
+    try:
+        inspect.signature(function).bind(*[None] * (1 + n_constants))
+    except ValueError:
+        return  # some builtins do not tell
+    except TypeError as error:
+        given = "the events" if is_batch else "the event"
+        given += (
+            f" and {n_constants} constant{'s' * (n_constants != 1)}" if n_constants else " alone"
+        )
+        raise SchemaError(
+            f"operator {declared}: its function is called with {given}: {error}",
+            hint="what has a question mark is found by the function, and is not handed to it",
+        ) from None
 
 
 def _place_of(operator: Operator) -> str:
