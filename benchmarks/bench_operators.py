@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import repeat
+from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -41,6 +44,7 @@ class Size:
     n_subscriptions: tuple[int, ...]
     n_calls: tuple[int, ...]
     n_optima: int  # small instances that are searched
+    n_processes: int = 1  # that share the settings
 
 
 SIZES: Final = {
@@ -52,6 +56,7 @@ SIZES: Final = {
         (2_000, 10_000, 20_000, 40_000, 80_000),
         (2_000, 5_000, 10_000, 20_000, 30_000),
         200,
+        os.cpu_count() or 1,
     ),
 }
 
@@ -70,8 +75,19 @@ def run() -> list[Row]:
     if chosen not in SIZES:
         raise TamisError(f"TAMIS_BENCH_SIZE is {chosen!r}; allowed: {', '.join(SIZES)}")
     size = SIZES[chosen]
-    rows = [row for params in settings(size) for row in measure(params, size)]
-    return rows + measure_optima(size.n_optima)
+    return measure_all(size) + measure_optima(size.n_optima)
+
+
+def measure_all(size: Size) -> list[Row]:
+    """The rows of all settings, in their order."""
+    every = list(settings(size))
+    if size.n_processes == 1:
+        return [row for params in every for row in measure(params, size)]
+    # Spawned: no process inherits what Numba or another library has started.
+    spawning = get_context("spawn")
+    with ProcessPoolExecutor(size.n_processes, mp_context=spawning) as pool:
+        found = list(pool.map(measure, every, repeat(size)))
+    return [row for rows in found for row in rows]
 
 
 def settings(size: Size) -> Iterator[OverlapParams]:
@@ -82,6 +98,7 @@ def settings(size: Size) -> Iterator[OverlapParams]:
     every = [
         replace(base, n_subscriptions=n, zipf=z) for z in (None, 1.0) for n in size.n_subscriptions
     ]
+    every += [replace(base, zipf=zipf) for zipf in (0.8, 0.9, 1.2)]
     every += [replace(fewer, n_calls=n) for n in size.n_calls]
     every += [replace(small, n_calls_of_one=(3, longest)) for longest in (5, 7, 9, 11)]
     every += [replace(small, zipf=zipf) for zipf in (None, 0.8, 1.0, 1.2)]
@@ -97,7 +114,7 @@ def published(params: OverlapParams) -> dict[str, int]:
     return PUBLISHED.get(key, {})
 
 
-def measure(params: OverlapParams, size: Size) -> Iterator[Row]:
+def measure(params: OverlapParams, size: Size) -> list[Row]:
     """One row per schedule."""
     n_subscriptions = max(20, int(params.n_subscriptions * size.scale))
     n_calls = max(20, int(params.n_calls * size.scale))
@@ -114,6 +131,7 @@ def measure(params: OverlapParams, size: Size) -> Iterator[Row]:
         "in use": len(np.unique(calls)),
         "floor": round(packing_bound(starts, calls, n_calls)),
     }
+    rows: list[Row] = []
     n_naive = None
     n_matched = None
     for name in SCHEDULES:
@@ -124,7 +142,7 @@ def measure(params: OverlapParams, size: Size) -> Iterator[Row]:
         if n_matched not in (None, found):
             raise TamisError(f"{name} found {found} matches, and not {n_matched}")
         n_matched, n_naive = found, n_naive or n_made
-        yield {
+        row = {
             **shared,
             "schedule": name,
             "calls/event": n_made / size.n_events,
@@ -135,6 +153,8 @@ def measure(params: OverlapParams, size: Size) -> Iterator[Row]:
             "µs/call, kernel": in_kernel,
             "µs/call, steps": step_all(schedule, workload),
         }
+        rows.append(row)
+    return rows
 
 
 def play_all(schedule: Schedule, workload: Overlaps, n_events: int) -> tuple[int, int, float]:
