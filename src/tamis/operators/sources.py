@@ -14,6 +14,7 @@ from tamis.logic.evaluate import Missing
 from tamis.operators.plan import joins_of, tests_of
 from tamis.operators.residual import split
 from tamis.operators.schedules import Gates
+from tamis.operators.schedules.kernels.reach import mark_above
 from tamis.operators.search import Search
 
 if TYPE_CHECKING:
@@ -86,6 +87,18 @@ class Sources:
             return []
         own = self._calls_of_row(row)
         return [int(call) - self.n_calls for call in own[own >= self.n_calls]]
+
+    @cached_property
+    def has_more(self) -> np.ndarray:
+        """For each subscription of the plan, whether it has tests or joins beside its calls."""
+        arrays, gates = self._plan.arrays, self.gates
+        n_literals = 2 * gates.n_calls
+        marks = np.zeros(gates.n_nodes, dtype=np.bool_)
+        marks[2 * self.n_calls : n_literals] = True
+        marks[n_literals:] = arrays.is_joined
+        mark_above(n_literals, gates.child_starts, gates.children, marks)
+        found: np.ndarray = marks[gates.roots]
+        return found
 
     def depends(self, row: int, call: int) -> bool:
         """Whether a subscription depends on a call, in a gate or in a join."""

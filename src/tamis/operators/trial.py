@@ -31,11 +31,12 @@ class Trial:
         self._rows = rows  # of the plan
         self._joins: dict[int, Search] = {}  # searches of open joined gates
         self._by_call: dict[int, list[int]] = {}  # joined gates that a call is part of
+        self._following: int | None = None  # the call to make now, where the schedule has said it
 
     def start(self) -> None:
         """Begin with the cheap tests."""
         self._run.start(self._rows)
-        for row in self._rows.tolist():
+        for row in self._rows[self._sources.has_more[self._rows]].tolist():
             for gate in self._sources.joined_gates(row):
                 if gate not in self._joins:
                     search = self._joins[gate] = self._sources.join(gate)
@@ -47,7 +48,7 @@ class Trial:
 
     def next_call(self) -> int:
         """The call to make now, or -1."""
-        call = self._run.next_call()
+        call = self._run.next_call() if self._following is None else self._following
         if call >= 0 or len(self._run.undecided) == 0:
             return call
         # Only calls that no gate stands for are left: they decide between substitutions.
@@ -62,9 +63,11 @@ class Trial:
         truth = None if known is None else bool(known)
         if truth is None and self._sources.is_signed:
             truth = False
-        self._run.tell(call, truth)
-        for gate in self._by_call.get(call, ()):
+        following = self._run.tell(call, truth)
+        gates = self._by_call.get(call, ())
+        for gate in gates:
             self._judge(gate)
+        self._following = None if gates else following
 
     def take(self, call: int, answer: Answer | Failure, ordinals: list[int] | None) -> Answer:
         """Keep an answer; a failure is reported and leaves the call undefined."""

@@ -22,6 +22,19 @@ def count_above(n_calls, child_starts, children, roots):
     return above
 
 
+@kernel
+def mark_above(
+    n_literals,
+    child_starts,  # int64[n_gates + 1]
+    children,  # int32[:], nodes
+    marks,  # bool[n_nodes]
+):
+    """Mark each gate above a node that is marked."""
+    for gate in range(len(child_starts) - 1):
+        for slot in range(child_starts[gate], child_starts[gate + 1]):
+            marks[n_literals + gate] |= marks[children[slot]]
+
+
 @kernel(_nrt=True)
 def collect_calls(n_calls, child_starts, children, roots):
     """The calls below each subscription, each once, in the order of its gates' children."""
