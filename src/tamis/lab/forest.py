@@ -16,7 +16,7 @@ import numpy as np
 import tamis
 from tamis.errors import TamisError
 from tamis.index.layout import AND, AT_LEAST, OR, Int32, Int64
-from tamis.lab.kernels.leaves import find_leaves
+from tamis.lab.kernels.leaves import find_false_leaves, find_leaves
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -84,13 +84,20 @@ class Forest:
 
     def satisfied(self, events: Sequence[Mapping[str, Any]]) -> Rows:
         """The leaves that each event makes true, rising."""
+        return self._leaves(events, find_leaves)
+
+    def unsatisfied(self, events: Sequence[Mapping[str, Any]]) -> Rows:
+        """The leaves that each event makes false, not undefined: it has what they ask about."""
+        return self._leaves(events, find_false_leaves)
+
+    def _leaves(self, events: Sequence[Mapping[str, Any]], find: Any) -> Rows:
         index = self.index
         contents, scratch = index.contents, index._make_single_scratch()
         found = np.empty(self.n_leaves, dtype=np.int32)
         runs: list[np.ndarray] = []
         for event in events:
             read = index.encoder.encode_event(event)
-            n_found = find_leaves(read, contents.leaves, contents.triggers, scratch, found)
+            n_found = find(read, contents.leaves, contents.triggers, scratch, found)
             runs.append(found[:n_found].copy())
         return as_rows(runs)
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tamis.errors import InputError
+from tamis.lab.atree.a_tree import ATree
+from tamis.lab.atree.bdd import BDD
+from tamis.lab.atree.bop import BoP
+from tamis.lab.atree.translation import Translation
 from tamis.lab.fontoura import Dewey, Dnf, Interval, Scan, ScanConjunctions
 
 if TYPE_CHECKING:
     from tamis.lab.machine import Machine
 
+_OF_FONTOURA: Final = (Scan, ScanConjunctions, Dnf, Dewey, Interval)
+_OF_A_TREE: Final = (ATree, BoP, BDD, Translation)
 MACHINES: Final[dict[str, type[Machine]]] = {
-    machine.name: machine for machine in (Scan, ScanConjunctions, Dnf, Dewey, Interval)
+    machine.name: machine for machine in (*_OF_FONTOURA, *_OF_A_TREE)
 }
 
 

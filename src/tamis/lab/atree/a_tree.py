@@ -1,0 +1,184 @@
+"""A-Tree (§4 and §5): one aggregated tree of all expressions, matched from its leaves up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+
+import numpy as np
+
+from tamis.lab.atree.arrays import (
+    MAX_LEVEL,
+    MOST_LINKS,
+    N_INNER,
+    N_NODES,
+    NONE,
+    POOL_TOP,
+    STACK_TOP,
+    Design,
+    Ints,
+    grow_nodes,
+    grow_ordinals,
+    grow_pool,
+    n_bytes,
+    new_arrays,
+)
+from tamis.lab.atree.encoding import LEAF, encode, plain, to_binary
+from tamis.lab.atree.kernels.delete import remove_unused, unsubscribe
+from tamis.lab.atree.kernels.ids import name_parts
+from tamis.lab.atree.kernels.insert import insert_all
+from tamis.lab.atree.kernels.match import match_event
+from tamis.lab.atree.kernels.match_all import match_event_fully
+from tamis.lab.atree.kernels.nodes import rehash
+from tamis.lab.forest import ALWAYS, NEVER, Rows, as_rows
+from tamis.lab.machine import Updatable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tamis.lab.forest import Tree
+
+WHOLE: Final = Design()
+
+
+class Program(NamedTuple):
+    """Expressions to be inserted: their parts, root first."""
+
+    kinds: Ints
+    values: Ints
+    required: Ints
+    ids: Ints
+    ends: Ints
+    is_covered: Ints  # by a node that is reused
+
+
+class State(NamedTuple):
+    """What is known of an event, stamped with its number: nothing needs to be cleaned up."""
+
+    true_at: Ints  # by node, as all but the last two
+    false_at: Ints
+    queued_at: Ints
+    queued_next: Ints
+    n_true: Ints  # children
+    n_false: Ints
+    queues: Ints  # by level: the first node
+    counts: Ints
+
+
+class ATree(Updatable):
+    """Predicates, subexpressions and expressions as shared nodes, evaluated level by level."""
+
+    name: ClassVar = "A-Tree"
+    paper: ClassVar = "Ji and Jacobsen 2021, §4 and §5"
+
+    def __init__(self, trees: Mapping[int, Tree], n_leaves: int, design: Design = WHOLE) -> None:
+        self.design = design
+        super().__init__(trees, n_leaves)
+
+    def build(self, trees: Mapping[int, Tree]) -> None:
+        """Insert all trees."""
+        self._tree = new_arrays(self.n_leaves, LEAF)
+        self._always: set[int] = set()
+        self._never: set[int] = set()
+        self._take_in({ordinal: trees[ordinal] for ordinal in sorted(trees)})
+
+    def insert(self, ordinal: int, tree: Tree) -> None:
+        """Algorithm 4."""
+        self._take_in({ordinal: tree})
+
+    def _take_in(self, trees: Mapping[int, Tree]) -> None:
+        formed = {ordinal: self._form(tree) for ordinal, tree in trees.items()}
+        self._always |= {ordinal for ordinal, tree in formed.items() if tree == ALWAYS}
+        self._never |= {ordinal for ordinal, tree in formed.items() if tree == NEVER}
+        constant = self._always | self._never
+        ordinals = np.array([at for at in formed if at not in constant], dtype=np.int64)
+        encoding = encode(formed[ordinal] for ordinal in ordinals.tolist())
+        n_parts = len(encoding.kinds)
+        ids, ends = np.zeros((2, n_parts), dtype=np.int64)
+        parts = encoding[1:]
+        name_parts(*parts, self._tree.ids, self.design.unique_id, ids, ends)
+        program = Program(*parts, ids, ends, np.zeros(n_parts, dtype=np.bool_))
+        self._insert_all(program, encoding.starts, ordinals)
+
+    def _form(self, tree: Tree) -> Tree:
+        """The tree as the design wants it: the filter of zeros knows neither XOR nor k of n."""
+        if self.design.zero_suppression:
+            tree = plain(tree)
+        if tree in (ALWAYS, NEVER) or self.design.multitree:
+            return tree
+        return to_binary(tree)
+
+    def _insert_all(self, program: Program, starts: Ints, ordinals: Ints) -> None:
+        if len(ordinals) == 0:
+            return
+        n_ordinals = int(ordinals.max()) + 1
+        if n_ordinals > len(self._tree.nodes_of):
+            n_ordinals = max(n_ordinals, len(self._tree.nodes_of) * 5 // 4)
+            self._tree = grow_ordinals(self._tree, n_ordinals)
+        done = 0
+        while done < len(ordinals):
+            self._make_room(int(starts[done + 1] - starts[done]))
+            done = insert_all(self._tree, program, starts, ordinals, done, self.design)
+
+    def _make_room(self, n_parts: int) -> None:
+        """Let the arrays grow so that an expression of that many parts, and others, fit in."""
+        sizes = self._tree.sizes
+        n_nodes = int(sizes[N_NODES]) + n_parts
+        if n_nodes > len(self._tree.ids):
+            self._tree = grow_nodes(self._tree, n_nodes + n_nodes // 2)
+        self._make_room_for_links(n_parts * (5 * int(sizes[MOST_LINKS]) + 16))
+        n_inner = int(sizes[N_INNER]) + n_parts
+        if n_inner > len(self._tree.buckets):
+            buckets = np.full(1 << n_inner.bit_length(), NONE, dtype=np.int32)
+            self._tree = self._tree._replace(buckets=buckets)
+            rehash(self._tree, self.n_leaves)
+
+    def _make_room_for_links(self, n_links: int) -> None:
+        n_needed = int(self._tree.sizes[POOL_TOP]) + n_links
+        if n_needed > len(self._tree.pool):
+            self._tree = grow_pool(self._tree, n_needed + n_needed // 2)
+
+    def delete(self, ordinal: int) -> None:
+        """Algorithm 5."""
+        for constant in (self._always, self._never):
+            if ordinal in constant:
+                constant.discard(ordinal)
+                return
+        self._tree.sizes[STACK_TOP] = 0
+        unsubscribe(self._tree, ordinal)
+        while n_links := int(remove_unused(self._tree, self.design)):
+            self._make_room_for_links(n_links)
+
+    def match(self, satisfied: Rows, unsatisfied: Rows | None = None) -> Rows:
+        """Algorithm 6; leaves known to be false matter without the zero-suppression filter."""
+        state, tree = self._new_state(), self._tree
+        always = np.array(sorted(self._always), dtype=np.int32)
+        found = np.empty(len(tree.nodes_of), dtype=np.int32)
+        nothing = np.empty(0, dtype=np.int32)
+        runs: list[Any] = []
+        for row in range(len(satisfied)):
+            leaves, event = satisfied[row], row + 1
+            if self.design.zero_suppression:
+                n_found = match_event(tree, state, leaves, event, self.design, found)
+            else:
+                others = nothing if unsatisfied is None else unsatisfied[row]
+                n_found = match_event_fully(tree, state, leaves, others, event, self.design, found)
+            runs.append(np.sort(np.concatenate((found[:n_found], always))))
+        names = ("nodes", "propagations", "queue operations", "pulled results")
+        self.counts = dict(zip(names, state.counts.tolist(), strict=True))
+        return as_rows(runs)
+
+    def _new_state(self) -> State:
+        n_nodes, n_levels = int(self._tree.sizes[N_NODES]), int(self._tree.sizes[MAX_LEVEL]) + 1
+        per_node = (np.zeros(n_nodes, dtype=np.int32) for _ in range(6))
+        queues = np.full(n_levels, NONE, dtype=np.int32)
+        return State._make([*per_node, queues, np.zeros(4, dtype=np.int64)])
+
+    @property
+    def n_nodes(self) -> int:
+        """Inner nodes in use."""
+        return int(self._tree.sizes[N_INNER])
+
+    @property
+    def n_bytes(self) -> int:
+        """Nodes, links and hash table."""
+        return n_bytes(self._tree)

@@ -1,0 +1,97 @@
+"""Count predicates, then evaluate candidates in their encoded form (Figure 2)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from tamis.index.kernels.compiled import kernel
+
+# Places of `counts`.
+N_POSTINGS, N_CANDIDATES, N_NODES = range(3)
+NEVER: Final = 1 << 30  # more predicates than there are
+
+
+@kernel
+def minimum_counts(starts, codes, needed, minima):
+    """Write how many predicates must hold, at the least, for each expression to be true."""
+    for at in range(len(minima) - 1, -1, -1):
+        top = 0  # of a stack of minima, kept in `needed`; children before their parent
+        for place in range(starts[at + 1] - 1, starts[at] - 1, -1):
+            code = codes[place]
+            if code < 0:
+                least = 1
+            else:
+                is_or = code & 1
+                least = NEVER if is_or else 0
+                for _ in range(code >> 1):
+                    top -= 1
+                    below = needed[top]
+                    least = min(least, below) if is_or else min(least + below, NEVER)
+            needed[top] = least
+            top += 1
+        minima[at] = needed[0]
+
+
+@kernel
+def match_by_counts(
+    leaves,
+    is_true,  # bool[n_leaves]
+    posting_starts,
+    postings,  # expressions, by predicate
+    minima,
+    starts,  # of expressions in `codes`
+    codes,
+    hits,  # int32[n_expressions], zero on entry and on return
+    found,
+    counts,
+):
+    """Write which expressions are true, candidates in the order found; return how many."""
+    n_candidates = 0
+    for leaf in leaves:
+        for place in range(posting_starts[leaf], posting_starts[leaf + 1]):
+            expression = postings[place]
+            hits[expression] += 1
+            if hits[expression] == minima[expression]:
+                found[n_candidates] = expression
+                n_candidates += 1
+    # Undo only what was touched: a full reset costs more than an event.
+    for leaf in leaves:
+        counts[N_POSTINGS] += posting_starts[leaf + 1] - posting_starts[leaf]
+        for place in range(posting_starts[leaf], posting_starts[leaf + 1]):
+            hits[postings[place]] = 0
+    counts[N_CANDIDATES] += n_candidates
+    n_found = 0
+    for at in range(n_candidates):
+        if evaluate(np.int64(starts[found[at]]), codes, is_true, counts) & 1:
+            found[n_found] = found[at]
+            n_found += 1
+    return n_found
+
+
+@kernel
+def evaluate(place, codes, is_true, counts):
+    """Twice the place behind the part that begins here, and 1 if the part is true."""
+    counts[N_NODES] += 1
+    code = codes[place]
+    place += 1
+    if code < 0:
+        return place << 1 | is_true[~code]
+    is_or = code & 1
+    for child in range(code >> 1):
+        result = evaluate(np.int64(place), codes, is_true, counts)
+        place = result >> 1
+        if (result & 1) == is_or:
+            return skip(place, (code >> 1) - child - 1, codes) << 1 | is_or
+    return place << 1 | (1 - is_or)
+
+
+@kernel
+def skip(place, n_parts, codes):
+    """The place behind the next `n_parts` parts."""
+    while n_parts > 0:
+        code = codes[place]
+        n_parts += -1 if code < 0 else (code >> 1) - 1
+        place += 1
+    return place
