@@ -12,6 +12,8 @@ from tamis.lab.forest import holds
 from tamis.lab.workloads import (
     AbeGen,
     AbeParams,
+    AdsLike,
+    AdsLikeParams,
     Fontoura,
     FontouraParams,
     InSets,
@@ -27,6 +29,7 @@ from tamis.logic.evaluate import evaluate
 
 WORKLOADS = {
     "abe_gen": lambda seed: AbeGen(AbeParams(n_expressions=300, seed=seed)),
+    "ads_like": lambda seed: AdsLike(AdsLikeParams(n_expressions=300, seed=seed)),
     "fontoura": lambda seed: Fontoura(FontouraParams(n_expressions=300, seed=seed)),
     "in_sets": lambda seed: InSets(InSetsParams(n_expressions=300, seed=seed)),
     "sigma_like": lambda seed: SigmaLike(SigmaLikeParams(n_expressions=100, seed=seed)),
@@ -192,6 +195,45 @@ def test_impossible_parameters_are_refused(wrong):
     (name,) = wrong
     with pytest.raises(TamisError, match=name):
         AbeParams(**wrong)
+
+
+# ── Ads-like ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_ads_like_has_the_sharing_of_figure_7():
+    workload = AdsLike()
+    levels = workload.sharing(20_000)
+    for level, published in zip(levels, workload.params.sharing, strict=True):
+        assert level.ratio == pytest.approx(published, rel=0.05), level
+    assert levels[0].ratio == pytest.approx(68.76, rel=0.05)
+    assert levels[8].ratio == pytest.approx(2.88, rel=0.05)
+
+
+def test_ads_like_has_the_shape_of_section_6_2():
+    workload = AdsLike()
+    conditions = read(workload, 3_000)
+
+    def depth_of(condition):
+        below = [depth_of(child) for child in children(condition)]
+        return max(below, default=0) + (not isinstance(condition, Not))
+
+    assert {depth_of(condition) for condition in conditions} == set(range(1, 10))
+    sizes = [len(list(leaves(condition))) for condition in conditions]
+    assert min(sizes) == 1
+    assert 30 < max(sizes) <= 56
+    assert len(workload.schema) == 122
+    events = workload.events(200)
+    assert mean(map(len, events)) == pytest.approx(20, abs=0.7)
+    scan = NumpyScan(conditions)
+    rate = mean(len(found) for found in scan.match_batch(events)) / len(conditions)
+    assert 0.001 < rate < 0.2
+
+
+@pytest.mark.parametrize("wrong", [{"event_size": 110}, {"sharing": (0.5,)}, {"alpha": -1}])
+def test_impossible_ads_are_refused(wrong):
+    (name,) = wrong
+    with pytest.raises(TamisError, match=name):
+        AdsLikeParams(**wrong)
 
 
 # ── the others ──────────────────────────────────────────────────────────────────────────────
