@@ -75,11 +75,11 @@ class ATree(Updatable):
         super().__init__(trees, n_leaves)
 
     def build(self, trees: Mapping[int, Tree]) -> None:
-        """Insert all trees."""
+        """Insert all trees, in their order."""
         self._tree = new_arrays(self.n_leaves, LEAF)
         self._always: set[int] = set()
         self._never: set[int] = set()
-        self._take_in({ordinal: trees[ordinal] for ordinal in sorted(trees)})
+        self._take_in(trees)
 
     def insert(self, ordinal: int, tree: Tree) -> None:
         """Algorithm 4."""

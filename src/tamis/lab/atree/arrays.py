@@ -75,6 +75,7 @@ _ROW_TYPES: Final = (
 )
 
 PER_NODE: Final = slice(1, 15)  # the fields with a row per node, scratch aside
+NODE_BYTES: Final = sum(np.dtype(kind).itemsize for kind in _ROW_TYPES[:14])
 _FILLS: Final = {"subscribed": NONE, "nodes_of": NONE, "next_ordinals": NONE}
 
 
@@ -128,6 +129,5 @@ def _resize(tree: ATreeArrays, rows: dict[str, int]) -> ATreeArrays:
 def n_bytes(tree: ATreeArrays) -> int:
     """What is in use, without room to grow and without scratch."""
     n_nodes, n_links = int(tree.sizes[N_NODES]), int(tree.sizes[POOL_TOP])
-    per_node = sum(array.itemsize for array in tree[PER_NODE])
     rest = (tree.buckets, tree.nodes_of, tree.next_ordinals, tree.previous_ordinals)
-    return int(n_nodes * per_node + n_links * 4 + sum(array.nbytes for array in rest))
+    return int(n_nodes * NODE_BYTES + n_links * 4 + sum(array.nbytes for array in rest))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tamis.errors import InputError
-from tamis.lab.experiments import fontoura, irmak, liu
+from tamis.lab.experiments import atree, fontoura, irmak, liu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 EVERY: Final = "all"
 EXPERIMENTS: Final[dict[str, Experiment]] = {
     experiment.name: experiment
-    for experiment in (*fontoura.EXPERIMENTS, *irmak.EXPERIMENTS, *liu.EXPERIMENTS)
+    for paper in (fontoura, atree, irmak, liu)
+    for experiment in paper.EXPERIMENTS
 }
 
 

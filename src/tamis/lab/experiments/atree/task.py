@@ -1,0 +1,169 @@
+"""What the A-Tree paper's experiments have in common: a workload at a setting, all algorithms."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tamis.lab.atree.a_tree import ATree
+from tamis.lab.atree.bdd import BDD
+from tamis.lab.atree.bop import BoP
+from tamis.lab.atree.translation import Translation
+from tamis.lab.experiments.experiment import ALGORITHM, BATCH, MICROSECONDS, SINGLE, series
+from tamis.lab.experiments.measure import Task, build_index, measure_all
+from tamis.lab.fontoura import Dewey, Interval, Scan
+from tamis.lab.forest import Forest, RanOutError, to_and_or
+from tamis.lab.workloads import AbeGen, AbeParams, AdsLike, AdsLikeParams
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tamis.lab.experiments.experiment import Row, Setting
+    from tamis.lab.forest import Tree
+
+PAPER: Final = "Ji and Jacobsen 2021"
+A_TREE, BOP, BDDS, TRANSLATION = ATree.name, BoP.name, BDD.name, Translation.name
+DEWEY, INTERVAL, SCAN = Dewey.name, Interval.name, Scan.name
+EVERY: Final = (A_TREE, BDDS, TRANSLATION, BOP, INTERVAL, DEWEY, SCAN)
+PRODUCT: Final = (BATCH, SINGLE)
+MEGABYTES, BUILD, RAN_OUT, LEFT_OUT = "megabytes", "build seconds", "ran out", "left out"
+PREDICATE_BYTES: Final = 4_000  # of a predicate's place in texts, trees and all machines together
+
+# Settings that are parameters of ABE-Gen, by the name they have in tables.
+PARAMETERS: Final = {
+    "depth": "depth",
+    "children": "n_children",
+    "alpha": "alpha",
+    "dimensions": "n_dimensions",
+    "cardinality": "cardinality",
+    "dimension alpha": "dimension_alpha",
+    "event size": "event_size",
+}
+
+
+def make_workload(setting: Setting, seed: int) -> AbeGen | AdsLike:
+    """The synthetic workload, or advertisements."""
+    n = setting["expressions"]
+    if setting.get("workload") == "ads":
+        return AdsLike(AdsLikeParams(n_expressions=n, seed=seed))
+    given = {name: setting[ours] for ours, name in PARAMETERS.items() if ours in setting}
+    given.setdefault("event_size", min(20, given.get("n_dimensions", 20)))
+    return AbeGen(AbeParams(n_expressions=n, seed=seed, **given))
+
+
+class Prepared:
+    """A task, the forest it is of, and what it took to build the product's index."""
+
+    def __init__(self, setting: Setting, seed: int) -> None:
+        workload: Any = make_workload(setting, seed)
+        texts = workload.expressions()
+        self.build_seconds, index = _build(texts, workload.schema)
+        forest = Forest(index)
+        kept = [at for at, tree in enumerate(forest.trees) if _has_and_or(tree)]
+        self.n_left_out = len(texts) - len(kept)
+        if self.n_left_out:
+            self.build_seconds, index = _build([texts[at] for at in kept], workload.schema)
+            forest = Forest(index)
+        events = workload.events(setting["events"])
+        trees = dict(enumerate(forest.trees))
+        satisfied = forest.satisfied(events)
+        table = workload.event_table(setting["events"])
+        self.forest = forest
+        self.task = Task(trees, forest.n_leaves, satisfied, index, events, table)
+
+    def rearrange(self, trees: Mapping[int, Tree]) -> None:
+        """Give the algorithms these trees instead, which mean the same."""
+        self.task = replace(self.task, trees=trees)
+
+    def finish(self, rows: list[Row]) -> list[Row]:
+        """The rows with what they have in common."""
+        for row in rows:
+            if row[ALGORITHM] in PRODUCT:
+                row[BUILD] = self.build_seconds
+            row[LEFT_OUT] = self.n_left_out
+        return rows
+
+
+def _build(texts: list[str], schema: Any) -> tuple[float, Any]:
+    begun = time.process_time()
+    index = build_index(texts, schema)
+    return time.process_time() - begun, index
+
+
+def _has_and_or(tree: Tree) -> bool:
+    """Whether the tree can be written with AND and OR, which most of the algorithms need."""
+    try:
+        to_and_or(tree)
+    except RanOutError:
+        return False
+    return True
+
+
+def run(setting: Setting, seed: int, names: Iterable[str] = EVERY) -> list[Row]:
+    """The rows of all algorithms at a setting."""
+    prepared = Prepared(setting, seed)
+    return prepared.finish(measure_all(prepared.task, names))
+
+
+def estimate(setting: Setting) -> int:
+    """About as many bytes as a setting takes."""
+    n_predicates = (0.875 * setting.get("children", 4)) ** (setting.get("depth", 3) - 1)
+    return int(setting["expressions"] * max(10, n_predicates) * PREDICATE_BYTES)
+
+
+# ── sentences ───────────────────────────────────────────────────────────────────────────────
+
+
+def times(ratio: float) -> str:
+    """A ratio for a sentence."""
+    return f"{ratio:,.1f} times" if ratio < 20 else f"{ratio:,.0f} times"
+
+
+def saved(ours: float, theirs: float) -> str:
+    """By how much less, in per cent, as the paper says it."""
+    return f"{1 - ours / theirs:.0%} less" if ours <= theirs else f"{ours / theirs - 1:.0%} more"
+
+
+def rank(rows: list[Row], x: str, y: str, names: Iterable[str] = EVERY) -> list[str]:
+    """The algorithms by what they have for `y` at the last `x` that most of them have."""
+    own = {name: series(rows, x, y, name) for name in names}
+    last = max({row[x] for row in rows if sum(row[x] in values for values in own.values()) > 2})
+    known = {name: values[last] for name, values in own.items() if last in values}
+    return sorted(known, key=lambda name: known[name])
+
+
+def ran_out_at(rows: list[Row], x: str, name: str) -> list[Any]:
+    """Where an algorithm ran out."""
+    return sorted(row[x] for row in rows if row[ALGORITHM] == name and row.get(RAN_OUT))
+
+
+def tell_ran_out(rows: list[Row], x: str, told: dict[str, str]) -> list[str]:
+    """A sentence for each algorithm that ran out here or in the paper."""
+    sentences = []
+    for name, paper in told.items():
+        here = ran_out_at(rows, x, name)
+        found = f"runs out from {x} {here[0]} on" if here else "does not run out here"
+        sentences.append(f"{name} {found} (paper: {paper}).")
+    return sentences
+
+
+def tell_product(rows: list[Row], x: str) -> str:
+    """How far the product is ahead of the fastest algorithm, in batches and event by event."""
+    batch, single = (series(rows, x, MICROSECONDS, name) for name in PRODUCT)
+    best = {
+        at: min(
+            (row[MICROSECONDS], row[ALGORITHM])
+            for row in rows
+            if row[x] == at and row[ALGORITHM] in EVERY and row.get(MICROSECONDS)
+        )
+        for at in batch
+    }
+    ahead = [best[at][0] / batch[at] for at in batch]
+    alone = [best[at][0] / single[at] for at in single]
+    leaders = ", ".join(dict.fromkeys(best[at][1] for at in batch))
+    return (
+        f"Tamis in batches is {times(min(ahead))} to {times(max(ahead))} as fast as the fastest of "
+        f"them ({leaders}); event by event, with reading the event, {times(min(alone))} to "
+        f"{times(max(alone))}."
+    )
