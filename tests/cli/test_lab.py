@@ -33,9 +33,23 @@ def test_run_and_report(tmp_path):
     assert QUICK in (tmp_path / "summary.md").read_text()
 
 
+def test_generate(tmp_path):
+    sizes = ["--expressions", "20", "--events", "5", "--set", "depth=2", "--set", "seed=4"]
+    result = run("lab", "generate", "abe_gen", tmp_path / "out", *sizes)
+    assert result.exit_code == 0, result.output
+    lines = (tmp_path / "out" / "subscriptions.jsonl").read_text().splitlines()
+    assert len(lines) == 20
+    assert str(tmp_path / "out" / "events.parquet") in result.output.replace("\n", " ").split()
+    again = run("lab", "generate", "abe_gen", tmp_path / "out", *sizes)
+    assert (again.exit_code, "is there already" in again.output) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
+        (["generate", "abc", "out"], 1, 'no workload "abc" in the lab; allowed: abe_gen, '),
+        (["generate", "abe_gen", "out", "--set", "depth"], 1, '"depth" is no parameter'),
+        (["generate", "abe_gen"], 2, "Missing argument"),
         (["run", "figure-7"], 1, 'no experiment "figure-7" in the lab; allowed: all, fontoura-'),
         (["run", QUICK, "--scale", "huge"], 2, "'huge' is not one of 'tiny', 'small', 'full'"),
         (["run", QUICK, "--seed", "-1"], 2, "-1 is not in the range x>=0"),

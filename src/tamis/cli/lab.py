@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tamis.cli.console import make_console, print_columns
+from tamis.cli.lab_generate import generate_command
 from tamis.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,6 +55,9 @@ def _open_store(out: Path, scale: str, seed: int) -> Store:
 @click.group("lab")
 def lab_group() -> None:
     """The four papers' algorithms, measured beside Tamis on the papers' own workloads."""
+
+
+lab_group.add_command(generate_command)
 
 
 @lab_group.command("list")

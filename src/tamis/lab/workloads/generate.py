@@ -18,6 +18,7 @@ from tamis.errors import InputError
 from tamis.lab.workloads.abe_forest import AbeParams
 from tamis.lab.workloads.abe_gen import AbeGen
 from tamis.lab.workloads.ads_like import AdsLike, AdsLikeParams
+from tamis.lab.workloads.fontoura import Fontoura, FontouraParams
 from tamis.lab.workloads.in_sets import InSets, InSetsParams
 from tamis.lab.workloads.keywords import KeywordParams, Keywords
 from tamis.lab.workloads.sigma_like import SigmaLike, SigmaLikeParams
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 WORKLOADS: Final[dict[str, tuple[type, type]]] = {
     "abe_gen": (AbeGen, AbeParams),
     "ads_like": (AdsLike, AdsLikeParams),
+    "fontoura": (Fontoura, FontouraParams),
     "in_sets": (InSets, InSetsParams),
     "keywords": (Keywords, KeywordParams),
     "sigma_like": (SigmaLike, SigmaLikeParams),

@@ -157,10 +157,8 @@ def by_order(scale: Scale) -> list[Setting]:
     """Advertisements as they arrive in three orders."""
     n_expressions, n_events = SIZES[scale]
     shared = {"expressions": n_expressions, "events": n_events}
-    return [
-        {"order": order, "workload": "ads"} | shared
-        for order in (1, 2, 3)[: 2 if scale == Scale.TINY else 3]
-    ]
+    orders = (1, 2) if scale == Scale.TINY else (1, 2, 3)
+    return [{"order": order, "workload": "ads"} | shared for order in orders]
 
 
 def measure_dynamicity(setting: Setting, seed: int) -> list[Row]:
