@@ -8,6 +8,7 @@ from tamis.errors import InputError
 from tamis.lab.atree.a_tree import ATree
 from tamis.lab.atree.bdd import BDD
 from tamis.lab.atree.bop import BoP
+from tamis.lab.atree.by_predicate import DeweyByPredicate, IntervalByPredicate
 from tamis.lab.atree.translation import Translation
 from tamis.lab.fontoura import Dewey, Dnf, Interval, Scan, ScanConjunctions
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from tamis.lab.machine import Machine
 
 _OF_FONTOURA: Final = (Scan, ScanConjunctions, Dnf, Dewey, Interval)
-_OF_A_TREE: Final = (ATree, BoP, BDD, Translation)
+_OF_A_TREE: Final = (ATree, BoP, BDD, Translation, DeweyByPredicate, IntervalByPredicate)
 MACHINES: Final[dict[str, type[Machine]]] = {
     machine.name: machine for machine in (*_OF_FONTOURA, *_OF_A_TREE)
 }

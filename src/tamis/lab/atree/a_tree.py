@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -26,10 +26,10 @@ from tamis.lab.atree.encoding import LEAF, encode, plain, to_binary
 from tamis.lab.atree.kernels.delete import remove_unused, unsubscribe
 from tamis.lab.atree.kernels.ids import name_parts
 from tamis.lab.atree.kernels.insert import insert_all
-from tamis.lab.atree.kernels.match import match_event
-from tamis.lab.atree.kernels.match_all import match_event_fully
+from tamis.lab.atree.kernels.match import match_events
+from tamis.lab.atree.kernels.match_all import match_events_fully
 from tamis.lab.atree.kernels.nodes import rehash
-from tamis.lab.forest import ALWAYS, NEVER, Rows, as_rows
+from tamis.lab.forest import ALWAYS, NEVER, Rows
 from tamis.lab.machine import Updatable
 
 if TYPE_CHECKING:
@@ -150,22 +150,37 @@ class ATree(Updatable):
 
     def match(self, satisfied: Rows, unsatisfied: Rows | None = None) -> Rows:
         """Algorithm 6; leaves known to be false matter without the zero-suppression filter."""
-        state, tree = self._new_state(), self._tree
-        always = np.array(sorted(self._always), dtype=np.int32)
-        found = np.empty(len(tree.nodes_of), dtype=np.int32)
-        nothing = np.empty(0, dtype=np.int32)
-        runs: list[Any] = []
-        for row in range(len(satisfied)):
-            leaves, event = satisfied[row], row + 1
+        n_events = len(satisfied)
+        if unsatisfied is None:
+            unsatisfied = Rows(np.zeros(n_events + 1, np.int64), np.empty(0, np.int32))
+        tree, state = self._tree, self._new_state()
+        starts = np.zeros(n_events + 1, dtype=np.int64)
+        found = np.empty(2 * len(tree.nodes_of) + 1024, dtype=np.int32)
+        done = 0
+        while True:
             if self.design.zero_suppression:
-                n_found = match_event(tree, state, leaves, event, self.design, found)
+                done = match_events(tree, state, satisfied, done, self.design, starts, found)
             else:
-                others = nothing if unsatisfied is None else unsatisfied[row]
-                n_found = match_event_fully(tree, state, leaves, others, event, self.design, found)
-            runs.append(np.sort(np.concatenate((found[:n_found], always))))
+                leaves = (satisfied, unsatisfied)
+                done = match_events_fully(tree, state, *leaves, done, self.design, starts, found)
+            if done == n_events:
+                break
+            found = np.concatenate((found, np.empty_like(found)))
         names = ("nodes", "propagations", "queue operations", "pulled results")
         self.counts = dict(zip(names, state.counts.tolist(), strict=True))
-        return as_rows(runs)
+        return self._sort(starts, found[: starts[-1]])
+
+    def _sort(self, starts: Ints, found: Ints) -> Rows:
+        """The ordinals of each event rising, with those that always match."""
+        n_events = len(starts) - 1
+        events = np.repeat(np.arange(n_events), np.diff(starts))
+        always = np.array(sorted(self._always), dtype=np.int64)
+        if len(always):
+            events = np.concatenate((events, np.repeat(np.arange(n_events), len(always))))
+            found = np.concatenate((found, np.tile(always, n_events)))
+        keys = np.sort(events << 32 | found)
+        counts = np.diff(starts) + len(always)
+        return Rows(np.concatenate(([0], np.cumsum(counts))), (keys & 0xFFFFFFFF).astype(np.int32))
 
     def _new_state(self) -> State:
         n_nodes, n_levels = int(self._tree.sizes[N_NODES]), int(self._tree.sizes[MAX_LEVEL]) + 1

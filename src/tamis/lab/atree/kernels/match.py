@@ -12,6 +12,22 @@ N_EVALUATED, N_PROPAGATED, N_QUEUED, N_PULLED = range(4)
 
 
 @kernel
+def match_events(tree, state, satisfied, first, design, found_starts, found):
+    """Match events from the `first` on while there is room; return how many are done."""
+    starts, leaves = satisfied
+    for event in range(first, len(starts) - 1):
+        begin = found_starts[event]
+        if len(found) - begin < len(tree.nodes_of):
+            return event
+        own = found[begin:]
+        n_found = match_event(
+            tree, state, leaves[starts[event] : starts[event + 1]], event + 1, design, own
+        )
+        found_starts[event + 1] = begin + n_found
+    return len(starts) - 1
+
+
+@kernel
 def match_event(tree, state, leaves, event, design, found):
     """Write the ordinals of the expressions that are true; return how many."""
     n_found = 0
@@ -19,7 +35,7 @@ def match_event(tree, state, leaves, event, design, found):
         state.true_at[leaf] = event
     for leaf in leaves:
         n_found = report(tree, leaf, found, n_found)
-        propagate(tree, state, leaf, event)
+        propagate(tree, state, leaf, event, design)
     for level in range(2, tree.sizes[MAX_LEVEL] + 1):
         node = state.queues[level]
         state.queues[level] = NONE
@@ -27,7 +43,7 @@ def match_event(tree, state, leaves, event, design, found):
             if is_true(tree, state, node, event, design):
                 state.true_at[node] = event
                 n_found = report(tree, node, found, n_found)
-                propagate(tree, state, node, event)
+                propagate(tree, state, node, event, design)
             node = state.queued_next[node]
     return n_found
 
@@ -49,17 +65,18 @@ def is_true(tree, state, node, event, design):
 
 
 @kernel
-def propagate(tree, state, node, event):
+def propagate(tree, state, node, event, design):
     """Tell the parents that a node is true; those that did not know of a true child are queued."""
     start, n_parents = tree.parent_starts[node], tree.n_pushed[node]
     state.counts[N_PROPAGATED] += n_parents
     for place in range(start, start + n_parents):
         parent = tree.pool[place]
-        if state.queued_at[parent] == event:
-            state.n_true[parent] += 1
-            continue
-        enqueue(tree, state, parent, event)
-        state.n_true[parent] = 1
+        is_new = state.queued_at[parent] != event
+        if is_new:
+            enqueue(tree, state, parent, event)
+        # On demand, an AND pulls its other children, and an OR needs no other.
+        if not design.propagation_on_demand:
+            state.n_true[parent] = 1 if is_new else state.n_true[parent] + 1
 
 
 @kernel

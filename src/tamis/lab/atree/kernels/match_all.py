@@ -16,6 +16,28 @@ UNDEFINED: Final = 2
 
 
 @kernel
+def match_events_fully(tree, state, satisfied, unsatisfied, first, design, found_starts, found):
+    """Match events from the `first` on while there is room; return how many are done."""
+    starts, leaves = satisfied
+    false_starts, false_leaves = unsatisfied
+    for event in range(first, len(starts) - 1):
+        begin = found_starts[event]
+        if len(found) - begin < len(tree.nodes_of):
+            return event
+        n_found = match_event_fully(
+            tree,
+            state,
+            leaves[starts[event] : starts[event + 1]],
+            false_leaves[false_starts[event] : false_starts[event + 1]],
+            event + 1,
+            design,
+            found[begin:],
+        )
+        found_starts[event + 1] = begin + n_found
+    return len(starts) - 1
+
+
+@kernel
 def match_event_fully(tree, state, true_leaves, false_leaves, event, design, found):
     """Write the ordinals of the expressions that are true; return how many."""
     n_found = 0

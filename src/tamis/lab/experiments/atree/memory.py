@@ -10,11 +10,12 @@ from tamis.lab.experiments.atree.task import (
     A_TREE,
     BDDS,
     BOP,
-    EVERY,
+    COMPARED,
     LEFT_OUT,
     MEGABYTES,
     PAPER,
     RAN_OUT,
+    SCAN,
     TRANSLATION,
     rank,
     saved,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from tamis.lab.experiments.experiment import Row, Sweep
 
-ALGORITHMS: Final = tuple(name for name in EVERY if name != "Scan")
+ALGORITHMS: Final = tuple(name for name in COMPARED if name != SCAN)
 WHY_NOT: Final = (
     f"Here BoP takes 8 bytes for a predicate of an expression, one word of its encoding and one "
     f"posting; A-Tree takes {NODE_BYTES} for a node and 8 for a link, so it is ahead only where "
@@ -74,7 +75,7 @@ def figure(letter: str, title: str, x: str, sweep: Sweep, told: str, **ran_out: 
         judge(x, f"paper: {told}", {name: where for name, where in by_name.items() if where}),
         told=told,
         charts=(Chart(x, MEGABYTES, is_log=True),),
-        shows=lambda row: row[ALGORITHM] != "Scan",
+        shows=lambda row: row[ALGORITHM] != SCAN,
     )
 
 
