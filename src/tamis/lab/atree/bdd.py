@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from tamis.lab.forest import Tree
 
-MOST_NODES: Final = 1 << 22
+MOST_NODES: Final = 1 << 18  # of any diagram, and more with each expression
+MOST_PER_TREE: Final = 250
 CACHED: Final = 1 << 18  # results of operations
 FALSE: Final = 0  # numbers of the terminals
 TRUE: Final = 1
@@ -33,9 +34,9 @@ class BDD(Machine):
     paper: ClassVar = "Ji and Jacobsen 2021, §2"
 
     def __init__(
-        self, trees: Mapping[int, Tree], n_leaves: int, most_nodes: int = MOST_NODES
+        self, trees: Mapping[int, Tree], n_leaves: int, most_nodes: int | None = None
     ) -> None:
-        self.most_nodes = most_nodes
+        self.most_nodes = most_nodes or MOST_NODES + MOST_PER_TREE * len(trees)
         super().__init__(trees, n_leaves)
 
     def build(self, trees: Mapping[int, Tree]) -> None:
