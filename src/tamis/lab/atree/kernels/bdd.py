@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.index.kernels.compiled import kernel
+from tamis.kernels.compiled import kernel
 
 
 @kernel

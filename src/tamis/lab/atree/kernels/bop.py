@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from tamis.index.kernels.compiled import kernel
+from tamis.kernels.compiled import kernel
 
 # Places of `counts`.
 N_POSTINGS, N_CANDIDATES, N_NODES = range(3)

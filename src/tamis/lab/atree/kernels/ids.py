@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from tamis.index.kernels.compiled import kernel
 from tamis.index.layout import AND, OR
+from tamis.kernels.compiled import kernel
 from tamis.lab.atree.arrays import PRIME
 from tamis.lab.atree.encoding import LEAF
 

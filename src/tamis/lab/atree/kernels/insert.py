@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.kernels.compiled import kernel
 from tamis.index.layout import AND, OR
+from tamis.kernels.compiled import kernel
 from tamis.lab.atree.arrays import FREE_NODE, N_INNER, N_NODES, NONE, STACK_TOP
 from tamis.lab.atree.encoding import LEAF
 from tamis.lab.atree.kernels.links import choose_access, link_child, set_level

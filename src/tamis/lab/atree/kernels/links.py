@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.kernels.compiled import kernel
 from tamis.index.layout import AND
+from tamis.kernels.compiled import kernel
 from tamis.lab.atree.arrays import MAX_LEVEL
 from tamis.lab.atree.kernels.lists import append, find_link
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.index.kernels.compiled import kernel
+from tamis.kernels.compiled import kernel
 from tamis.lab.atree.arrays import CAPACITIES, MOST_LINKS, NONE, POOL_TOP
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tamis.index.kernels.compiled import kernel
 from tamis.index.layout import AND
+from tamis.kernels.compiled import kernel
 from tamis.lab.atree.arrays import MAX_LEVEL, NONE
 from tamis.lab.atree.kernels.links import plain_child
 

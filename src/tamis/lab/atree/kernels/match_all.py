@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tamis.index.kernels.compiled import kernel
 from tamis.index.layout import AND, OR, XOR
+from tamis.kernels.compiled import kernel
 from tamis.lab.atree.arrays import MAX_LEVEL, NONE
 from tamis.lab.atree.kernels.links import plain_child
 from tamis.lab.atree.kernels.match import N_EVALUATED, N_PROPAGATED, N_PULLED, enqueue, report

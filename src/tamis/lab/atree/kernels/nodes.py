@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.index.kernels.compiled import kernel
+from tamis.kernels.compiled import kernel
 from tamis.lab.atree.arrays import MOST_LINKS, N_INNER, N_NODES, NONE, POOL_TOP
 from tamis.lab.atree.encoding import LEAF
 

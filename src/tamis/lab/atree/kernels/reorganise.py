@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.kernels.compiled import kernel
 from tamis.index.layout import AND, OR
+from tamis.kernels.compiled import kernel
 from tamis.lab.atree.arrays import LAST_MARK, NONE, STACK_TOP
 from tamis.lab.atree.encoding import LEAF
 from tamis.lab.atree.kernels.links import (
