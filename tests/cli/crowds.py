@@ -5,8 +5,8 @@ from __future__ import annotations
 import tamis
 
 
-@tamis.operator("crowd(?integer)", reads=["sizes"])
-def crowd(event):
+@tamis.operator("crowd_size(?integer)", reads=["sizes"])
+def crowd_size(event):
     return event["sizes"]
 
 
