@@ -5,8 +5,8 @@ from __future__ import annotations
 import tamis
 
 
-@tamis.operator("crowd_size(?integer)", reads=["sizes"])
-def crowd_size(event):
+@tamis.operator("mobs(?integer)", reads=["sizes"])
+def mobs(event):
     return event["sizes"]
 
 

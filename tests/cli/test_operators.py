@@ -12,8 +12,8 @@ from tests.cli.shell import json_lines, run
 
 MODULE = "tests.cli.crowds"
 SUBSCRIPTIONS = {
-    "mob": "crowd_size(?people) AND ?people > 3",
-    "lone": "crowd_size(?people) AND ?people = 1 AND kind = 'photo'",
+    "mob": "mobs(?people) AND ?people > 3",
+    "lone": "mobs(?people) AND ?people = 1 AND kind = 'photo'",
     "photo": "kind = 'photo'",
     "share": "share_of(?share)",
 }
@@ -89,7 +89,7 @@ def test_the_shell_knows_all_schedules(index):
 def test_faults_are_told(index):
     result = match(index, stdin='{"kind": "photo"}\n')
     assert json_lines(result.stdout) == [{"event": 1, "matches": ["photo"]}]
-    assert "crowd_size(?v1) is undefined for 1 event (raised: KeyError: 'sizes')" in result.stderr
+    assert "mobs(?v1) is undefined for 1 event (raised: KeyError: 'sizes')" in result.stderr
 
 
 def test_a_module_that_is_not_there(index):

@@ -12,7 +12,7 @@ import tamis.spark
 from tests.cli.shell import run
 
 MODULE = "tests.cli.crowds"
-SUBSCRIPTIONS = {"mob": "crowd_size(?people) AND ?people > 3", "photo": "kind = 'photo'"}
+SUBSCRIPTIONS = {"mob": "mobs(?people) AND ?people > 3", "photo": "kind = 'photo'"}
 EVENTS = [
     {"id": "e1", "kind": "photo", "sizes": [2, 7, 5]},
     {"id": "e2", "kind": "film", "sizes": [1]},
@@ -47,16 +47,14 @@ def test_build_match_and_stream(place):
     matched = run("spark", "match", *common, *events, *more)
     assert matched.exit_code == 0, matched.output
     assert found_in(place / "out") == FOUND
-    said = "crowd_size(?v1) is undefined for 1 event (raised: KeyError: 'sizes'), of subscriptions mob"
+    said = "mobs(?v1) is undefined for 1 event (raised: KeyError: 'sizes'), of subscriptions mob"
     assert said in matched.stderr
     # What was learned is in a version of its own, and in each index of it.
     parts = tamis.spark.open_version(place / "index").with_operators(MODULE)
     assert parts.version.number == 2
-    assert parts.version.statistics["operators"]["crowd_size(?v1)"]["calls"] == pytest.approx(
-        2, abs=0.01
-    )
+    assert parts.version.statistics["operators"]["mobs(?v1)"]["calls"] == pytest.approx(2, abs=0.01)
     (index,) = parts.open()
-    assert index.operators.statistics["crowd_size(?v1)"]["true"] >= 1
+    assert index.operators.statistics["mobs(?v1)"]["true"] >= 1
     streaming = ["--checkpoint", place / "checkpoint", "--output", place / "stream", "--once"]
     streamed = run("spark", "stream", *common, *events, *streaming, "--bindings")
     assert streamed.exit_code == 0, streamed.output
