@@ -347,14 +347,20 @@ def test_kernels_without_the_compiler(seed):
 
 @pytest.mark.parametrize(
     "ids",
-    [["a"], ["a", "b", "always"], ["", "é日\U0001f600", "a b"], ["zero\0inside", "\0", "plain"]],
+    [
+        ["a"],
+        ["a", "b", "always"],
+        ["", "é日\U0001f600", "zero\0inside"],
+        [f"s{n}" for n in range(50)],
+    ],
 )
-@pytest.mark.parametrize("most_kept", [0, names.MOST_KEPT])
+@pytest.mark.parametrize(("most_kept", "chunk"), [(0, 1), (1000, 7), (1000, names.CHUNK)])
 def test_single_matches_name_any_id(
-    ids: list[str], most_kept: int, monkeypatch: pytest.MonkeyPatch
+    ids: list[str], most_kept: int, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the ids are made of, those of an event come out as they went in."""
     monkeypatch.setattr(names, "MOST_KEPT", most_kept)
+    monkeypatch.setattr(names, "CHUNK", chunk)
     texts = {one: f"x >= {at}" if one != "always" else "TRUE" for at, one in enumerate(ids)}
     index = build(texts, "x BIGINT")
     for x in range(-1, len(ids)):

@@ -22,21 +22,35 @@ def _prefetch_row(_typing: Any, rows: Any, at: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         stride = cgutils.unpack_tuple(builder, array.strides)[0]
         offset = builder.mul(context.cast(builder, arguments[1], at, types.int64), stride)
-        address = builder.add(builder.ptrtoint(array.data, offset.type), offset)
-        pointer = ir.IntType(8).as_pointer()
-        integer = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [pointer, integer, integer, integer])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
-        hints = [integer(_READ), integer(_KEEP), integer(_DATA)]
-        builder.call(prefetch, [builder.inttoptr(address, pointer), *hints])
+        _write_prefetch(builder, builder.add(builder.ptrtoint(array.data, offset.type), offset))
         return context.get_dummy_value()
 
     return types.void(rows, at), write
 
 
-def _do_nothing(_rows: Any, _at: Any) -> None:
+def _prefetch_address(_typing: Any, address: Any) -> Any:
+    def write(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        _write_prefetch(builder, arguments[0])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), write
+
+
+def _write_prefetch(builder: Any, address: Any) -> None:
+    pointer = ir.IntType(8).as_pointer()
+    integer = ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [pointer, integer, integer, integer])
+    prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+    hints = [integer(_READ), integer(_KEEP), integer(_DATA)]
+    builder.call(prefetch, [builder.inttoptr(address, pointer), *hints])
+
+
+def _do_nothing(*_arguments: Any) -> None:
     """What plain Python does about it."""
 
 
 # prefetch_row(rows, at): say that rows[at] will be read soon. Nothing depends on it but time.
 prefetch_row: Any = _do_nothing if numba.config.DISABLE_JIT else intrinsic(_prefetch_row)  # type: ignore[attr-defined]
+
+# prefetch_address(address): the same for an address, which need not be one.
+prefetch_address: Any = _do_nothing if numba.config.DISABLE_JIT else intrinsic(_prefetch_address)  # type: ignore[attr-defined]
