@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F
 
+import tamis
 import tamis.spark as ts
 from tamis.errors import IndexFormatError, InputError
 from tamis.spark.failures import telling
@@ -91,6 +93,107 @@ def test_a_stream_over_a_corrupt_part_leaves_no_rows_and_goes_on_when_mended(spa
     assert [row[:2] for row in place.rows()] == [(1, "one")]
 
 
+def rebuild(spark, store: Path) -> ts.BuildReport:
+    return ts.build(subscription_frame(spark, SUBSCRIPTIONS), store, schema="a INT, b STRING")
+
+
+def truncate(store: Path) -> None:
+    (file,) = store.glob("parts/*/*.bin")
+    file.write_bytes(file.read_bytes()[:100])
+
+
+def lose_manifest(store: Path) -> None:
+    (file,) = store.glob("parts/*/manifest.json")
+    file.unlink()
+
+
+def lose_part(store: Path) -> None:
+    shutil.rmtree(store / "parts")
+
+
+def spoil_version(store: Path) -> None:
+    (store / "v00000001" / "manifest.json").write_text("{")
+
+
+@pytest.mark.parametrize("damage", [spoil, truncate, lose_manifest, lose_part, spoil_version])
+def test_building_anew_mends_what_is_damaged(spark, events, store, damage):
+    damage(store)
+    report = rebuild(spark, store)
+    assert (report.version.name, report.n_built) == ("v00000002", 1)
+    found = ts.match(events, store, event_id="id").collect()
+    assert sorted(found) == [(1, "one"), (2, "two")]
+    assert rebuild(spark, store).n_built == 0
+
+
+def test_a_damaged_version_is_not_updated(spark, store):
+    spoil_version(store)
+    with pytest.raises(IndexFormatError, match="not the manifest of an index version"):
+        ts.update(spark, store, removed=["one"])
+    assert ts.IndexStore(store).numbers() == [1]
+
+
+@pytest.mark.parametrize(("read", "name"), [(ts.rejects, "rejects"), (ts.subscriptions, "details")])
+def test_a_damaged_table_of_a_part_is_named(spark, store, read, name):
+    (file,) = store.glob(f"parts/*/{name}.parquet")
+    file.write_bytes(b"PAR1")
+    with pytest.raises(IndexFormatError, match=f"{name}.parquet is damaged") as refused, telling():
+        read(spark, store).collect()
+    assert refused.value.hint == "build the index anew, or use an older version"
+
+
+# ── where an index is to be ─────────────────────────────────────────────────────────────────
+
+
+def test_an_index_cannot_be_built_there(spark, tmp_path):
+    frame = subscription_frame(spark, SUBSCRIPTIONS)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"cannot write .*file/index/parts: Not a directory"):
+        ts.build(frame, tmp_path / "file" / "index")
+    with pytest.raises(InputError, match="the path of the storage is empty"):
+        ts.build(frame, "")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_saved_index_is_no_folder_of_versions(spark, tmp_path):
+    saved = tmp_path / "one.tamis"
+    tamis.build(dict(SUBSCRIPTIONS)).save(saved)
+    before = sorted(saved.iterdir())
+    for call in (
+        lambda: rebuild(spark, saved),
+        lambda: ts.update(spark, saved, removed=["one"]),
+        lambda: ts.IndexStore(saved).current(),
+    ):
+        with pytest.raises(InputError, match=r"one\.tamis is one saved index, without versions"):
+            call()
+    assert sorted(saved.iterdir()) == before
+
+
+# ── subscriptions ───────────────────────────────────────────────────────────────────────────
+
+
+def test_subscriptions_that_are_no_table_of_subscriptions(spark, tmp_path):
+    with pytest.raises(InputError, match="subscriptions are a DataFrame, not str") as refused:
+        ts.build("people.parquet", tmp_path / "index")
+    assert "spark.read" in refused.value.hint
+    frame = subscription_frame(spark, SUBSCRIPTIONS)
+    for name in ("expression", "owner"):
+        twice = frame.select("*", F.lit("x").alias(name), F.lit("y").alias(name))
+        with pytest.raises(InputError, match=f'two columns "{name}"') as refused:
+            ts.build(twice, tmp_path / "index")
+        assert refused.value.hint == "drop or rename one"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_repeated_subscription_lends_no_tags(spark, events, tmp_path):
+    rows = [("one", "a = 1", None), ("one", "a = 2", ["late"]), ("two", "a = 2", ["own"])]
+    frame = spark.createDataFrame(
+        rows, "subscription_id string, expression string, tags array<string>"
+    )
+    ts.build(frame.coalesce(1), tmp_path / "index")
+    found = ts.match(events, tmp_path / "index", event_id="id", tags=True).collect()
+    assert sorted(found) == [(1, "one", []), (2, "two", ["own"])]
+
+
 # ── events ──────────────────────────────────────────────────────────────────────────────────
 
 
@@ -113,6 +216,33 @@ def test_a_missing_id_column_is_named_by_a_diff(events, store):
     found = ts.diff(events, store, store, event_id="key")  # counts need no ids
     with pytest.raises(InputError, match='no column "key"'):
         found.pairs()
+
+
+def test_the_column_event_id_names_events_unless_told_otherwise(events, store):
+    named = events.withColumnRenamed("id", "event_id")
+    assert sorted(ts.match(named, store).collect()) == [(1, "one"), (2, "two")]
+    assert sorted(ts.match_lists(named, store).collect()) == [(1, ["one"]), (2, ["two"])]
+    found = ts.match(named.withColumn("id", F.lit("k")), store, event_id="id").collect()
+    assert sorted(found) == [("k", "one"), ("k", "two")]
+
+
+@pytest.mark.parametrize("by", ["n", "subscription_id"])
+def test_counts_by_a_column_that_the_counts_have(events, store, by):
+    with pytest.raises(InputError, match=f'cannot count by "{by}"'):
+        ts.count_by_subscription(events.withColumn(by, F.lit(1)), store, by=by)
+
+
+def test_counts_by_a_column_that_is_not_there(events, store):
+    with pytest.raises(InputError, match='no column "day"; they have: id, a, b'):
+        ts.count_by_subscription(events, store, by="day")
+    with pytest.raises(InputError, match='no column "day"'):
+        ts.backtest(events, store, day="day")
+
+
+def test_counts_by_a_field(events, store):
+    nested = events.select("*", F.struct(F.col("b").alias("c")).alias("s"))
+    found = ts.count_by_subscription(nested, store, by="s.c").collect()
+    assert sorted(found) == [("x", "one", 1), ("x", "two", 1)]
 
 
 def test_no_events_at_all(events, store):

@@ -93,9 +93,13 @@ def test_a_pinned_version_that_vanished_is_named(place):
     (pins / "0").write_text('{"version": "v00000099"}')
     from pyspark.errors import StreamingQueryException
 
-    with pytest.raises(StreamingQueryException, match="v00000099"):
+    with pytest.raises(StreamingQueryException, match="v00000099") as refused:
         place.run()
+    assert f"let the current one answer: delete {pins}/0" in str(refused.value)
     assert not Path(place.output).exists()
+    (pins / "0").unlink()
+    place.run()
+    assert place.rows() == [(1, "one", "v00000001", 0)]
 
 
 def test_rejects_and_metrics(place):

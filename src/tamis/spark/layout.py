@@ -73,10 +73,25 @@ def expect_some(
         )
 
 
+def choose_id(events: DataFrame, event_id: str | None) -> str | None:
+    """The column of ids: as named, else `event_id`; None where the events have no such column."""
+    return EVENT_ID if event_id is None and EVENT_ID in events.columns else event_id
+
+
 def _identity(events: DataFrame, event_id: str | None) -> Column:
-    if event_id is None:
+    named = choose_id(events, event_id)
+    if named is None:
         return F.monotonically_increasing_id()
-    return F.lit(0) if event_id == ANONYMOUS else _find(events, event_id)
+    return F.lit(0) if named == ANONYMOUS else _find(events, named)
+
+
+def select_key(events: DataFrame, name: str) -> Column:
+    """The column, or the field of a struct, by whose values to count."""
+    first = name.partition(".")[0]
+    if name not in events.columns and name != first:
+        _find(events, first)
+        return F.col(name)
+    return _find(events, name)
 
 
 def quoted(name: str) -> str:
@@ -85,16 +100,24 @@ def quoted(name: str) -> str:
 
 
 def _find(events: DataFrame, name: str) -> Column:
-    names = events.columns
-    if names.count(name) != 1:
-        likely = suggest(name, names)
-        what = "two columns" if name in names else "no column"
-        shown = ", ".join(names[:20])
-        raise InputError(
-            f'the events have {what} "{name}"; they have: {shown}',
-            hint=f'did you mean "{likely}"?' if likely else None,
-        )
+    expect_column(events.columns, name, "events")
     return F.col(quoted(name))
+
+
+def expect_column(names: list[str], name: str, whose: str) -> None:
+    """Refuse a name that no column has, or several."""
+    if names.count(name) == 1:
+        return
+    shown = ", ".join(names[:20])
+    if name in names:
+        raise InputError(
+            f'the {whose} have two columns "{name}"; they have: {shown}', hint="drop or rename one"
+        )
+    likely = suggest(name, names)
+    raise InputError(
+        f'the {whose} have no column "{name}"; they have: {shown}',
+        hint=f'did you mean "{likely}"?' if likely else None,
+    )
 
 
 def _attribute_columns(

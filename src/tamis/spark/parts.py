@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tamis.errors import IndexFormatError
+from tamis.errors import IndexFormatError, InputError
 from tamis.index import artefact
 from tamis.index.layout import RootArrays, freeze
 from tamis.index.stored_texts import StoredTexts
@@ -178,7 +178,11 @@ class PartSet:
         content = self.storage.read(f"{part.folder}/{name}")
         if content is None:
             raise IndexFormatError(f"{self.storage.where(part.folder)} has no {name}", hint=REBUILD)
-        return pq.read_table(pa.BufferReader(content))
+        try:
+            return pq.read_table(pa.BufferReader(content))
+        except (pa.ArrowException, OSError) as error:
+            where = self.storage.where(f"{part.folder}/{name}")
+            raise IndexFormatError(f"{where} is damaged: {error}", hint=REBUILD) from None
 
     def directory(self, part: Part) -> Path:
         """Where the part's files are on this machine."""
@@ -193,6 +197,19 @@ class PartSet:
 
 _OPEN: OrderedDict[tuple[str, ...], Index] = OrderedDict()
 _VALIDITIES: OrderedDict[tuple[str, ...], Validity] = OrderedDict()
+
+
+def is_whole(storage: Storage, part: Part) -> bool:
+    """Whether the part is as it was written: all bytes are there, and where they can be read in
+    place, their checksums are right."""
+    n_bytes = sum(stored.bytes for stored in storage.list(part.folder))
+    if n_bytes != part.n_bytes:
+        return False
+    alone = PartSet(storage, Version(0, (part,), {}, ""), (part,))
+    try:
+        return not storage.is_local or bool(artefact.open_contents(alone.directory(part)))
+    except IndexFormatError:
+        return False
 
 
 def hide(contents: Contents, ids: pa.ChunkedArray) -> Contents:
@@ -238,9 +255,7 @@ def write_part(  # noqa: PLR0913 - all that a part holds
     """Write a part under a name that nobody else uses; it is visible once a version names it."""
     part_id = f"{digest[:16]}-{secrets.token_hex(6)}"
     parts = storage.local_path("parts") if storage.is_local else None
-    if parts is not None:
-        parts.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=".draft-", dir=parts))
+    draft = _make_draft(storage, parts)
     try:
         directory = draft / part_id
         artefact.save(contents, directory)
@@ -267,6 +282,18 @@ def write_part(  # noqa: PLR0913 - all that a part holds
         attributes=mentioned_paths(contents),
         operators=tuple(own.name for own in contents.schema.operators),
     )
+
+
+def _make_draft(storage: Storage, parts: Path | None) -> Path:
+    try:
+        if parts is not None:
+            parts.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=".draft-", dir=parts))
+    except OSError as error:
+        raise InputError(
+            f"cannot write {storage.where('parts')}: {error.strerror}",
+            hint="name a folder that can be written",
+        ) from None
 
 
 def count_timed(details: pa.Table) -> int:

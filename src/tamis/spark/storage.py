@@ -44,6 +44,8 @@ class Storage:
 
     def __init__(self, uri: str | os.PathLike[str]) -> None:
         self.uri = os.fspath(uri)
+        if not self.uri:
+            raise InputError("the path of the storage is empty", hint='"." is this folder')
         try:
             if "://" in self.uri:
                 # Hadoop calls S3 s3a; Arrow calls it s3.
@@ -84,6 +86,8 @@ class Storage:
                 return bytes(stream.read())
         except FileNotFoundError:
             return None
+        except NotADirectoryError:
+            raise self._no_folder() from None
         except OSError as error:
             raise InputError(f"cannot read {self.where(name)}: {error}") from None
 
@@ -133,6 +137,8 @@ class Storage:
         selector = fs.FileSelector(path, allow_not_found=True, recursive=deep)
         try:
             infos = self._fs.get_file_info(selector)
+        except NotADirectoryError:
+            raise self._no_folder() from None
         except OSError as error:
             raise InputError(f"cannot list {self.where(folder)}: {error}") from None
         prefix = self._path.lstrip("/") + "/"
@@ -174,6 +180,9 @@ class Storage:
                 source_filesystem=self._fs,
                 destination_filesystem=fs.LocalFileSystem(),
             )
+
+    def _no_folder(self) -> InputError:
+        return InputError(f"{self.uri} is a file; a folder is expected")
 
     # ── create-if-absent where the file system has none ────────────────────────────────────
 

@@ -67,6 +67,7 @@ class IndexStore:
         """The newest published version."""
         number = self._read_current() or max(self.numbers(), default=None)
         if number is None:
+            self.expect_versions()
             raise IndexFormatError(
                 f"{self.uri} holds no version of an index", hint="build one: tamis spark build"
             )
@@ -76,6 +77,21 @@ class IndexStore:
         """The newest version there is, published or about to be; None before the first."""
         newest = max(self.numbers(), default=None)
         return None if newest is None else self.version(newest)
+
+    def newest_whole(self) -> Version | None:
+        """The newest version whose manifest is not damaged; None if there is none."""
+        for number in reversed(self.numbers()):
+            with suppress(IndexFormatError):
+                return self.version(number)
+        return None
+
+    def expect_versions(self) -> None:
+        """Refuse a folder in which versions would not be found."""
+        if self.storage.exists(ARTEFACT_MANIFEST):
+            raise InputError(
+                f"{self.uri} is one saved index, without versions",
+                hint="build versions in a folder of their own: tamis spark build",
+            )
 
     def version(self, which: int | str) -> Version:
         """One version, by number or name."""
@@ -110,15 +126,17 @@ class IndexStore:
 
     # ── publishing ─────────────────────────────────────────────────────────────────────────
 
-    def publish(self, derive: Callable[[Version | None], Version]) -> Version:
+    def publish(
+        self, derive: Callable[[Version | None], Version], *, is_afresh: bool = False
+    ) -> Version:
         """Make the version that `derive` makes of the newest one the next, and CURRENT.
 
         If somebody else publishes meanwhile, `derive` is called again with theirs, so nobody's
-        change is lost.
+        change is lost. What is made afresh mends a store whose newest version is damaged.
         """
         for _ in range(PUBLISH_ATTEMPTS):
-            newest = self.current_or_none()
-            number = 1 if newest is None else newest.number + 1
+            number = max(self.numbers(), default=0) + 1
+            newest = self.newest_whole() if is_afresh else self.current_or_none()
             version = derive(newest).numbered(number)
             self._expect_parts(version)
             if self.storage.create(f"{version.name}/{ARTEFACT_MANIFEST}", version.to_bytes()):

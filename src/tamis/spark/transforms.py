@@ -3,6 +3,8 @@
 `index` is the path of a saved index, the path or URI of a store of versions, or an opened version
 (`open_version`). `attributes` says where an event's attributes are: None for a column each, a list
 of such columns, or the name of one column that holds whole events as a struct, a map or JSON.
+`event_id` names the column of ids; without it the column event_id is taken, and where there is
+none the events are numbered as Spark numbers rows.
 """
 
 from __future__ import annotations
@@ -21,7 +23,14 @@ from pyspark.sql.types import (
 
 from tamis.errors import InputError
 from tamis.spark.counting import KEYS, CountRuns, SumRuns, count_schema, run_schema
-from tamis.spark.layout import ANONYMOUS, KEPT, expect_some, select_events
+from tamis.spark.layout import (
+    ANONYMOUS,
+    KEPT,
+    choose_id,
+    expect_some,
+    select_events,
+    select_key,
+)
 from tamis.spark.matching import (
     CountByEvent,
     CountTerms,
@@ -165,7 +174,12 @@ def count_by_subscription(  # noqa: PLR0913
     """
     parts = open_version(index).with_operators(operators)
     news = None if learned is None else learned.news
-    column = F.col(by) if isinstance(by, str) else by
+    if isinstance(by, str) and by in ("subscription_id", "n"):
+        raise InputError(
+            f'cannot count by "{by}": the result has a column of that name',
+            hint=f'rename it: events.withColumnRenamed("{by}", …)',
+        )
+    column = select_key(events, by) if isinstance(by, str) else by
     name = by if isinstance(by, str) else "by"
 
     layouts = []
@@ -274,7 +288,7 @@ def _spread(  # noqa: PLR0913
     run: Callable[[DataFrame, PartSet, Any], DataFrame],
 ) -> DataFrame:
     chosen = choose_spread(events.sparkSession, parts, spread, groups)
-    if len(chosen.groups) > 1 and event_id is None:
+    if len(chosen.groups) > 1 and choose_id(events, event_id) is None:
         raise InputError(
             "a split index needs the events' ids, to put the groups' answers together",
             hint="name the column: event_id=…",

@@ -25,20 +25,20 @@ def tune(contents: Contents, sample: pa.Table) -> Contents:
 
 def find_sample(store: IndexStore) -> str | None:
     """The object in which the newest version's statistics keep a sample of events."""
-    newest = store.current_or_none()
+    newest = store.newest_whole()
     return None if newest is None else newest.statistics.get("sample")
 
 
 def find_operator_statistics(store: IndexStore) -> dict[str, Any]:
     """What the newest version knows of operators, as an index keeps it."""
-    newest = store.current_or_none()
+    newest = store.newest_whole()
     learned = None if newest is None else newest.statistics.get("operators")
     return {} if learned is None else {"operators": learned}
 
 
 def find_terms(store: IndexStore) -> str | None:
     """The object in which the newest version's statistics keep the frequencies of words."""
-    newest = store.current_or_none()
+    newest = store.newest_whole()
     return None if newest is None else newest.statistics.get("terms")
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from tamis.errors import InputError
+from tamis.spark.layout import select_key
 from tamis.spark.reading import open_version
 from tamis.spark.transforms import count_by_subscription, match, subscriptions
 
@@ -55,6 +56,7 @@ def backtest(  # noqa: PLR0913
     if sample is not None and not 0 < sample <= 1:
         raise InputError(f"sample is {sample}; a share above 0 and up to 1 is allowed")
     parts = open_version(index)
+    by = select_key(events, day) if isinstance(day, str) else day
     looked_at = events if sample is None else events.sample(sample, seed)
     n_events = events.count()
     n_looked_at = n_events if sample is None else looked_at.count()
@@ -65,9 +67,8 @@ def backtest(  # noqa: PLR0913
         "subscription_id", n.alias("n"), *_expected(n, n_looked_at, n_events)
     )
     days = None
-    if day is not None:
-        column = F.col(day) if isinstance(day, str) else day
-        days = count_by_subscription(looked_at, parts, attributes=attributes, by=column)
+    if by is not None:
+        days = count_by_subscription(looked_at, parts, attributes=attributes, by=by)
         days = days.withColumnRenamed("by", "day")
     pairs = match(looked_at, parts, event_id=event_id, attributes=attributes)
     order = Window.partitionBy("subscription_id").orderBy(F.xxhash64("event_id", F.lit(seed)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 from pyspark import StorageLevel
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
@@ -19,7 +20,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from tamis.errors import ExpressionError, InputError, suggest
+from tamis.errors import ExpressionError, IndexFormatError, InputError
 from tamis.index.build import build_contents, collect_votes
 from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
@@ -28,8 +29,9 @@ from tamis.logic.evaluate import Missing
 from tamis.operators.registry import REGISTRY, with_registered
 from tamis.spark import partitioning as slots
 from tamis.spark.failures import telling
+from tamis.spark.layout import expect_column, quoted
 from tamis.spark.manifest import BASE, Part, Version, read_part
-from tamis.spark.parts import DETAIL_SCHEMA, digest_rows, write_part
+from tamis.spark.parts import DETAIL_SCHEMA, digest_rows, is_whole, write_part
 from tamis.spark.store import IndexStore, Retention
 from tamis.spark.tuning import (
     find_operator_statistics,
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
 
     from tamis.index.contents import Contents
     from tamis.index.frequencies import Frequencies
@@ -92,15 +94,16 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 
     A subscription that is wrong becomes a row of `rejects`. Of several with one id the first is
     taken, of those that have not expired when the build starts. Parts whose subscriptions have not
-    changed are taken over, unless `incremental` is off. `operators` names modules that register
-    operators; workers need only know their signatures.
+    changed are taken over if they are whole, unless `incremental` is off. `operators` names modules
+    that register operators; workers need only know their signatures.
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     if missing not in tuple(Missing):
         raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
     slots.check_partitioning(partition_by, parts)
     declared = None if schema is None else Schema.of(schema)
-    before = target.current_or_none() if incremental else None
+    target.expect_versions()
+    before = target.newest_whole() if incremental else None
     now = read_at(None)
     rows = select_rows(subscriptions, id_column, expression_column).persist(StorageLevel.DISK_ONLY)
     try:
@@ -133,8 +136,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         partitioning=slots.describe(partition_by, bounds),
         provenance={"rows": n_rows, **(provenance or {})},
     )
-    version = target.publish(lambda newest: _keep_statistics(made, newest))
-    pruned = target.prune(retention)
+    version = target.publish(lambda newest: _keep_statistics(made, newest), is_afresh=True)
+    pruned = _prune(target, retention)
     return BuildReport(
         version,
         version.n_subscriptions,
@@ -152,6 +155,14 @@ def only_called(schema: Schema, parts: Iterable[Part]) -> Schema:
     return schema.with_operators(own for own in schema.operators if own.name in called)
 
 
+def _prune(target: IndexStore, retention: Retention | None) -> list[str]:
+    try:
+        return target.prune(retention)
+    except IndexFormatError:
+        # What a damaged version names is not known. Or another build has just pruned one.
+        return []
+
+
 def _keep_statistics(made: Version, newest: Version | None) -> Version:
     return made if newest is None else replace(made, statistics=newest.statistics)
 
@@ -167,14 +178,16 @@ ROW_NAMES: Final = (
 
 def select_rows(subscriptions: DataFrame, id_column: str, expression_column: str) -> DataFrame:
     """The columns that a build reads, under their own names, with each row's position."""
+    if not isinstance(subscriptions, DataFrame):
+        raise InputError(
+            f"subscriptions are a DataFrame, not {type(subscriptions).__name__}",
+            hint="read a file by spark.read, or use the shell: tamis spark build",
+        )
     names = subscriptions.columns
     for name in (id_column, expression_column):
-        if name not in names:
-            likely = suggest(name, names)
-            raise InputError(
-                f'the subscriptions have no column "{name}"; they have: {", ".join(names)}',
-                hint=f'did you mean "{likely}"?' if likely else None,
-            )
+        expect_column(names, name, "subscriptions")
+    for name in {"tags", *DETAIL_SCHEMA.names[1:]} & set(names):
+        expect_column(names, name, "subscriptions")
     types = {field.name: field.dataType for field in subscriptions.schema.fields}
     if not isinstance(types[id_column], StringType | IntegralType):
         raise InputError(
@@ -195,8 +208,8 @@ def select_rows(subscriptions: DataFrame, id_column: str, expression_column: str
             raise InputError(f'column "{name}" is {told}; timestamp, date or text is allowed')
     return subscriptions.select(
         F.monotonically_increasing_id().alias("position"),
-        F.col(f"`{id_column}`").cast("string").alias("subscription_id"),
-        F.col(f"`{expression_column}`").alias("expression"),
+        F.col(quoted(id_column)).cast("string").alias("subscription_id"),
+        F.col(quoted(expression_column)).alias("expression"),
         _optional("tags", "array<string>", names),
         _optional("owner", "string", names),
         _optional("valid_from", "timestamp", names),
@@ -357,21 +370,19 @@ class BuildPart:
         rows = table.sort_by([("subscription_id", "ascending"), ("position", "ascending")])
         rows = rows.select(list(ROW_NAMES[1:]))
         digest = digest_rows(rows, str(self.missing), self.limits)
-        if digest in self.reusable.parts:
-            return False, self.reusable.parts[digest]
+        known = self.reusable.parts.get(digest)
+        if known is not None and is_whole(self.storage, known):
+            return False, known
         rows, refused = split_problems(rows)
         ids, texts = rows["subscription_id"].to_pylist(), rows["expression"].to_pylist()
-        tags = {
-            one: own
-            for one, own in zip(reversed(ids), reversed(rows["tags"].to_pylist()), strict=True)
-            if own
-        }
+        # Of several rows with one id the first is taken, with its tags.
+        tags = dict(zip(reversed(ids), reversed(rows["tags"].to_pylist()), strict=True))
         built = build_contents(
             zip(ids, texts, strict=True),
             self.schema,
             self.missing,
             self.limits,
-            tags={one: [tag for tag in own if tag is not None] for one, own in tags.items()},
+            tags={one: [tag for tag in own if tag is not None] for one, own in tags.items() if own},
             statistics=self.statistics,
             frequencies=self._frequencies(),
         )

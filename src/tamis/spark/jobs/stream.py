@@ -18,7 +18,7 @@ from pyspark.sql import Observation
 from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
-from tamis.errors import InputError
+from tamis.errors import IndexFormatError, InputError
 from tamis.spark.operators import LearnedStatistics
 from tamis.spark.reading import open_version
 from tamis.spark.storage import Storage
@@ -105,7 +105,14 @@ class MatchBatch:
                 self.checkpoint.delete(f"{PINS}/{batch_id - KEPT_PINS}")
             recorded = self.checkpoint.read(name)
         pin = json.loads(recorded or b"{}")
-        return open_version(self.store, pin["version"], pin.get("at"))
+        try:
+            return open_version(self.store, pin["version"], pin.get("at"))
+        except IndexFormatError as error:
+            raise IndexFormatError(
+                f"{error.message}, which answers batch {batch_id}",
+                hint="restore the version, or let the current one answer: delete "
+                + self.checkpoint.where(name),
+            ) from error
 
     def _report(self, report: BatchReport) -> None:
         self.reports[:] = [*self.reports[-99:], report]
