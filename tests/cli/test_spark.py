@@ -63,6 +63,35 @@ def test_build_match_and_rejects(place):
     assert sorted(shown.stdout.splitlines()[1:3]) == ["adult            1", "oslo             1"]
 
 
+def test_what_is_no_table_is_not_overwritten(place):
+    build(place)
+    before = sorted((place / "index").rglob("*"))
+    common = ["--index", place / "index", "--events", place / "events.jsonl", "--event-id", "id"]
+    refused = [
+        run("spark", "match", *common, "--output", place / "index", "--overwrite"),
+        build(place, "--rejects", str(place)),
+        build(place, "--rejects", str(place / "index")),
+    ]
+    for result in refused:
+        assert result.exit_code == 1
+        assert "exists and is not a table: it is not overwritten" in result.stderr
+    assert sorted((place / "index").rglob("*")) == before
+    a_file = run("spark", "match", *common, "--output", place / "events.jsonl", "--overwrite")
+    assert (a_file.exit_code, "events.jsonl is a file" in a_file.stderr) == (1, True)
+
+
+def test_a_place_that_is_taken_is_said_before_anything_is_written(place):
+    build(place, "--rejects", str(place / "taken"))
+    common = ["--index", place / "index", "--events", place / "events.jsonl", "--event-id", "id"]
+    matched = run(
+        *("spark", "match", *common, "--output", place / "out", "--rejects", place / "taken")
+    )
+    assert (matched.exit_code, "taken exists" in matched.stderr) == (1, True)
+    same = run("spark", "match", *common, "--output", place / "out", "--rejects", place / "out")
+    assert (same.exit_code, "name the same place" in same.stderr) == (2, True)
+    assert not (place / "out").exists()
+
+
 def test_csv_means_what_it_means_to_match(place):
     build(place)
     (place / "events.csv").write_text("id,age,city\ne1,20,Oslo\ne2,,Oslo\n")

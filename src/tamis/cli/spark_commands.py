@@ -24,6 +24,7 @@ from tamis.cli.spark_io import (
     PARQUET,
     Events,
     choose_format,
+    expect_free,
     read_events,
     read_subscriptions,
     read_typed_events,
@@ -162,6 +163,7 @@ def build_command(context: click.Context, /, **options: Any) -> None:
     """
     if not options["subscriptions"] and not (options["update"] and options["remove"]):
         raise click.UsageError("Missing option '--subscriptions'.")
+    expect_free(options["rejects"], overwrite=True)
     started = time.monotonic()
     with spark_session(context) as spark:
         import tamis.spark as pipeline
@@ -251,6 +253,10 @@ def match_command(context: click.Context, /, **options: Any) -> None:
 
     Exit codes: 0 matched; 1 something cannot be read; 2 wrong usage.
     """
+    if options["output"] and options["output"] == options["rejects"]:
+        raise click.UsageError("--output and --rejects name the same place")
+    for path in (options["output"], options["rejects"]):
+        expect_free(path, overwrite=options["overwrite"])
     started = time.monotonic()
     with spark_session(context) as spark:
         import tamis.spark as pipeline
@@ -445,6 +451,7 @@ def stats_command(context: click.Context, /, **options: Any) -> None:
 @click.pass_context
 def backtest_command(context: click.Context, /, **options: Any) -> None:
     """How many events would each subscription have matched? With --sample, about how many."""
+    expect_free(options["output"], overwrite=options["overwrite"])
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 
@@ -482,6 +489,7 @@ def diff_command(context: click.Context, /, **options: Any) -> None:
 
     Exit codes: 0 no more than --allow subscriptions differ; 1 more do; 2 wrong usage.
     """
+    expect_free(options["output"], overwrite=options["overwrite"])
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 
@@ -524,6 +532,7 @@ def audit_command(context: click.Context, /, **options: Any) -> None:
 
     Exit codes: 0 all answers agree; 1 some do not; 2 wrong usage.
     """
+    expect_free(options["output"], overwrite=options["overwrite"])
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 

@@ -27,6 +27,7 @@ _SUFFIXES: Final = {
     ".json": JSONL,
     ".csv": CSV,
 }
+_OF_A_TABLE: Final = ("part-", "_", ".")  # how names begin in a folder that Spark wrote
 
 
 class Events(NamedTuple):
@@ -126,15 +127,28 @@ def _type(name: str) -> str:
     return name.replace("integer", "bigint").replace("any", "string")
 
 
+def expect_free(path: str | None, *, overwrite: bool) -> None:
+    """Refuse a place where a table must not be written, before anything is computed."""
+    from tamis.spark.storage import Storage
+
+    found = [] if path is None else [stored.name for stored in Storage(path).list()]
+    if found and not overwrite:
+        raise InputError(f"{path} exists", hint="name another one, or say --overwrite")
+    if not all(name.startswith(_OF_A_TABLE) for name in found):
+        # An index, say, or a folder of events.
+        raise InputError(
+            f"{path} exists and is not a table: it is not overwritten", hint="name another one"
+        )
+
+
 def write_frame(frame: DataFrame, path: str, asked: str | None, *, overwrite: bool) -> None:
     """Write a table; what a failure has begun is removed again."""
     from tamis.spark.storage import Storage
 
+    expect_free(path, overwrite=overwrite)
     kind = choose_format(path, asked)
     storage = Storage(path)
     existed = bool(storage.list())
-    if existed and not overwrite:
-        raise InputError(f"{path} exists", hint="name another one, or say --overwrite")
     writer = frame.write.mode("overwrite")
     try:
         if kind == PARQUET:
