@@ -208,6 +208,29 @@ def test_another_meaning_of_missing_has_no_spark_form(spark, events, tmp_path):
         ts.audit(events, tmp_path / "i", by="spark")
 
 
+def test_the_audit_reads_json_as_the_engine_does(spark, tmp_path):
+    subscriptions = [
+        ("exact", "m = 0.1234567890123456789"),
+        ("large", "d > 1"),
+        ("none", "s IS NULL"),
+    ]
+    frame = subscription_frame(spark, subscriptions)
+    ts.build(frame, tmp_path / "i", schema="m DECIMAL(30,20), d DOUBLE, s STRING")
+    texts = [
+        '{"m": 0.1234567890123456789}',
+        '{"d": Infinity, "s": ""}',
+        '{"d": 1e999}',
+        '{"d":',
+        "[]",
+    ]
+    events = spark.createDataFrame(list(enumerate(texts)), "event_id int, event string")
+    found = ts.match(events, tmp_path / "i", attributes="event").collect()
+    assert {(0, "exact"), (1, "large"), (2, "large")} < set(map(tuple, found))
+    rows = ts.audit(events, tmp_path / "i", attributes="event", share=1.0).collect()
+    assert [row for row in rows if row["subscription_id"] is not None] == []
+    assert sum(row["n_compared"] for row in rows) == len(texts) * len(subscriptions)
+
+
 # ── SQL ─────────────────────────────────────────────────────────────────────────────────────
 
 

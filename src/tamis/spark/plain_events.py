@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
 import pyarrow as pa
 
+from tamis.events.mappings import parse_exactly
 from tamis.events.spelled import read_text
 from tamis.language.ast import Attribute
 from tamis.language.names import print_path
@@ -49,8 +49,8 @@ def plain_events(batch: pa.RecordBatch, layout: Layout, schema: Schema) -> Itera
 
 def _from_json(text: str | bytes) -> Any:
     try:
-        found = orjson.loads(text)
-    except orjson.JSONDecodeError:
+        found = parse_exactly(text)
+    except (ValueError, TypeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
