@@ -102,6 +102,32 @@ def test_a_pinned_version_that_vanished_is_named(place):
     assert place.rows() == [(1, "one", "v00000001", 0)]
 
 
+def test_columns_that_are_not_there_are_said_before_the_first_batch(place):
+    place.build(one="a = 1")
+    for options, said in (
+        ({"event_id": "key"}, 'no column "key"'),
+        ({"attributes": "event"}, 'no column "event"'),
+        ({"spread": "wide"}, 'unknown spread "wide"'),
+    ):
+        with pytest.raises(InputError, match=said):
+            place.run(**options)
+    assert not Path(place.checkpoint).exists()
+
+
+def test_a_version_that_looks_at_other_attributes_does_not_stop_the_stream(place):
+    place.build(one="a = 1")
+    write_events(place.events, "1.json", [(1, 1)])
+    write_events(place.events, "2.json", [(2, 1)])
+    other = subscription_frame(place.spark, [("two", "c = 'x'"), ("none", "c IS NULL")])
+
+    def publish(report: ts.BatchReport) -> None:
+        if report.batch_id == 0:
+            ts.build(other, place.store, schema="c STRING")
+
+    place.run(rejects=Path(place.rejects), on_batch=publish)
+    assert place.rows() == [(1, "one", "v00000001", 0), (2, "none", "v00000002", 1)]
+
+
 def test_rejects_and_metrics(place):
     place.build(one="a = 1")
     write_events(place.events, "1.json", [(1, 1), (2, 2)])

@@ -9,6 +9,7 @@ Its output is the folder of that number, overwritten as a whole.
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,7 +27,6 @@ from tamis.spark.store import IndexStore
 from tamis.spark.transforms import event_rejects, match
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
@@ -73,6 +73,7 @@ class MatchBatch:
             self.learned = LearnedStatistics(batch.sparkSession)
         n_before = self._count_faults()
         where = {key: self.options[key] for key in ("event_id", "attributes")}
+        batch = with_some(batch, parts.version.attributes, self.options["attributes"])
         if self.rejects is not None:
             batch = batch.persist()  # it is read twice
         try:
@@ -120,10 +121,26 @@ class MatchBatch:
             self.on_batch(report)
 
 
+def with_some(batch: DataFrame, paths: Sequence[tuple[str, ...]], attributes: Any) -> DataFrame:
+    """The batch with a column, of NULLs, that the version mentions, if it mentions no other.
+
+    Who publishes a version that no longer looks at these events must not stop the stream.
+    """
+    names = sorted({path[0] for path in paths if path})
+    is_seen = () in paths or bool(set(names) & set(batch.columns))
+    if attributes is not None or not names or is_seen:
+        return batch
+    return batch.withColumn(names[0], F.lit(None).cast("string"))
+
+
 def _write_counted(frame: DataFrame, sink: Sink, batch_id: int) -> int:
     observed = Observation()
     sink(frame.observe(observed, F.count(F.lit(1)).alias("n")), batch_id)
     return int(observed.get["n"])
+
+
+def _as_sink(output: str | os.PathLike[str] | Sink) -> Sink:
+    return parquet_sink(os.fspath(output)) if isinstance(output, str | os.PathLike) else output
 
 
 def parquet_sink(path: str) -> Sink:
@@ -138,10 +155,10 @@ def parquet_sink(path: str) -> Sink:
 def stream(  # noqa: PLR0913
     events: DataFrame,
     store: str | os.PathLike[str] | IndexStore,
-    output: str | Sink,
+    output: str | os.PathLike[str] | Sink,
     *,
-    checkpoint: str,
-    rejects: str | Sink | None = None,
+    checkpoint: str | os.PathLike[str],
+    rejects: str | os.PathLike[str] | Sink | None = None,
     event_id: str | None = None,
     attributes: Any = None,
     tags: bool = False,
@@ -171,24 +188,21 @@ def stream(  # noqa: PLR0913
             "the events are no stream", hint="read them with spark.readStream, or use match"
         )
     target = store if isinstance(store, IndexStore) else IndexStore(store)
-    target.current()  # an index that is not there is said now, not in the first batch
+    options = {
+        "event_id": event_id,
+        "attributes": attributes,
+        "tags": tags,
+        "bindings": bindings,
+        "spread": spread,
+        "groups": groups,
+    }
+    # An index or a column that is not there is said now, not in the first batch.
+    match(events, open_version(target), **options)
+    place = os.fspath(checkpoint)
+    refused = None if rejects is None else _as_sink(rejects)
     batch = MatchBatch(
-        target,
-        Storage(checkpoint),
-        parquet_sink(output) if isinstance(output, str) else output,
-        parquet_sink(rejects) if isinstance(rejects, str) else rejects,
-        {
-            "event_id": event_id,
-            "attributes": attributes,
-            "tags": tags,
-            "bindings": bindings,
-            "spread": spread,
-            "groups": groups,
-        },
-        operators,
-        learned,
-        on_batch,
+        target, Storage(place), _as_sink(output), refused, options, operators, learned, on_batch
     )
-    writer = events.writeStream.foreachBatch(batch).option("checkpointLocation", checkpoint)
+    writer = events.writeStream.foreachBatch(batch).option("checkpointLocation", place)
     writer = writer.queryName(name) if name else writer
     return writer.trigger(**(trigger or {"processingTime": "1 second"})).start()
