@@ -108,10 +108,10 @@ def die_at(point: str, batch: int, folder: Path) -> None:
     def before(kind: type, name: str, is_now: Callable[..., bool]) -> None:
         go_on = getattr(kind, name)
 
-        def method(self: Any, *args: Any) -> Any:
+        def method(self: Any, *args: Any, **options: Any) -> Any:
             if is_now(*args):
                 die()
-            return go_on(self, *args)
+            return go_on(self, *args, **options)
 
         setattr(kind, name, method)
 
