@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 import tamis
 from benchmarks.baselines.spark_rules import WAYS, by_tamis, draw_events, draw_rules
-from tests.cli.shell import SOURCE
+from tests.spark.benches import run_tiny
 
 N_RULES = 20
 
@@ -29,20 +24,6 @@ def test_every_alternative_finds_the_same_pairs(spark, tmp_path):
 
 @pytest.mark.slow
 def test_the_benchmark_runs(tmp_path):
-    code = "from benchmarks import bench_spark; [print(row) for row in bench_spark.run()]"
-    root = str(Path(__file__).parents[2])
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=tmp_path,
-        env={
-            **os.environ,
-            "TAMIS_BENCH_SIZE": "tiny",
-            "PYTHONPATH": os.pathsep.join([str(SOURCE), root]),
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    assert "not measured" not in done.stdout
-    assert "breaks" not in done.stdout
+    told = run_tiny("bench_spark", tmp_path)
+    assert "not measured" not in told
+    assert "breaks" not in told
