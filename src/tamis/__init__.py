@@ -158,13 +158,13 @@ def evaluate(
     """
     from tamis.logic.evaluate import Missing
     from tamis.logic.evaluate import evaluate as evaluate_condition
-    from tamis.operators.ask import answer_calls
+    from tamis.operators.ask import ask
 
     _expect_missing(missing)
     if not hasattr(event, "get"):
         raise TamisError(f"an event is a mapping of attributes, not {type(event).__name__}")
     condition = parse(expression, schema) if isinstance(expression, str) else expression
-    return evaluate_condition(condition, event, Missing(missing), answer_calls(condition, event))
+    return evaluate_condition(condition, event, Missing(missing), ask(condition, event).answers)
 
 
 def check(text: str, schema: Any = None, limits: Limits = DEFAULT_LIMITS) -> list[Problem]:

@@ -8,7 +8,7 @@ import pytest
 
 from tamis.cli import match as match_module
 from tamis.match.operators import SCHEDULES
-from tests.cli.shell import json_lines, run
+from tests.cli.shell import json_lines, run, run_process
 
 MODULE = "tests.cli.crowds"
 SUBSCRIPTIONS = {
@@ -89,10 +89,63 @@ def test_the_shell_knows_all_schedules(index):
 def test_faults_are_told(index):
     result = match(index, stdin='{"kind": "photo"}\n')
     assert json_lines(result.stdout) == [{"event": 1, "matches": ["photo"]}]
-    assert "mobs(?v1) is undefined for 1 event (raised: KeyError: 'sizes')" in result.stderr
+    assert "mobs(?) is undefined for 1 event (raised: KeyError: 'sizes')" in result.stderr
 
 
 def test_a_module_that_is_not_there(index):
     result = run("match", index, "--operators", "no_such_module", stdin=LINES)
     assert result.exit_code == 1
     assert '"no_such_module" cannot be imported' in result.stderr
+
+
+# ── what operators are given ────────────────────────────────────────────────────────────────
+
+SPATIAL = "tamis.operators.spatial"
+PLACES = [(40.8448, -73.8648), (40.7580, -73.9855), (40, -73)]  # the Bronx, Manhattan, the sea
+EVENT_FILES = {
+    "jsonl": "".join(f'{{"lat": {lat}, "lon": {lon}}}\n' for lat, lon in PLACES),
+    "csv": "lat,lon\n" + "".join(f"{lat},{lon}\n" for lat, lon in PLACES),
+}
+
+
+@pytest.mark.parametrize("file_format", EVENT_FILES)
+def test_places_from_json_and_csv(tmp_path, file_format):
+    rows = [{"id": "in", "expression": "loc_in('Bronx')"},
+            {"id": "off", "expression": "loc_in('Bronx') = FALSE"},
+            {"id": "far", "expression": "distance_from('Bronx', ?m) AND ?m > 50000"},
+            {"id": "typo", "expression": "loc_in('Bornx')"}]  # fmt: skip
+    (tmp_path / "s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    index = tmp_path / "index"
+    built = run_process("build", tmp_path / "s.jsonl", "-o", index, "--operators", SPATIAL)
+    assert b'there is no region "Bornx"' in built.stderr
+    path = tmp_path / f"events.{file_format}"
+    path.write_text(EVENT_FILES[file_format])
+    result = run_process("match", index, path, "--operators", SPATIAL)
+    found = [sorted(row["matches"]) for row in json_lines(result.stdout.decode())]
+    assert found == [["in"], ["off"], ["far", "off"]]
+    assert b"undefined" not in result.stderr
+
+
+def test_eval_and_explain_tell_why_a_call_has_no_answer(index):
+    result = run("eval", "mobs(?n)", "--event", "{}", "--operators", MODULE)
+    assert "undefined" in result.stdout
+    assert "event 1: mobs(?) is undefined: KeyError: 'sizes'" in result.stderr
+    shown = run("eval", "mobs(?n)", "--event", "{}", "--operators", MODULE, "--output", "json")
+    assert json_lines(shown.stdout)[0]["failed_calls"] == {"mobs(?)": "KeyError: 'sizes'"}
+    explained = run("explain", index, "mob", "--event", "{}", "--operators", MODULE)
+    assert "no answer: KeyError: 'sizes'" in explained.stdout
+
+
+def test_hints_are_for_the_shell(index):
+    result = run_process("match", index, stdin=LINES.encode())
+    assert result.returncode == 1
+    assert b"name the module that registers them: --operators MODULE" in result.stderr
+    named = run("match", index, "--operators", "no_such_place.py", stdin=LINES)
+    assert "name the module, not its file: no_such_place" in named.stderr
+
+
+def test_stats_do_not_take_operators_for_always_true(index):
+    told = json_lines(run("stats", index, "--output", "json").stdout)[0]
+    assert told["always_true"]["count"] == 0
+    assert told["with_operators"] == 3
+    assert "3 of them are decided by operators" in run("stats", index).stdout

@@ -47,7 +47,7 @@ def test_build_match_and_stream(place):
     matched = run("spark", "match", *common, *events, *more)
     assert matched.exit_code == 0, matched.output
     assert found_in(place / "out") == FOUND
-    said = "mobs(?v1) is undefined for 1 event (raised: KeyError: 'sizes'), of subscriptions mob"
+    said = "mobs(?) is undefined for 1 event (raised: KeyError: 'sizes'), of subscriptions mob"
     assert said in matched.stderr
     # What was learned is in a version of its own, and in each index of it.
     parts = tamis.spark.open_version(place / "index").with_operators(MODULE)

@@ -8,7 +8,7 @@ from tamis.errors import SchemaError, TamisError, TypeCheckError
 from tamis.language import Schema, check, parse, print_expression
 from tamis.language.ast import OperatorCall, leaves, variables
 from tamis.language.printer import print_for_spark
-from tamis.language.signatures import parse_signature
+from tamis.language.signatures import Read, parse_signature
 from tamis.language.types import DOUBLE, INTEGER
 from tamis.logic.bindings import call_of, calls_of
 
@@ -122,7 +122,7 @@ def test_spark_sql_has_no_operators():
 def test_schemas_tell_operators_in_every_notation():
     again = Schema.of(SCHEMA.to_json())
     assert again == SCHEMA == Schema.of(SCHEMA.to_ddl())
-    assert again.operator("LOC_IN").reads == (("lat",), ("lon",))
+    assert again.operator("LOC_IN").reads == (Read(("lat",)), Read(("lon",)))
     assert again.operator("mob_pattern").reads is None
     assert SCHEMA.with_operators(()) != SCHEMA
     assert SCHEMA.with_analysers({"s": "english"}).operators == SCHEMA.operators

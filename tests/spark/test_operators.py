@@ -83,3 +83,42 @@ def test_an_update_calls_what_was_not_called_before(spark, events, tmp_path):
     assert {(row["event_id"], row["subscription_id"]) for row in matched} == set(EXPECTED)
     version = tamis.spark.open_version(tmp_path / "store").version
     assert {own.name for own in called} < {own.name for own in version.typed_schema().operators}
+
+
+PLACES = [(0, "40.8448", "-73.8648"), (1, "40.7580", "-73.9855"), (2, "40", "-73"), (3, "x", None)]
+
+
+def test_places_as_texts_numbers_and_json(spark, tmp_path):
+    """Operators are given the same on executors, whatever the events are made of."""
+    boroughs = "tests.operators.boroughs"
+    texts = {"in": "borough_in('Bronx')", "far": "metres_from('Bronx', ?m) AND ?m > 50000"}
+    rows = spark.createDataFrame(
+        [*texts.items(), ("typo", "borough_in('Bornx')")],
+        "subscription_id string, expression string",
+    )
+    report = tamis.spark.build(rows, tmp_path / "store", operators=boroughs)
+    assert (report.n_subscriptions, report.n_rejects) == (2, 1)
+    (reject,) = tamis.spark.rejects(spark, tmp_path / "store").collect()
+    assert (reject["subscription_id"], reject["code"]) == ("typo", "bad-argument")
+    more = [("near", "borough_within('Bronx', 9000)"), ("nowhere", "borough_within('Bronx', -1)")]
+    added = spark.createDataFrame(more, "subscription_id string, expression string")
+    updated = tamis.spark.update(spark, tmp_path / "store", added, operators=boroughs)
+    assert (updated.n_subscriptions, updated.n_rejects) == (3, 1)
+    events = spark.createDataFrame(PLACES, "event_id bigint, lat string, lon string")
+    layouts = {
+        "numbers": events.selectExpr(
+            "event_id", "try_cast(lat AS decimal(9,6)) lat", "cast(lon AS double) lon"
+        ),
+        "map": events.selectExpr("event_id", "map('lat', lat, 'lon', lon) event"),
+        "JSON": events.where("event_id < 3").selectExpr(
+            "event_id", """concat('{"lat":', lat, ',"lon":', lon, '}') event"""
+        ),
+    }
+    expected = {(0, "in"), (0, "near"), (1, "near"), (2, "far")}
+    for name, frame in layouts.items():
+        own = {"attributes": "event"} if "event" in frame.columns else {}
+        matched = tamis.spark.match(
+            frame, tmp_path / "store", event_id="event_id", operators=boroughs, **own
+        )
+        found = {(row["event_id"], row["subscription_id"]) for row in matched.collect()}
+        assert found == expected, name

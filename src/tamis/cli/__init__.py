@@ -26,7 +26,7 @@ from tamis.cli.lab import lab_group
 from tamis.cli.match import match_command
 from tamis.cli.spark import spark_group
 from tamis.cli.stats import stats_command
-from tamis.errors import TamisError
+from tamis.errors import MissingOperatorError, TamisError
 
 
 class _Commands(click.Group):
@@ -42,6 +42,9 @@ class _Commands(click.Group):
             # Here, so that a full disk or a closed pipe is noticed while it can still be said.
             if sys.stdout is not None:
                 sys.stdout.flush()
+        except MissingOperatorError as error:
+            hint = "name the module that registers them: --operators MODULE"
+            _fail(str(MissingOperatorError(error.message, hint=hint)))
         except TamisError as error:
             _fail(str(error))
         except OSError as error:

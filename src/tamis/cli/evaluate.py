@@ -19,6 +19,9 @@ from tamis.cli.options import (
     schema_option,
 )
 from tamis.files import EventRow, Format, RowError, detect_format, parse_event, read_events
+from tamis.logic.evaluate import Missing, evaluate
+from tamis.operators.ask import ask
+from tamis.operators.caller import print_call
 from tamis.validate import find_wrong_values
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
     from tamis.logic.truth import Truth
+    from tamis.operators.ask import Asked
 
 RESULTS = {True: "true", False: "false", None: "undefined"}
 RESULT_STYLES = {True: "green", False: "", None: "yellow"}
@@ -64,11 +68,17 @@ def eval_command(  # noqa: PLR0913 - one parameter per option
     print_row = _print_json if output == "json" else _print_for_people
     has_errors = False
     for row in rows:
-        truth = None if row.error else tamis.evaluate(condition, row.event, missing=missing)
-        print_row(row, truth, find_wrong_values(condition, row.event))
+        asked = ask(condition, row.event)
+        truth = evaluate(condition, row.event, Missing(missing), asked.answers)
+        wrong = find_wrong_values(condition, row.event)
+        print_row(row, None if row.error else truth, wrong, _why_undefined(asked))
         has_errors |= row.error is not None
     if has_errors:
         raise click.exceptions.Exit(1)
+
+
+def _why_undefined(asked: Asked) -> dict[str, str]:
+    return {print_call(call): message for call, message in asked.failures.items()}
 
 
 def _given_events(texts: Iterable[str]) -> Iterator[EventRow]:
@@ -87,7 +97,9 @@ def _events_of_file(name: str | None, n_before: int) -> Iterator[EventRow]:
         yield EventRow(n_before + row.number, row.file_line, row.event, row.error)
 
 
-def _print_for_people(row: EventRow, truth: Truth, wrong: dict[str, str]) -> None:
+def _print_for_people(
+    row: EventRow, truth: Truth, wrong: dict[str, str], failures: dict[str, str]
+) -> None:
     place = f"event {row.number}" + (f" (line {row.file_line})" if row.file_line else "")
     if row.error is not None:
         print_error(f"{place}: {row.error}")
@@ -98,14 +110,19 @@ def _print_for_people(row: EventRow, truth: Truth, wrong: dict[str, str]) -> Non
     make_console().print(line, style=RESULT_STYLES[truth])
     for name, reason in wrong.items():
         print_note(f"{place}: {name}: {reason}, treated as missing")
+    for call, reason in failures.items():
+        print_note(f"{place}: {call} is undefined: {reason}")
 
 
-def _print_json(row: EventRow, truth: Truth, wrong: dict[str, str]) -> None:
+def _print_json(
+    row: EventRow, truth: Truth, wrong: dict[str, str], failures: dict[str, str]
+) -> None:
     told: dict[str, Any] = {"event": row.number, "file_line": row.file_line}
     if row.error is not None:
         told["error"] = {key: row.error.to_dict()[key] for key in ("code", "message", "hint")}
     else:
         told |= {"result": truth, "wrong_values": wrong}
+        told |= {"failed_calls": failures} if failures else {}
     click.echo(json.dumps(told, ensure_ascii=False))
 
 

@@ -34,9 +34,9 @@ class EventRejects:
             if attribute.type is not None
         }
         schema = index.contents.schema
-        read = [path for signature in schema.operators for path in signature.reads or ()]
+        read = [read.path for signature in schema.operators for read in signature.reads or ()]
         for path in (*index.contents.plan.paths, *read):
-            if (type_ := schema.get(path)) is not None:
+            if (type_ := schema.read_type(path)) is not None:
                 self.types.setdefault(path, type_)
         self.sink = sink
         self.n_events = 0

@@ -63,6 +63,8 @@ class _Report:
                 ]
             ],
         )
+        if stats.with_operators:
+            self.console.print(f"{stats.with_operators:,} of them are decided by operators")
         self._show_constant("always true", stats.always_true)
         self._show_constant("never true", stats.never_true)
         self._show_sharing(stats)

@@ -62,7 +62,7 @@ class EventRows:
         event: dict[str, Any] = {}
         for name, value in pairs:
             path = parse_path(name) if name else (name,)
-            type_ = self._schema.get(path)
+            type_ = self._schema.read_type(path)
             read = value
             if isinstance(value, str) and type_ is not None:
                 with suppress(WrongTypeError):

@@ -181,7 +181,7 @@ def _spell_manifest(
             "subscriptions": len(contents.ids),
             "leaves": contents.n_leaves,
             "inner_nodes": len(contents.nodes.operators),
-            "always_true": len(contents.roots.always),
+            "always_true": len(contents.always_true),
             "never_true": len(contents.never),
             "with_operators": len(contents.plan),
         },

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from tamis.operators.plan import NO_PLAN, Plan
 
 if TYPE_CHECKING:
@@ -50,6 +52,12 @@ class Contents:
     def n_stored(self) -> int:
         """Nodes of which others are made, leaves included; the rest, tops, come after them."""
         return max(self.n_leaves, int(self.nodes.children.max(initial=-1)) + 1)
+
+    @property
+    def always_true(self) -> Int32:
+        """Ordinals of subscriptions that every event matches, whatever operators say."""
+        found: Int32 = np.setdiff1d(self.roots.always, self.plan.arrays.subscriptions)
+        return found
 
     @property
     def n_codes(self) -> int:

@@ -158,6 +158,7 @@ class Stats:
     columns: list[ColumnSize]  # largest first
     always_evaluated: list[Always]
     always_true: Constant
+    with_operators: int  # subscriptions that operators have a say in
     never_true: Constant
     selectivity: Selectivity | None  # None where no expression is a conjunction
 
@@ -189,7 +190,8 @@ def compute_stats(
         column_kinds=_column_kinds(contents),
         columns=_columns(contents, top),
         always_evaluated=list(_always_evaluated(graph, describer)),
-        always_true=_constant(contents, contents.roots.always),
+        always_true=_constant(contents, contents.always_true),
+        with_operators=len(contents.plan),
         never_true=_constant(contents, contents.never),
         selectivity=_selectivity(graph, describer, top),
     )

@@ -43,8 +43,8 @@ from tamis.language.ast import (
     Xor,
     variables_of,
 )
+from tamis.language.calls import check_call
 from tamis.language.fitting import (
-    FITTERS,
     check_constants,
     check_list,
     check_number,
@@ -70,7 +70,6 @@ from tamis.text import ANY_WORD, get_analyser
 
 if TYPE_CHECKING:
     from tamis.language.schema import Schema
-    from tamis.language.signatures import Parameter, Signature
 
 
 def check(
@@ -306,45 +305,7 @@ class _Checker:
         signature = self.schema.operator(node.name)
         if signature is None:
             self.refuse_call(node)
-        n_needed, n_given = len(signature.parameters), len(node.arguments)
-        if n_needed != n_given:
-            raise TypeCheckError(
-                "wrong-arity",
-                f"{signature.name}() takes {n_needed} argument{'s' * (n_needed != 1)}, "
-                f"found {n_given}",
-                span=node.span,
-                hint=str(signature),
-            )
-        pairs = zip(node.arguments, signature.parameters, strict=True)
-        arguments = (self.argument(x, parameter, signature) for x, parameter in pairs)
-        return OperatorCall(signature.name, tuple(arguments), signature.bound, node.span)
-
-    def argument(self, value: Value, parameter: Parameter, signature: Signature) -> Value:
-        """One argument: a constant, or a variable that the operator binds."""
-        if isinstance(value, Variable):
-            if not parameter.is_bound:
-                raise TypeCheckError(
-                    "unbound-variable",
-                    f"{signature.name}() does not bind ?{value.name}: it needs a constant there",
-                    span=value.span,
-                    hint=f"{signature}: only what has a question mark may be a variable",
-                )
-            return self.variable(value)
-        if not isinstance(value, Literal):
-            refuse(
-                f"an argument of {signature.name}() is a constant or a variable",
-                value.span,
-                hint="an operator reads the attributes of the event by itself",
-            )
-        fitted = FITTERS[parameter.type.name](value, parameter.type)
-        # A decimal constant that is no whole number stays a decimal on integers.
-        if fitted is None or (fitted.type.name != parameter.type.name):
-            refuse(
-                f"{with_article(value)} where {signature.name}() takes {parameter.type}",
-                value.span,
-                hint=str(signature),
-            )
-        return fitted
+        return check_call(node, signature, self.variable)
 
     def variable(self, node: Variable) -> Variable:
         """The variable with the type that the calls give it."""

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from tamis.errors import SchemaError
 from tamis.language.tokens import KEYWORDS, REFUSED_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _STEP = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)|`((?:[^`]|``)+)`")
@@ -45,3 +49,22 @@ def parse_path(name: str) -> tuple[str, ...]:
             break
         position += 1
     return (name,)
+
+
+def split_listed(text: str) -> Iterator[str]:
+    """Split at commas outside parentheses, angle brackets and backticks."""
+    depth, start, is_quoted = 0, 0, False
+    for position, character in enumerate(text):
+        if character == "`":
+            is_quoted = not is_quoted
+        elif is_quoted:
+            continue
+        elif character in "(<":
+            depth += 1
+        elif character in ")>":
+            depth -= 1
+        elif character == "," and depth == 0:
+            yield text[start:position]
+            start = position + 1
+    if text[start:].strip():
+        yield text[start:]

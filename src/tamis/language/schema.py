@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import SchemaError
-from tamis.language.names import parse_path, print_path
+from tamis.language.names import parse_path, print_path, split_listed
 from tamis.language.signatures import Signature, is_kind, parse_kind
 from tamis.language.types import (
     STRING,
@@ -107,7 +107,7 @@ class Schema:
         """
         types: dict[Path, Type] = {}
         operators: list[Signature] = []
-        for declaration in _split_declarations(text):
+        for declaration in split_listed(text):
             if declared := _OPERATOR.fullmatch(declaration):
                 operators.append(parse_kind(declared[1], declared[2]))
                 continue
@@ -194,6 +194,13 @@ class Schema:
         """The type of an attribute, or None when it is not declared."""
         return self._types.get(path)
 
+    def read_type(self, path: Path) -> Type | None:
+        """The type by which texts are read: the attribute's own, or what an operator reads."""
+        if (own := self._types.get(path)) is not None:
+            return own
+        reads = (read for signature in self.operators for read in signature.reads or ())
+        return next((read.type for read in reads if read.path == path and read.type), None)
+
     def unsupported(self, path: Path) -> str | None:
         """The foreign type of a column that exists but cannot be used, else None."""
         return self._unsupported.get(path)
@@ -256,25 +263,6 @@ def _load_json(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise SchemaError(f"the schema is not JSON: {error}") from None
-
-
-def _split_declarations(text: str) -> Iterator[str]:
-    """Split at commas outside parentheses, angle brackets and backticks."""
-    depth, start, is_quoted = 0, 0, False
-    for position, character in enumerate(text):
-        if character == "`":
-            is_quoted = not is_quoted
-        elif is_quoted:
-            continue
-        elif character in "(<":
-            depth += 1
-        elif character in ")>":
-            depth -= 1
-        elif character == "," and depth == 0:
-            yield text[start:position]
-            start = position + 1
-    if text[start:].strip():
-        yield text[start:]
 
 
 def _read_analysers(analysers: Any) -> Iterable[tuple[str, str]]:

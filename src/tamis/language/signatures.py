@@ -7,22 +7,24 @@ with a question mark is *bound* by the operator, and a call may have a variable 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis.errors import SchemaError
 from tamis.language.functions import SIGNATURES
-from tamis.language.names import parse_path, print_path
+from tamis.language.names import parse_path, print_path, split_listed
 from tamis.language.tokens import KEYWORDS, REFUSED_WORDS
-from tamis.language.types import Type, parse_type
+from tamis.language.types import STRING, Type, parse_type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable
 
 Path = tuple[str, ...]
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SIGNATURE: Final = re.compile(r"\s*([^\s(]*)\s*\((.*)\)\s*", re.DOTALL)
+_READ: Final = re.compile(r"\s*((?:[^\s`]|`(?:[^`]|``)*`)+)(?:\s+(\S.*?))?\s*", re.DOTALL)
 _RESERVED: Final = KEYWORDS | REFUSED_WORDS.keys() | {"DATE", "TIMESTAMP", "ARRAY"}
 _EXAMPLE: Final = "a signature is written so: distance_from(string, ?double)"
 
@@ -38,16 +40,33 @@ class Parameter:
         return f"?{self.type}" if self.is_bound else str(self.type)
 
 
+class Read(NamedTuple):
+    """An attribute that an operator reads, and as what; without a type, as it comes."""
+
+    path: Path
+    type: Type | None = None
+
+    def __str__(self) -> str:
+        name = print_path(self.path)
+        return name if self.type is None else f"{name} {self.type}"
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """An operator's name and parameters, and the attributes of events that it reads."""
 
     name: str
     parameters: tuple[Parameter, ...]
-    reads: tuple[Path, ...] | None = None  # None: any
+    reads: tuple[Read, ...] | None = None  # None: any
+    # Raises an error for constants that the operator has no answer to; known where its code is.
+    check: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(map(str, self.parameters))})"
+
+    def __reduce__(self) -> Any:
+        # A check is code, which stays in the process that has it.
+        return Signature, (self.name, self.parameters, self.reads)
 
     @property
     def bound(self) -> tuple[int, ...]:
@@ -59,18 +78,20 @@ class Signature:
         """What stands for the type in a schema: `operator`, with what it reads if that is known."""
         if self.reads is None:
             return "operator"
-        return f"operator({', '.join(map(print_path, self.reads))})"
+        return f"operator({', '.join(map(str, self.reads))})"
 
 
-def parse_signature(text: str, reads: Iterable[str] | None = None) -> Signature:
+def parse_signature(
+    text: str, reads: Iterable[str] | None = None, check: Callable[..., Any] | None = None
+) -> Signature:
     """The signature written in `text`; raises `SchemaError` where it is none."""
     found = _SIGNATURE.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise SchemaError(f"{text!r} is not the signature of an operator", hint=_EXAMPLE)
     name, listed = found[1], found[2].strip()
     _check_name(name)
-    parameters = tuple(_parse_parameter(text, part) for part in _split(listed)) if listed else ()
-    return Signature(name, parameters, None if reads is None else _parse_reads(name, reads))
+    parameters = tuple(_parse_parameter(text, part) for part in split_listed(listed))
+    return Signature(name, parameters, None if reads is None else parse_reads(name, reads), check)
 
 
 def parse_kind(text: str, kind: str) -> Signature:
@@ -80,8 +101,7 @@ def parse_kind(text: str, kind: str) -> Signature:
         return parse_signature(text)
     if not (rest.startswith("(") and rest.endswith(")")):
         raise SchemaError(f'unknown type "{kind}" of {text}', hint="allowed: operator(lat, lon)")
-    names = [name.strip() for name in rest[1:-1].split(",")] if rest[1:-1].strip() else []
-    return parse_signature(text, names)
+    return parse_signature(text, split_listed(rest[1:-1]))
 
 
 def is_kind(type_: str) -> bool:
@@ -107,14 +127,30 @@ def _parse_parameter(text: str, part: str) -> Parameter:
     return Parameter(type_, spelled.startswith("?"))
 
 
-def _parse_reads(name: str, reads: Iterable[str]) -> tuple[Path, ...]:
-    if isinstance(reads, str) or not all(isinstance(attribute, str) for attribute in reads):
+def parse_reads(name: str, reads: Iterable[str]) -> tuple[Read, ...]:
+    """What the operator of that name reads: attributes, each with a type if it has one."""
+    is_list = isinstance(reads, Iterable) and not isinstance(reads, str)
+    listed = tuple(reads) if is_list else (None,)
+    if not all(isinstance(attribute, str) for attribute in listed):
         raise SchemaError(
-            f"operator {name} reads {reads!r}; allowed: a list of names of attributes"
+            f"operator {name} reads {reads!r}; allowed: a list of names of attributes",
+            hint="with types if you like: reads=['lat double', 'lon double']",
         )
-    return tuple(map(parse_path, reads))
+    return tuple(_parse_read(name, str(attribute)) for attribute in listed)
 
 
-def _split(listed: str) -> list[str]:
-    """Split at commas outside parentheses: decimal(10,2) is one parameter."""
-    return re.split(r",(?![^(]*\))", listed)
+def read_as_text(attribute: str) -> str:
+    """What an operator reads that looks at the text of one attribute."""
+    return str(Read(parse_path(attribute), STRING))
+
+
+def _parse_read(name: str, attribute: str) -> Read:
+    found = _READ.fullmatch(attribute)
+    if found is None:
+        raise SchemaError(f"operator {name} reads {attribute!r}; allowed: a name, or name TYPE")
+    try:
+        return Read(parse_path(found[1]), None if found[2] is None else parse_type(found[2]))
+    except SchemaError as error:
+        raise SchemaError(
+            f"operator {name} reads {attribute!r}: {error.message}", hint=error.hint
+        ) from None

@@ -13,6 +13,7 @@ all values, values ascending. So the first that makes a condition true binds not
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from functools import cmp_to_key
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     Substitution = Mapping[str, Any]  # None for a variable that is not bound
 
 _ascending = cmp_to_key(compare_terms)
+_EXACTNESS: Final = {int: 0, Decimal: 1, float: 2}
 
 
 def call_of(node: OperatorCall) -> OperatorCall:
@@ -81,7 +83,7 @@ def substitutions(condition: Condition, answers: Answers) -> Iterator[Substituti
 
 def candidates(condition: Condition, answers: Answers) -> dict[str, tuple[Any, ...]]:
     """For each variable the values that some feasible binding has in its place, ascending."""
-    found: dict[str, dict[Any, None]] = {name: {} for name in variable_order(condition)}
+    found: dict[str, list[Any]] = {name: [] for name in variable_order(condition)}
     for leaf in leaves(condition):
         if not isinstance(leaf, OperatorCall):
             continue
@@ -89,10 +91,22 @@ def candidates(condition: Condition, answers: Answers) -> dict[str, tuple[Any, .
             argument = leaf.arguments[place]
             if isinstance(argument, Variable):
                 feasible = answers.get(call_of(leaf)) or ()
-                found[argument.name].update((binding[number], None) for binding in feasible)
+                found[argument.name].extend(binding[number] for binding in feasible)
     return {name: ascending(values) for name, values in found.items()}
 
 
 def ascending(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Values of one type, or numbers, in their order."""
-    return tuple(sorted(values, key=_ascending))
+    """Values of one type, or numbers, each once, in their order.
+
+    Of equal numbers of several types there is the whole one, or else the exact one.
+    """
+    found: dict[Any, Any] = {}
+    for value in values:
+        known = found.setdefault(value, value)
+        if known is not value and type(value) in _EXACTNESS and _rank(value) < _rank(known):
+            found[value] = value
+    return tuple(sorted(found.values(), key=_ascending))
+
+
+def _rank(number: Any) -> tuple[int, str]:
+    return _EXACTNESS[type(number)], str(number) if isinstance(number, Decimal) else ""

@@ -64,6 +64,7 @@ class Known(NamedTuple):
 
     answers: Answers
     values: Substitution
+    failures: Mapping[OperatorCall, str] = {}
 
 
 NOTHING: Final = Known({}, {})

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tamis.language.schema import Schema
-    from tamis.logic.bindings import Answer
     from tamis.logic.truth import Truth
 
 WORDS = {True: "true", False: "false", None: "undefined"}
@@ -143,7 +142,7 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Kn
     values: tuple[tuple[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
     if isinstance(node, OperatorCall):
-        notes = (_finding(node, known.answers.get(call_of(node))),)
+        notes = (_finding(node, known),)
     elif not below:
         mentioned = {attribute.path: attribute for attribute in attributes(node)}
         values = tuple(
@@ -166,10 +165,12 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Kn
     return Step(print_expression(node), truth, values, notes, below)
 
 
-def _finding(node: OperatorCall, answer: Answer) -> str:
+def _finding(node: OperatorCall, known: Known) -> str:
     """What an operator says of the event."""
+    call = call_of(node)
+    answer = known.answers.get(call)
     if answer is None:
-        return "no answer"
+        return f"no answer: {known.failures[call]}" if call in known.failures else "no answer"
     if not node.bound:
         return "yes" if answer else "no"
     if not answer:

@@ -18,11 +18,12 @@ from tamis.logic.bindings import calls_of
 from tamis.logic.evaluate import Known
 from tamis.match.batch import Pairs
 from tamis.match.warmup import SCHEDULING, announce
-from tamis.operators.caller import Caller, Failure, OperatorLimits
+from tamis.operators.caller import Caller, Failure, OperatorLimits, print_call
 from tamis.operators.registry import REGISTRY, Registry
 from tamis.operators.search import BudgetError, Facts
 from tamis.operators.sources import NO_LIMITS, Sources
 from tamis.operators.statistics import Statistics
+from tamis.operators.views import Views
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -58,9 +59,7 @@ class Operators:
     @property
     def calls(self) -> list[str]:
         """All distinct calls of the index, as expressions spell them."""
-        from tamis.language.printer import print_expression
-
-        return [print_expression(call) for call in self._contents.plan.calls]
+        return [print_call(call) for call in self._contents.plan.calls]
 
     @property
     def schedule(self) -> str:
@@ -178,17 +177,22 @@ class Operators:
         numbers = {call: number for number, call in enumerate(self._contents.plan.calls)}
         facts = Facts(event, self._contents.missing, self._limits.search_steps)
         answers: dict[OperatorCall, Answer] = {}
+        failures: dict[OperatorCall, str] = {}
+        views = Views(event)
         for call in calls_of(condition):
             # One that the canonical form does without is in no plan, and decides nothing.
-            answer = self._get_caller().call(numbers[call], event) if call in numbers else None
-            answers[call] = None if isinstance(answer, Failure) else answer
+            answer = self._get_caller().call(numbers[call], views) if call in numbers else None
+            if isinstance(answer, Failure):
+                failures[call] = answer.message
+                answer = None
+            answers[call] = answer
             if call in numbers:
-                facts.answers[numbers[call]] = answers[call]
+                facts.answers[numbers[call]] = answer
         search = self._sources.whole(ordinal) if self.is_decided_here[ordinal] else None
         values: dict[str, Any] = {}
         with suppress(BudgetError):
             values = (search.certain(facts) if search is not None else None) or {}
-        return Known(answers, values)
+        return Known(answers, values, failures)
 
     def _get_caller(self) -> Caller:
         caller = self._caller

@@ -46,15 +46,18 @@ def _read_truth(returned: Any, signature: Signature) -> Answer:
 
 
 def _is_many(returned: Any) -> bool:
-    is_one = isinstance(returned, str | bytes | tuple) or not isinstance(returned, Iterable)
+    """Whether these are bindings, and not one."""
+    is_one = isinstance(returned, str | bytes | tuple | dict) or not isinstance(returned, Iterable)
     return not is_one
 
 
 def _read_binding(row: Any, types: tuple[Type, ...], signature: Signature) -> tuple[Any, ...]:
-    values = row if isinstance(row, tuple) else (row,)
+    is_row = isinstance(row, tuple) or (len(types) > 1 and isinstance(row, list))
+    values = tuple(row) if is_row else (row,)
     if len(values) != len(types):
         raise WrongTypeError(
-            f"{signature} returned {_shown(row)}; a binding has {len(types)} values"
+            f"{signature} returned {_shown(row)}; a binding has {len(types)} values, and several "
+            "bindings make a list"
         )
     return tuple(
         _read_bound(value, type_, signature) for value, type_ in zip(values, types, strict=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.logic.bindings import calls_of
 from tamis.operators.caller import Caller, Failure, OperatorLimits
 from tamis.operators.registry import REGISTRY, Registry
 from tamis.operators.statistics import Statistics
+from tamis.operators.views import Views
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,17 +17,25 @@ if TYPE_CHECKING:
     from tamis.logic.bindings import Answer
 
 
-def answer_calls(
-    condition: Condition, event: Mapping[str, Any], registry: Registry = REGISTRY
-) -> dict[OperatorCall, Answer]:
-    """The answers to all calls of a typed condition; a call that fails is undefined."""
+class Asked(NamedTuple):
+    """What operators said of one event."""
+
+    answers: dict[OperatorCall, Answer]
+    failures: dict[OperatorCall, str]  # why a call has no answer
+
+
+def ask(condition: Condition, event: Mapping[str, Any], registry: Registry = REGISTRY) -> Asked:
+    """All calls of a typed condition, made; one that fails is undefined."""
     calls = calls_of(condition)
     if not calls:
-        return {}
+        return Asked({}, {})
     operators = registry.find(call.name for call in calls)
     caller = Caller(calls, operators, Statistics(), OperatorLimits())
-    made = (caller.call(number, event) for number in range(len(calls)))
-    return {
-        call: None if isinstance(answer, Failure) else answer
-        for call, answer in zip(calls, made, strict=True)
-    }
+    asked, views = Asked({}, {}), Views(event)
+    for number, call in enumerate(calls):
+        answer = caller.call(number, views)
+        if isinstance(answer, Failure):
+            asked.failures[call] = answer.message
+            answer = None
+        asked.answers[call] = answer
+    return asked

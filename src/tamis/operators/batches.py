@@ -2,59 +2,109 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.names import print_path
 from tamis.language.types import WrongTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from tamis.operators.registry import Operator
+    from tamis.operators.views import Reading
 
 
-def call_batch(
-    operator: Operator, events: Sequence[Mapping[str, Any]], constants: tuple[Any, ...]
-) -> list[Any]:
+def call_batch(operator: Operator, table: pa.Table, constants: tuple[Any, ...]) -> list[Any]:
     """What the operator returns for each event, as Python values."""
-    returned = operator.function(_table(operator, events), *constants)
-    values = _to_list(operator, returned)
-    if len(values) != len(events):
+    values = _to_list(operator, operator.function(table, *constants))
+    if len(values) != table.num_rows:
         raise WrongTypeError(
-            f"{operator.signature} returned {len(values)} answers for {len(events)} events"
+            f"{operator.signature} returned {len(values)} answers for {table.num_rows} events"
         )
     return [_from_arrow(value) for value in values]
 
 
-def _table(operator: Operator, events: Sequence[Mapping[str, Any]]) -> pa.Table:
+def tables_of(
+    operator: Operator, events: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[list[int], pa.Table | WrongTypeError]]:
+    """The events as a table, with their places. Where an attribute without a type has values of
+    several, there is a table for each; an event that makes none has an error."""
+    places = list(range(len(events)))
+    table = _table(operator, events)
+    if not isinstance(table, WrongTypeError):
+        yield places, table
+        return
+    groups: dict[Any, list[int]] = {}
+    for place in places:
+        groups.setdefault(_shape(events[place]), []).append(place)
+    for group in groups.values():
+        table = _table(operator, [events[place] for place in group])
+        if not isinstance(table, WrongTypeError):
+            yield group, table
+        else:
+            yield from (([place], _table(operator, [events[place]])) for place in group)
+
+
+def _shape(value: Any) -> Any:
+    """The types of a value; integers and floats make one column."""
+    if isinstance(value, dict):
+        return tuple((name, _shape(own)) for name, own in value.items())
+    if isinstance(value, list | tuple):
+        return list, frozenset(map(_shape, value))
+    return float if type(value) is int else type(value)
+
+
+def _table(operator: Operator, events: Sequence[Mapping[str, Any]]) -> pa.Table | WrongTypeError:
     """The events by attribute: those that the operator reads, or all there are."""
     import pyarrow as pa
 
-    reads = operator.signature.reads
-    names = (
-        dict.fromkeys(name for event in events for name in event)
-        if reads is None
-        else dict.fromkeys(path[0] for path in reads)
-    )
-    columns = {name: _column(operator, name, events) for name in names}
+    reading = operator.reading
+    if reading is None:
+        reading = dict.fromkeys(name for event in events for name in event)
+    columns = {}
+    for name, own in reading.items():
+        values = [event.get(name) for event in events]
+        try:
+            columns[name] = pa.array(values, _arrow_type(own))
+        except (pa.ArrowException, OverflowError) as error:
+            read = f"{operator.name} reads {print_path((name,))}, whose values are of several types"
+            return WrongTypeError(f"{read}: {error}")
     # A column that nobody asks for, so that a table without others has its rows.
-    columns = columns or {"": pa.nulls(len(events))}
-    return pa.table(columns)
+    return pa.table(columns or {"": pa.nulls(len(events))})
 
 
-def _column(operator: Operator, name: str, events: Sequence[Mapping[str, Any]]) -> pa.Array:
+def _arrow_type(reading: Reading) -> pa.DataType | None:
+    """The type of a column; None to take it from the values."""
     import pyarrow as pa
 
-    values = [event.get(name) for event in events]
-    try:
-        return pa.array(values)
-    except pa.ArrowException as error:
-        raise WrongTypeError(
-            f"{operator.name} reads {print_path((name,))}, whose values have different types: "
-            f"{error}"
-        ) from None
+    if isinstance(reading, dict):
+        inside = {name: _arrow_type(own) for name, own in reading.items()}
+        return None if None in inside.values() else pa.struct(list(inside.items()))
+    if reading is None or reading.name == "any":
+        return None
+    if reading.name == "array":
+        return pa.list_(_arrow_type(reading.element))
+    if reading.name == "decimal":
+        return pa.decimal128(reading.precision, reading.scale)
+    return _arrow_names()[reading.name]
+
+
+@cache
+def _arrow_names() -> dict[str, pa.DataType]:
+    import pyarrow as pa
+
+    return {
+        "boolean": pa.bool_(),
+        "integer": pa.int64(),
+        "float": pa.float32(),
+        "double": pa.float64(),
+        "string": pa.string(),
+        "date": pa.date32(),
+        "timestamp": pa.timestamp("us", "UTC"),
+    }
 
 
 def _to_list(operator: Operator, returned: Any) -> list[Any]:

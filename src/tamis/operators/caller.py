@@ -5,27 +5,33 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from tamis.errors import InputError
-from tamis.language.ast import Literal
-from tamis.language.printer import print_expression
+from tamis.language.ast import Literal, Variable
+from tamis.language.printer import print_value
 from tamis.language.types import WrongTypeError
 from tamis.operators.answers import TooManyBindingsError, read_answer
-from tamis.operators.batches import call_batch
+from tamis.operators.batches import call_batch, tables_of
 from tamis.operators.faults import Breaker, FaultKind, FaultReport
+from tamis.operators.views import MissingAttributeError
 from tamis.operators.workers import Abandoned, CallTimeoutError, run_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
 
+    import pyarrow as pa
+
     from tamis.language.ast import OperatorCall
     from tamis.logic.bindings import Answer
     from tamis.operators.registry import Operator
     from tamis.operators.statistics import Statistics
+    from tamis.operators.views import Views
 
 MOST_CACHED: Final = 100_000  # answers kept during one batch
+MOST_RETRIES: Final = 32  # of a batch that failed, in parts
 ABSENT: Final = object()  # no answer is kept; None is one
 
 
@@ -55,6 +61,7 @@ class Failure:
 
     kind: FaultKind
     message: str
+    is_of_event: bool = False  # it lacks an attribute: another event may well have an answer
 
 
 class Caller:
@@ -67,7 +74,7 @@ class Caller:
         statistics: Statistics,
         limits: OperatorLimits,
     ) -> None:
-        self.texts = [print_expression(call) for call in calls]
+        self.texts = [print_call(call) for call in calls]
         self.operators = [operators[call.name] for call in calls]
         self.statistics = statistics
         self.limits = limits
@@ -76,7 +83,7 @@ class Caller:
             tuple(x.value for x in call.arguments if isinstance(x, Literal)) for call in calls
         ]
         self._abandoned = {name: Abandoned() for name in operators}
-        self._breakers = {name: Breaker(limits.faults_in_a_row, limits.pause) for name in operators}
+        self._breakers: dict[int | str, Breaker] = {}  # of calls and of operators, once called
 
     @property
     def abandoned(self) -> dict[str, int]:
@@ -84,56 +91,101 @@ class Caller:
         counts = {name: own.n_running for name, own in self._abandoned.items()}
         return {name: n_running for name, n_running in counts.items() if n_running}
 
-    def call(self, number: int, event: Mapping[str, Any]) -> Answer | Failure:
+    def call(self, number: int, views: Views) -> Answer | Failure:
         """The answer for one event."""
         operator, constants = self.operators[number], self._constants[number]
         if operator.is_batch:
-            return self.call_batch(number, [event])[0]
-        most = self.limits.bindings_per_call
-        return self._watched(
-            number, lambda: [_exhaust(operator.function(event, *constants), most)], 1
-        )[0]
+            return self.call_batch(number, [views])[0]
+        event, most = views.of(operator), self.limits.bindings_per_call
 
-    def call_batch(
-        self, number: int, events: Sequence[Mapping[str, Any]]
+        def call() -> list[Any]:
+            return [_exhaust(operator.function(event, *constants), most)]
+
+        return self._guarded(number, lambda: self._attempt(number, call, 1), 1)[0]
+
+    def call_batch(self, number: int, views: Sequence[Views]) -> list[Answer | Failure]:
+        """The answers of a batch operator for several events, by one call if all goes well."""
+        operator = self.operators[number]
+        answers: dict[int, Answer | Failure] = {}
+        for places, table in tables_of(operator, [own.of(operator) for own in views]):
+            if isinstance(table, WrongTypeError):
+                answers[places[0]] = Failure(FaultKind.WRONG_TYPE, str(table))
+                continue
+            attempt = partial(self._attempt_parts, number, table)
+            own = self._guarded(number, attempt, len(places))
+            answers.update(zip(places, own, strict=True))
+        return [answers[place] for place in range(len(views))]
+
+    def _guarded(
+        self, number: int, attempt: Callable[[], list[Answer | Failure]], n_events: int
     ) -> list[Answer | Failure]:
-        """The answers of a batch operator for several events, by one call."""
-        operator, constants = self.operators[number], self._constants[number]
-        return self._watched(number, lambda: call_batch(operator, events, constants), len(events))
+        """The answers of a call, unless it or its operator has failed too often."""
+        operator = self.operators[number]
+        own, all_calls = self._breakers_of(number)
+        if own.is_open or all_calls.is_open:
+            told = f"{self.texts[number] if own.is_open else operator.name} failed too often"
+            return [Failure(FaultKind.BREAKER, f"{told}: not called")] * n_events
+        if (n_running := self._abandoned[operator.name].n_running) >= self.limits.abandoned_calls:
+            told = f"{n_running} calls of {operator.name} were given up and still run: not called"
+            return [Failure(FaultKind.BREAKER, told)] * n_events
+        answers = attempt()
+        if not all(isinstance(one, Failure) and one.is_of_event for one in answers):
+            all_calls.tell(is_fault=_common_fault(answers) is FaultKind.TIMEOUT)
+            own.tell(is_fault=_common_fault(answers) is not None)
+        return answers
 
-    def _watched(
+    def _attempt_parts(self, number: int, table: pa.Table) -> list[Answer | Failure]:
+        """The answers for all rows. Where the operator raises, the rows that make it are looked for
+        by halves, so that the others have their answers."""
+        operator, constants = self.operators[number], self._constants[number]
+        n_more = MOST_RETRIES if operator.is_pure else 0
+
+        def attempt(part: pa.Table) -> list[Answer | Failure]:
+            nonlocal n_more
+            n_rows = part.num_rows
+            answers = self._attempt(number, lambda: call_batch(operator, part, constants), n_rows)
+            fault = _common_fault(answers)
+            if fault is FaultKind.TIMEOUT:
+                n_more = 0
+            if fault is not FaultKind.RAISED or n_rows == 1 or n_more < 2:
+                return answers
+            n_more -= 2
+            return attempt(part.slice(0, n_rows // 2)) + attempt(part.slice(n_rows // 2))
+
+        return attempt(table)
+
+    def _attempt(
         self, number: int, function: Callable[[], Sequence[Any]], n_events: int
     ) -> list[Answer | Failure]:
         operator = self.operators[number]
-        breaker = self._breakers[operator.name]
-        if breaker.is_open:
-            failure = Failure(FaultKind.BREAKER, f"{operator.name} failed too often: not called")
-            return [failure] * n_events
-        abandoned = self._abandoned[operator.name]
-        if (n_running := abandoned.n_running) >= self.limits.abandoned_calls:
-            told = f"{n_running} calls of {operator.name} were given up and still run: not called"
-            return [Failure(FaultKind.BREAKER, told)] * n_events
         started = time.perf_counter()
-        returned: Sequence[Any]
         try:
-            returned = run_within(function, operator.timeout, abandoned)
+            returned = run_within(function, operator.timeout, self._abandoned[operator.name])
         except CallTimeoutError:
-            shared = Failure(FaultKind.TIMEOUT, f"no answer within {operator.timeout} seconds")
+            failure = Failure(FaultKind.TIMEOUT, f"no answer within {operator.timeout} seconds")
+        except MissingAttributeError as error:
+            failure = Failure(FaultKind.RAISED, f"KeyError: {error}", is_of_event=True)
         except WrongTypeError as error:
-            shared = Failure(FaultKind.WRONG_TYPE, str(error))
+            failure = Failure(FaultKind.WRONG_TYPE, str(error))
         except TooManyBindingsError as error:
-            shared = Failure(FaultKind.BUDGET, str(error))
+            failure = Failure(FaultKind.BUDGET, str(error))
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # whatever an operator may raise, asyncio's included
-            shared = Failure(FaultKind.RAISED, f"{type(error).__name__}: {error}")
+            failure = Failure(FaultKind.RAISED, f"{type(error).__name__}: {error}")
         else:
             seconds = (time.perf_counter() - started) / max(1, n_events)
-            answers = [self._read(number, one, seconds) for one in returned]
-            breaker.tell(is_fault=any(isinstance(one, Failure) for one in answers))
-            return answers
-        breaker.tell(is_fault=True)
-        return [shared] * n_events
+            return [self._read(number, one, seconds) for one in returned]
+        return [failure] * n_events
+
+    def _breakers_of(self, number: int) -> tuple[Breaker, Breaker]:
+        """The one of the call, for all faults: another may do with other constants; and the one
+        of its operator, for calls that take too long."""
+        limits = self.limits
+        for key in (number, self.operators[number].name):
+            if key not in self._breakers:
+                self._breakers.setdefault(key, Breaker(limits.faults_in_a_row, limits.pause))
+        return self._breakers[number], self._breakers[self.operators[number].name]
 
     def _read(self, number: int, returned: Any, seconds: float) -> Answer | Failure:
         try:
@@ -154,33 +206,31 @@ class Cache:
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
-        self._answers: dict[tuple[int, Hashable], Answer] = {}
+        self._answers: dict[tuple[int, Hashable], Answer | Failure] = {}
 
-    def key(self, number: int, event: Mapping[str, Any]) -> tuple[int, Hashable] | None:
+    def key(self, number: int, views: Views) -> tuple[int, Hashable] | None:
         """What the answer depends on; None where that is not known."""
-        operator = self._caller.operators[number]
-        reads = operator.signature.reads
-        if not operator.is_pure or reads is None:
-            return None
-        values = tuple(_look_up(event, path) for path in reads)
-        # 1, 1.0 and True are equal, and may not be the same to an operator.
-        key = number, (values, tuple(map(type, values)))
-        try:
-            hash(key)
-        except TypeError:
-            return None
-        return key
+        own = views.key(self._caller.operators[number])
+        return None if own is None else (number, own)
 
     def get(self, key: tuple[int, Hashable] | None) -> Any:
         """The answer, or ABSENT."""
         return ABSENT if key is None else self._answers.get(key, ABSENT)
 
-    def put(self, key: tuple[int, Hashable] | None, answer: Answer) -> None:
-        """Keep an answer."""
-        if key is not None:
+    def put(self, key: tuple[int, Hashable] | None, answer: Answer | Failure) -> None:
+        """Keep an answer, or why there is none; but ask again what was not asked."""
+        is_asked = not isinstance(answer, Failure) or answer.kind is not FaultKind.BREAKER
+        if key is not None and is_asked:
             if len(self._answers) >= MOST_CACHED:
                 self._answers.clear()
             self._answers[key] = answer
+
+
+def print_call(call: OperatorCall) -> str:
+    """A call as it is told of: without the names that one subscription or another has given to
+    what it finds."""
+    places = ("?" if isinstance(x, Variable) else print_value(x) for x in call.arguments)
+    return f"{call.name}({', '.join(places)})"
 
 
 def _exhaust(returned: Any, most: int) -> Any:
@@ -193,8 +243,7 @@ def _exhaust(returned: Any, most: int) -> Any:
     return rows
 
 
-def _look_up(event: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    value: Any = event
-    for name in path:
-        value = value.get(name) if hasattr(value, "get") else None
-    return value
+def _common_fault(answers: Sequence[Answer | Failure]) -> FaultKind | None:
+    """The kind of fault that left all events without an answer."""
+    kinds = {one.kind if isinstance(one, Failure) else None for one in answers}
+    return kinds.pop() if len(kinds) == 1 else None

@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 
 from tamis.errors import InputError
-from tamis.language.signatures import parse_signature
+from tamis.language.signatures import parse_signature, read_as_text
 from tamis.operators.registry import operator
 from tamis.text.analysers import ANY_WORD, get_analyser
 
@@ -82,11 +82,11 @@ class Classifier:
     def register(self, signature: str, **options: Any) -> Callable[..., Any]:
         """An operator of that signature: the label if it binds, else whether it is the one asked
         for. `options` are those of `tamis.operator`."""
-        function: Any = self.label_batch if parse_signature(signature).bound else self.is_batch
-        made: Callable[..., Any] = operator(
-            signature, reads=[self.attribute], batch=True, **options
-        )(function)
-        return made
+        options = {"reads": [read_as_text(self.attribute)], "batch": True, **options}
+        if parse_signature(signature).bound:
+            return operator(signature, **options)(self.label_batch)
+        options.setdefault("check", self.expect_label)
+        return operator(signature, **options)(self.is_batch)
 
     def label_batch(self, events: pa.Table) -> pa.Array:
         """The likeliest label of each row, null without a text."""
@@ -103,7 +103,7 @@ class Classifier:
         """Whether the label is the likeliest one of each row, null without a text."""
         import pyarrow.compute as pc
 
-        self._refuse_unknown(label)
+        self.expect_label(label)
         return pc.equal(self.label_batch(events), label)
 
     def label(self, event: Mapping[str, Any]) -> str | None:
@@ -111,7 +111,8 @@ class Classifier:
         text = event.get(self.attribute)
         return None if text is None else self.labels[int(self.scores([text]).argmax())]
 
-    def _refuse_unknown(self, label: str) -> None:
+    def expect_label(self, label: str) -> None:
+        """Refuse a label that no text was given."""
         if label not in self.labels:
             raise InputError(f'unknown label "{label}"; allowed: {", ".join(self.labels)}')
 

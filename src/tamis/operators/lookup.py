@@ -23,8 +23,9 @@ from urllib.parse import quote, urlsplit
 import orjson
 
 from tamis.errors import InputError
-from tamis.language.signatures import parse_signature
+from tamis.language.signatures import parse_reads, parse_signature
 from tamis.operators.registry import operator
+from tamis.operators.views import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -101,7 +102,7 @@ class Lookup(Generic[Connection]):
         self, pool: Pool[Connection], attributes: Sequence[str], size: int, ttl: float
     ) -> None:
         self.pool = pool
-        self.attributes = tuple(attributes)
+        self.reads = parse_reads(type(self).__name__, attributes)
         self.cache = Cache(size, ttl)
 
     def register(self, signature: str, **options: Any) -> Callable[..., Any]:
@@ -110,12 +111,12 @@ class Lookup(Generic[Connection]):
         `options` are those of `tamis.operator`.
         """
         function: Any = self.__call__ if parse_signature(signature).bound else self.exists
-        made: Callable[..., Any] = operator(signature, reads=self.attributes, **options)(function)
-        return made
+        register: Callable[..., Any] = operator(signature, reads=map(str, self.reads), **options)
+        return register(function)
 
     def __call__(self, event: Mapping[str, Any], *constants: Any) -> Rows | None:
         """All rows, as bindings; None when the event lacks an attribute that is asked about."""
-        values = tuple(event.get(name) for name in self.attributes)
+        values = tuple(value_at(event, read.path) for read in self.reads)
         if None in values:
             return None
         key = values + constants

@@ -18,6 +18,7 @@ from tamis.operators.schedules import make_schedule
 from tamis.operators.search import BudgetError, Facts
 from tamis.operators.trial import Trial
 from tamis.operators.verdict import Verdict
+from tamis.operators.views import Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -79,10 +80,9 @@ class OperatorPhase:
     ) -> Verdict:
         """One event from its beginning to its end."""
         with self._borrow() as run:
-            task = self._task(run, event, ordinals, with_bindings=with_bindings)
-            step = _Step(task)
+            step = _Step(self._task(run, event, ordinals, with_bindings=with_bindings), event)
             while step.verdict is None:
-                step.send(self._answer(step.call, event, cache))
+                step.send(self._answer(step, cache))
             return step.verdict
 
     def _decide_together(
@@ -95,58 +95,51 @@ class OperatorPhase:
         """Events side by side: each goes on until it wants a batch operator, then it waits."""
         with self._borrow_many(len(pairs)) as runs:
             steps = [
-                _Step(self._task(run, event, ordinals, with_bindings=with_bindings))
+                _Step(self._task(run, event, ordinals, with_bindings=with_bindings), event)
                 for run, (event, ordinals) in zip(runs, pairs, strict=True)
             ]
-            for step, (event, _) in zip(steps, pairs, strict=True):
-                self._go_on(step, event, cache)
+            for step in steps:
+                self._go_on(step, cache)
             while wanted := Counter(step.call for step in steps if step.verdict is None):
                 call = wanted.most_common(1)[0][0]
-                own = [
-                    at
-                    for at, step in enumerate(steps)
-                    if step.verdict is None and step.call == call
-                ]
-                answers = self._answer_together(call, [pairs[at][0] for at in own], cache)
-                for at, answer in zip(own, answers, strict=True):
-                    steps[at].send(answer)
-                    self._go_on(steps[at], pairs[at][0], cache)
+                own = [step for step in steps if step.verdict is None and step.call == call]
+                answers = self._answer_together(call, [step.views for step in own], cache)
+                for step, answer in zip(own, answers, strict=True):
+                    step.send(answer)
+                    self._go_on(step, cache)
         return [step.verdict for step in steps if step.verdict is not None]
 
-    def _go_on(self, step: _Step, event: Mapping[str, Any], cache: Cache) -> None:
+    def _go_on(self, step: _Step, cache: Cache) -> None:
         while step.verdict is None:
-            answer = ABSENT
             if self._caller.operators[step.call].is_batch:
-                answer = cache.get(cache.key(step.call, event))
+                answer = cache.get(cache.key(step.call, step.views))
                 if answer is ABSENT:
                     return
             else:
-                answer = self._answer(step.call, event, cache)
+                answer = self._answer(step, cache)
             step.send(answer)
 
-    def _answer(self, call: int, event: Mapping[str, Any], cache: Cache) -> Answer | Failure:
-        key = cache.key(call, event)
+    def _answer(self, step: _Step, cache: Cache) -> Answer | Failure:
+        key = cache.key(step.call, step.views)
         known: Answer | Failure = cache.get(key)
         if known is ABSENT:
-            known = self._caller.call(call, event)
+            known = self._caller.call(step.call, step.views)
             self._n_made += 1
-            if not isinstance(known, Failure):
-                cache.put(key, known)
+            cache.put(key, known)
         return known
 
     def _answer_together(
-        self, call: int, events: list[Mapping[str, Any]], cache: Cache
+        self, call: int, views: list[Views], cache: Cache
     ) -> list[Answer | Failure]:
-        keys = [cache.key(call, event) for event in events]
+        keys = [cache.key(call, own) for own in views]
         # Of events that are equal to the operator the first is asked about.
         first = {key: at for at, key in reversed(list(enumerate(keys))) if key is not None}
         asked = [at for at, key in enumerate(keys) if key is None or first[key] == at]
-        made = self._caller.call_batch(call, [events[at] for at in asked])
+        made = self._caller.call_batch(call, [views[at] for at in asked])
         self._n_made += len(asked)
         answers = dict(zip(asked, made, strict=True))
         for at, answer in answers.items():
-            if not isinstance(answer, Failure):
-                cache.put(keys[at], answer)
+            cache.put(keys[at], answer)
         return [answers[at if key is None else first[key]] for at, key in enumerate(keys)]
 
     # ── one event ──────────────────────────────────────────────────────────────────────────
@@ -238,10 +231,11 @@ class OperatorPhase:
 class _Step:
     """A task, and the call it waits for; or its verdict."""
 
-    __slots__ = ("_task", "call", "verdict")
+    __slots__ = ("_task", "call", "verdict", "views")
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, event: Mapping[str, Any]) -> None:
         self._task = task
+        self.views = Views(event)
         self.call = -1
         self.verdict: Verdict | None = None
         self._advance(lambda: next(task))

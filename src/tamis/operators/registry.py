@@ -1,10 +1,10 @@
 """The registry: operators by name, each a plain Python function with a signature.
 
-    @tamis.operator("distance_from(string, ?double)", reads=["lat", "lon"])
+    @tamis.operator("distance_from(string, ?double)", reads=["lat double", "lon double"])
     def distance_from(event, place):
         return haversine((event["lat"], event["lon"]), PLACES[place])
 
-The function is given the event and the constants of the call, and returns:
+The function is given what it reads of the event and the constants of the call, and returns:
 
 - without bound places, True or False;
 - with one, the value found, or a list (or set) of all values found;
@@ -19,18 +19,21 @@ from __future__ import annotations
 import importlib
 import inspect
 import math
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import TIMEOUT_MAX
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from tamis.errors import InputError, MissingOperatorError, SchemaError, suggest
 from tamis.language.signatures import Signature, parse_signature
+from tamis.operators.views import reading_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from tamis.language.schema import Schema
+    from tamis.operators.views import Reading
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 TIMEOUT: Final = 10.0
@@ -46,6 +49,12 @@ class Operator:
     is_pure: bool = True  # the same answer for the same arguments and attributes
     timeout: float | None = TIMEOUT  # in seconds; None: called without a watch
     is_batch: bool = False
+    # What it reads, by name; None for the whole event.
+    reading: Mapping[str, Reading] | None = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        reads = self.signature.reads
+        object.__setattr__(self, "reading", None if reads is None else reading_of(reads))
 
     @property
     def name(self) -> str:
@@ -82,7 +91,7 @@ class Registry:
 
     def load(self, paths: str | Iterable[str]) -> Registry:
         """Import modules that register operators, or name functions as `module:function`."""
-        for path in [paths] if isinstance(paths, str) else paths:
+        for path in module_names(paths):
             self._load(path)
         return self
 
@@ -95,7 +104,11 @@ class Registry:
         except Exception as error:  # whatever the module does when it is imported
             is_plain = isinstance(error, ImportError)
             why = str(error) if is_plain else f"{type(error).__name__}: {error}"
-            raise InputError(f'operators "{path}" cannot be imported: {why}') from error
+            is_file = path.endswith(".py")
+            hint = f"name the module, not its file: {path[:-3].replace('/', '.')}"
+            raise InputError(
+                f'operators "{path}" cannot be imported: {why}', hint=hint if is_file else None
+            ) from error
         found = (
             [getattr(module, name, None)]
             if name
@@ -158,23 +171,28 @@ def operator(  # noqa: PLR0913 - all that the engine should know of an operator
     pure: bool = True,
     timeout: float | None = TIMEOUT,
     batch: bool = False,
+    check: Callable[..., Any] | None = None,
     registry: Registry = REGISTRY,
 ) -> Callable[[Function], Function]:
     """Register the decorated function as an operator that expressions can call.
 
-    `reads` names the attributes it looks at: Spark hands over no others, and equal ones are not
-    asked about twice if it is `pure`. `cost` is in seconds per call, and measured if not given.
-    A call that takes longer than `timeout` seconds is given up, and undefined.
+    `reads` names the attributes that it is given, each with a type if it should have one
+    ("lat double"); equal ones are not asked about twice if it is `pure`. `cost` is in seconds per
+    call, and measured if not given. A call that takes longer than `timeout` seconds is given up,
+    and undefined. `check` is given the constants of a call that a subscription has, and raises an
+    error where they are wrong: the subscription is refused.
     """
     for what, seconds, most in (("cost", cost, None), ("timeout", timeout, TIMEOUT_MAX)):
         if seconds is not None and not _is_duration(seconds, most):
             raise SchemaError(
                 f"operator {signature}: {what} is {seconds!r}; allowed: seconds above 0, or None"
             )
-    declared = parse_signature(signature, reads)
+    declared = parse_signature(signature, reads, check)
 
     def register(function: Function) -> Function:
-        _expect_callable(function, declared, is_batch=batch)
+        _expect_callable(function, declared, "the events" if batch else "the event")
+        if check is not None:
+            _expect_callable(check, declared, None)
         own = Operator(declared, function, cost, pure, timeout, batch)
         registry.add(own)
         try:
@@ -188,10 +206,30 @@ def operator(  # noqa: PLR0913 - all that the engine should know of an operator
     return register
 
 
+def module_names(modules: str | Iterable[str]) -> tuple[str, ...]:
+    """Modules that were named alone or together."""
+    return (modules,) if isinstance(modules, str) else tuple(modules)
+
+
 def with_registered(schema: Schema, registry: Registry = REGISTRY) -> Schema:
     """The schema with all operators that are registered; its own come first."""
     more = [own for own in registry.signatures if schema.operator(own.name) is None]
     return schema.with_operators((*schema.operators, *more)) if more else schema
+
+
+def with_checks(
+    schema: Schema, modules: Iterable[str] = (), registry: Registry = REGISTRY
+) -> Schema:
+    """The schema with the checks of constants that this process has; without where it has none."""
+    with suppress(InputError):
+        registry.load(modules)
+
+    def add(signature: Signature) -> Signature:
+        own = registry.get(signature.name)
+        is_same = own is not None and own.signature.parameters == signature.parameters
+        return replace(signature, check=own.signature.check) if own and is_same else signature
+
+    return schema.with_operators(map(add, schema.operators)) if schema.operators else schema
 
 
 def _is_duration(seconds: Any, most: float | None) -> bool:
@@ -199,22 +237,22 @@ def _is_duration(seconds: Any, most: float | None) -> bool:
     return is_number and 0 < seconds <= (seconds if most is None else most)
 
 
-def _expect_callable(function: Any, declared: Signature, *, is_batch: bool) -> None:
-    """Refuse what cannot be called with an event and the constants of a call."""
+def _expect_callable(function: Any, declared: Signature, events: str | None) -> None:
+    """Refuse what cannot be called with the constants of a call, after `events` if there are."""
     if not callable(function):
         raise SchemaError(f"operator {declared}: {function!r} is no function")
     n_constants = len(declared.parameters) - len(declared.bound)
     try:
-        inspect.signature(function).bind(*[None] * (1 + n_constants))
+        inspect.signature(function).bind(*[None] * (n_constants + (events is not None)))
     except ValueError:
         return  # some builtins do not tell
     except TypeError as error:
-        given = "the events" if is_batch else "the event"
-        given += (
-            f" and {n_constants} constant{'s' * (n_constants != 1)}" if n_constants else " alone"
-        )
+        constants = f"{n_constants} constant{'s' * (n_constants != 1)}" if n_constants else ""
+        given = " and ".join(filter(None, (events, constants))) or "nothing"
+        which = "its function" if events else "its check"
         raise SchemaError(
-            f"operator {declared}: its function is called with {given}: {error}",
+            f"operator {declared}: {which} is called with {given}"
+            f"{' alone' if events and not constants else ''}: {error}",
             hint="what has a question mark is found by the function, and is not handed to it",
         ) from None
 

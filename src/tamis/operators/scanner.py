@@ -11,13 +11,13 @@ Expressions are those of RE2, which takes time linear in the text, whatever the 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import re2
 
 from tamis.errors import InputError
-from tamis.language.signatures import parse_signature
+from tamis.language.signatures import parse_signature, read_as_text
 from tamis.operators.registry import operator
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_PATTERNS: Final = 4096  # kept compiled
+_GROUPS: Final = "what is captured stands in ( ), what is only grouped in (?: )"
 MAX_MEMORY: Final = 8 << 20  # bytes of one expression
 
 
@@ -40,11 +41,12 @@ class Scanner:
 
         `options` are those of `tamis.operator`.
         """
-        if parse_signature(signature).bound:
-            return operator(signature, reads=[self.attribute], **options)(self.captured)
-        options = {"batch": True, **options}
-        function = self.found_batch if options["batch"] else self.found
-        return operator(signature, reads=[self.attribute], **options)(function)
+        n_groups = len(parse_signature(signature).bound)
+        options = {"reads": [read_as_text(self.attribute)], "batch": not n_groups, **options}
+        options.setdefault("check", partial(expect_pattern, n_groups=n_groups))
+        if n_groups:
+            return operator(signature, **options)(self.captured)
+        return operator(signature, **options)(self.found_batch if options["batch"] else self.found)
 
     def found(self, event: Mapping[str, Any], pattern: str) -> bool | None:
         """Whether the expression is anywhere in the text; None without a text."""
@@ -56,9 +58,7 @@ class Scanner:
         """What the groups stand for, each place once; a group that took no part is empty."""
         expression = compile_pattern(pattern)
         if not expression.groups:
-            raise InputError(
-                f'the expression "{pattern}" has no group', hint="what is captured stands in ( )"
-            )
+            raise InputError(f'the expression "{pattern}" has no group', hint=_GROUPS)
         text = event.get(self.attribute)
         if text is None:
             return None
@@ -73,6 +73,16 @@ class Scanner:
         texts = events.column(self.attribute).to_pylist()
         return pa.array(
             [None if text is None else search(text) is not None for text in texts], pa.bool_()
+        )
+
+
+def expect_pattern(pattern: str, *, n_groups: int) -> None:
+    """Refuse what is no expression, or has another number of groups than are bound."""
+    found = compile_pattern(pattern).groups
+    if n_groups and found != n_groups:
+        raise InputError(
+            f'the expression "{pattern}" has {found} groups; the operator binds {n_groups}',
+            hint=_GROUPS,
         )
 
 

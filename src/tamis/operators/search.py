@@ -134,11 +134,11 @@ class Search:
     def _candidates(self, facts: Facts, *, with_other: bool) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = []
         for name in self._names:
-            values: dict[Any, None] = {}
+            values: list[Any] = []
             is_open = False
             for call, place in self._places.get(name, ()):
                 if call in facts.answers:
-                    values.update((row[place], None) for row in facts.answers[call] or ())
+                    values.extend(row[place] for row in facts.answers[call] or ())
                 else:
                     is_open = True
             other = (_OTHER,) if is_open and with_other else ()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 BOROUGHS: Final = Path(__file__).with_name("regions") / "nyc_boroughs.geojson"
 VARIABLE: Final = "TAMIS_REGIONS"
-PLACE: Final = ("lat", "lon")
+PLACE: Final = ("lat double", "lon double")
 # By names that others may want as well: they are known to who asks for this module.
 OWN: Final = Registry()
 EARTH_RADIUS: Final = 6_371_008.8  # metres, mean
@@ -87,7 +87,7 @@ class Regions:
 
     def loc_in(self, event: Mapping[str, Any], region: str) -> bool | None:
         """Whether the event is in the region or on its border."""
-        geometry = self._find(region)
+        geometry = self.expect(region)
         place = self._place_of(event)
         return None if place is None else bool(shapely.intersects_xy(geometry, *place))
 
@@ -98,7 +98,7 @@ class Regions:
 
     def distance_from(self, event: Mapping[str, Any], region: str) -> float | None:
         """Metres from the region's nearest point, 0 inside."""
-        geometry = self._find(region)
+        geometry = self.expect(region)
         place = self._place_of(event)
         return None if place is None else float(self._distances(geometry, *np.array([place]).T)[0])
 
@@ -114,25 +114,26 @@ class Regions:
 
     def loc_in_batch(self, events: pa.Table, region: str) -> pa.Array:
         """`loc_in` of each row."""
-        geometry = self._find(region)
+        geometry = self.expect(region)
         x, y, is_known = self._places_of(events)
         return _as_array(shapely.intersects_xy(geometry, x, y), is_known)
 
     def loc_within_batch(self, events: pa.Table, region: str, metres: float) -> pa.Array:
         """`loc_within` of each row."""
-        geometry = self._find(region)
+        geometry = self.expect(region)
         x, y, is_known = self._places_of(events)
         return _as_array(self._distances(geometry, x, y) <= metres, is_known)
 
     def distance_from_batch(self, events: pa.Table, region: str) -> pa.Array:
         """`distance_from` of each row."""
-        geometry = self._find(region)
+        geometry = self.expect(region)
         x, y, is_known = self._places_of(events)
         return _as_array(self._distances(geometry, x, y), is_known)
 
     # ── places ─────────────────────────────────────────────────────────────────────────────
 
-    def _find(self, region: str) -> Any:
+    def expect(self, region: str) -> Any:
+        """The geometry of a region; an error says which there are."""
         if (geometry := self._by_name.get(region)) is not None:
             return geometry
         guess = suggest(region, self.names)
@@ -192,19 +193,26 @@ def default_regions() -> Regions:
     return Regions.read(os.environ.get(VARIABLE) or BOROUGHS)
 
 
-@operator("loc_in(string)", reads=PLACE, registry=OWN)
+def expect_region(region: str, metres: float = 0.0) -> None:
+    """Refuse a region that there is not, and a distance that is none."""
+    default_regions().expect(region)
+    if not metres >= 0:
+        raise InputError(f"a distance of {metres} metres; allowed: 0 or more")
+
+
+@operator("loc_in(string)", reads=PLACE, check=expect_region, registry=OWN)
 def loc_in(event: Mapping[str, Any], region: str) -> bool | None:
     """Whether the event is in a region of the default ones."""
     return default_regions().loc_in(event, region)
 
 
-@operator("loc_within(string, double)", reads=PLACE, registry=OWN)
+@operator("loc_within(string, double)", reads=PLACE, check=expect_region, registry=OWN)
 def loc_within(event: Mapping[str, Any], region: str, metres: float) -> bool | None:
     """Whether the event is in a region of the default ones, or at most so far away."""
     return default_regions().loc_within(event, region, metres)
 
 
-@operator("distance_from(string, ?double)", reads=PLACE, registry=OWN)
+@operator("distance_from(string, ?double)", reads=PLACE, check=expect_region, registry=OWN)
 def distance_from(event: Mapping[str, Any], region: str) -> float | None:
     """How many metres the event is away from a region of the default ones."""
     return default_regions().distance_from(event, region)

@@ -307,7 +307,7 @@ def mentioned_paths(contents: Contents) -> tuple[tuple[str, ...], ...]:
     paths = {a.path for column in contents.columns for a in column.attributes}
     paths.update(contents.plan.paths)
     for signature in contents.schema.operators:
-        paths.update(((),) if signature.reads is None else signature.reads)
+        paths.update([()] if signature.reads is None else [read.path for read in signature.reads])
     return tuple(sorted(paths))
 
 

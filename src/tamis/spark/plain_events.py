@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from tamis.events.mappings import parse_exactly
-from tamis.events.spelled import read_text
+from tamis.events.rows import EventRows
 from tamis.language.ast import Attribute
-from tamis.language.names import print_path
-from tamis.language.types import WrongTypeError
 from tamis.logic.evaluate import attribute_value
 
 if TYPE_CHECKING:
@@ -37,39 +34,8 @@ def plain_events(batch: pa.RecordBatch, layout: Layout, schema: Schema) -> Itera
     if layout.event is None:
         yield from batch.to_pylist()
         return
-    column = batch.column(layout.event)
-    if pa.types.is_map(column.type):
-        spellings = {print_path(path): path for path in schema}
-        for pairs in column.to_pylist():
-            yield _from_pairs(pairs or (), spellings, schema)
-        return
-    for value in column.to_pylist():
-        yield _from_json(value) if isinstance(value, str | bytes) else value or {}
-
-
-def _from_json(text: str | bytes) -> Any:
-    try:
-        found = parse_exactly(text)
-    except (ValueError, TypeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _from_pairs(pairs: Any, spellings: dict[str, Path], schema: Schema) -> dict[str, Any]:
-    """A map's entries: keys spell attributes, texts spell values."""
-    event: dict[str, Any] = {}
-    for name, value in pairs:
-        path = spellings.get(name)
-        if path is None or value is None:
-            continue
-        inside = event
-        for outer in path[:-1]:
-            inside = inside.setdefault(outer, {})
-        try:
-            inside[path[-1]] = read_text(value, schema[path]) if isinstance(value, str) else value
-        except WrongTypeError:
-            inside[path[-1]] = None
-    return event
+    rows = EventRows(batch, layout.event, schema)
+    yield from (rows[row] for row in range(batch.num_rows))
 
 
 # ── typed columns ───────────────────────────────────────────────────────────────────────────

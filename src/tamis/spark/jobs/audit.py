@@ -15,7 +15,7 @@ from tamis.errors import ExpressionError, InputError
 from tamis.language.check import check
 from tamis.language.parser import parse
 from tamis.logic.evaluate import Missing, evaluate
-from tamis.operators.ask import answer_calls
+from tamis.operators.ask import ask
 from tamis.spark.jobs.audit_sql import audit_by_spark
 from tamis.spark.layout import ID, expect_some, select_events
 from tamis.spark.matching import Matcher, cut
@@ -162,4 +162,4 @@ class Reference:
         condition = self._conditions[ordinal]
         if condition is None:
             return None
-        return evaluate(condition, event, self._missing, answer_calls(condition, event))
+        return evaluate(condition, event, self._missing, ask(condition, event).answers)

@@ -26,7 +26,7 @@ from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
-from tamis.operators.registry import REGISTRY, with_registered
+from tamis.operators.registry import REGISTRY, module_names, with_checks, with_registered
 from tamis.spark import partitioning as slots
 from tamis.spark.failures import telling
 from tamis.spark.layout import expect_column, quoted
@@ -122,6 +122,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
                 sample=find_sample(target),
                 statistics=find_operator_statistics(target),
                 terms=find_terms(target),
+                operators=module_names(operators),
             )
             built = run_parts(dealt, len(bounds), task)
     finally:
@@ -354,6 +355,7 @@ class BuildPart:
     sample: str | None = None  # an object with a sample of events
     statistics: Mapping[str, Any] = field(default_factory=dict)  # kept with the part
     terms: str | None = None  # an object with the frequencies of words
+    operators: tuple[str, ...] = ()  # modules, which check constants where workers have them
     SCHEMA: ClassVar[str] = "number int, n_rows bigint, is_new boolean, part string"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -379,7 +381,7 @@ class BuildPart:
         tags = dict(zip(reversed(ids), reversed(rows["tags"].to_pylist()), strict=True))
         built = build_contents(
             zip(ids, texts, strict=True),
-            self.schema,
+            with_checks(self.schema, self.operators),
             self.missing,
             self.limits,
             tags={one: [tag for tag in own if tag is not None] for one, own in tags.items() if own},

@@ -14,7 +14,7 @@ from tamis.errors import InputError, SchemaError
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
-from tamis.operators.registry import with_registered
+from tamis.operators.registry import REGISTRY, module_names, with_registered
 from tamis.spark.failures import telling
 from tamis.spark.jobs.build import (
     BuildPart,
@@ -34,7 +34,7 @@ from tamis.spark.transforms import subscriptions as read_subscriptions
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -49,11 +49,13 @@ def update(  # noqa: PLR0913
     removed: Iterable[str] = (),
     limits: Limits = DEFAULT_LIMITS,
     most_deltas: int = MOST_DELTAS,
+    operators: str | Sequence[str] = (),
 ) -> BuildReport:
     """Add, replace and remove subscriptions: a new version with one more, small part.
 
     A subscription that is wrong becomes a reject and the one it should have replaced stays. A
-    stream that runs on the store answers by the new version from its next batch on.
+    stream that runs on the store answers by the new version from its next batch on. `operators`
+    names modules that register operators, as for `build`.
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     base = target.current()
@@ -61,17 +63,19 @@ def update(  # noqa: PLR0913
     nobody = spark.createDataFrame([], "subscription_id string, expression string")
     rows = select_rows(nobody if subscriptions is None else subscriptions, *_NAMES)
     with telling():
-        schema = extend_schema(base.typed_schema(), with_registered(infer_schema(rows, limits)))
+        found = with_registered(infer_schema(rows, limits), REGISTRY.load(operators))
+        schema = extend_schema(base.typed_schema(), found)
         task = BuildPart(
-            target.storage, schema, Missing(base.missing), limits, Reusable({}), DELTA, gone
+            *(target.storage, schema, Missing(base.missing), limits, Reusable({}), DELTA, gone),
+            operators=module_names(operators),
         )
         (entry,) = run_parts(rows.withColumn("part", F.lit(0)), 1, task)
 
         def derive(newest: Version | None) -> Version:
-            found = newest or base
-            own = (*found.parts, entry.part)
-            merged = only_called(extend_schema(found.typed_schema(), schema), own)
-            made = replace(found, parts=own, schema=merged.to_json())
+            last = newest or base
+            own = (*last.parts, entry.part)
+            merged = only_called(extend_schema(last.typed_schema(), schema), own)
+            made = replace(last, parts=own, schema=merged.to_json())
             return replace(made, parts=count_hidden(spark, target, made))
 
         version = target.publish(derive)

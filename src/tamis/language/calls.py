@@ -1,0 +1,88 @@
+"""Calls of operators, checked: as many arguments as the signature has, each what it asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tamis.errors import TamisError, TypeCheckError
+from tamis.language.ast import Literal, OperatorCall, Value, Variable
+from tamis.language.fitting import FITTERS, refuse, with_article
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tamis.language.signatures import Parameter, Signature
+
+
+def check_call(
+    node: OperatorCall, signature: Signature, type_variable: Callable[[Variable], Variable]
+) -> OperatorCall:
+    """The call with constants of the right types, and variables where the operator binds."""
+    n_needed, n_given = len(signature.parameters), len(node.arguments)
+    if n_needed != n_given:
+        raise TypeCheckError(
+            "wrong-arity",
+            f"{signature.name}() takes {n_needed} argument{'s' * (n_needed != 1)}, found {n_given}",
+            span=node.span,
+            hint=str(signature),
+        )
+    arguments = tuple(
+        type_variable(_bound(value, parameter, signature))
+        if isinstance(value, Variable)
+        else _constant(value, parameter, signature)
+        for value, parameter in zip(node.arguments, signature.parameters, strict=True)
+    )
+    checked = OperatorCall(signature.name, arguments, signature.bound, node.span)
+    _ask_operator(checked, signature)
+    return checked
+
+
+def _bound(value: Variable, parameter: Parameter, signature: Signature) -> Variable:
+    if not parameter.is_bound:
+        raise TypeCheckError(
+            "unbound-variable",
+            f"{signature.name}() does not bind ?{value.name}: it needs a constant there",
+            span=value.span,
+            hint=f"{signature}: only what has a question mark may be a variable",
+        )
+    return value
+
+
+def _constant(value: Value, parameter: Parameter, signature: Signature) -> Literal:
+    if not isinstance(value, Literal):
+        refuse(
+            f"an argument of {signature.name}() is a constant or a variable",
+            value.span,
+            hint="an operator reads the attributes of the event by itself",
+        )
+    fitted = FITTERS[parameter.type.name](value, parameter.type)
+    # A decimal constant that is no whole number stays a decimal on integers.
+    if fitted is None or (fitted.type.name != parameter.type.name):
+        refuse(
+            f"{with_article(value)} where {signature.name}() takes {parameter.type}",
+            value.span,
+            hint=str(signature),
+        )
+    return fitted
+
+
+def _ask_operator(node: OperatorCall, signature: Signature) -> None:
+    """Refuse constants that the operator itself refuses."""
+    if signature.check is None:
+        return
+    constants = [
+        value.value
+        for value, parameter in zip(node.arguments, signature.parameters, strict=True)
+        if isinstance(value, Literal) and not parameter.is_bound
+    ]
+    try:
+        signature.check(*constants)
+    except TamisError as error:
+        message, hint = error.message, error.hint
+    except Exception as error:  # whatever the operator's author raises
+        message, hint = str(error) or type(error).__name__, None
+    else:
+        return
+    raise TypeCheckError(
+        "bad-argument", f"{signature.name}() refuses it: {message}", span=node.span, hint=hint
+    )
