@@ -111,8 +111,9 @@ class Lookup(Generic[Connection]):
         `options` are those of `tamis.operator`.
         """
         function: Any = self.__call__ if parse_signature(signature).bound else self.exists
-        register: Callable[..., Any] = operator(signature, reads=map(str, self.reads), **options)
-        return register(function)
+        reads = [str(read) for read in self.reads]
+        made: Callable[..., Any] = operator(signature, reads=reads, **options)(function)
+        return made
 
     def __call__(self, event: Mapping[str, Any], *constants: Any) -> Rows | None:
         """All rows, as bindings; None when the event lacks an attribute that is asked about."""
