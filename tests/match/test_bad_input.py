@@ -20,6 +20,7 @@ from tamis.language import Limits, parse_many
 from tamis.language.limits import MAX_DEPTH
 from tamis.logic.evaluate import Missing
 from tamis.match.index import Index, build
+from tamis.operators.registry import Registry, operator
 from tests.match.engines import ENGINES, Engine, reopened
 from tests.match.examples import reference
 
@@ -670,3 +671,38 @@ def test_times_finer_than_a_microsecond_and_no_times_are_of_the_wrong_type():
         assert index.explain("none", {"at": value}).matches
         assert tamis.evaluate("at IS NULL", {"at": value}, "at TIMESTAMP") is True
     assert index.match({"at": pd.Timestamp("2024-01-31 10:00:00.000001")}) == ["any"]
+
+
+# ── rows without an event ───────────────────────────────────────────────────────────────────
+
+BROKEN = ['{"a": 1}', "{", "[1]", "{}", "null", None, b"\xff", '{"a": 2}']
+GOOD = {0: {"a": 1}, 3: {}, 5: {}, 7: {"a": 2}}
+NEGATIVE = {"null": "a IS NULL", "one": "a = 1", "any": "a IS NULL OR a > 0", "op": "agrees()"}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("missing", ["undefined", "satisfies_negation"])
+def test_what_is_no_event_matches_nothing(threads, missing):
+    registry = Registry()
+    operator("agrees()", registry=registry)(lambda event: True)
+    texts = NEGATIVE | {"not": "NOT a = 1", "true": "a IS NULL OR a IS NOT NULL"}
+    index = tamis.build(texts, missing=missing, operators=registry)
+    batch = index.encode(BROKEN * 50)
+    expected = [
+        sorted(index.match(GOOD[row])) if row in GOOD else [] for row in range(len(BROKEN))
+    ] * 50
+    assert any("null" in names for names in expected)
+    found = index.match_lists(batch, threads=threads).to_pylist()
+    assert [sorted(names) for names in found] == expected
+    pairs = index.match_batch(batch, threads=threads, bindings=True).to_pylist()
+    assert sorted((pair["event_row"], pair["subscription_id"]) for pair in pairs) == [
+        (row, name) for row, names in enumerate(expected) for name in names
+    ]
+    by_event = index.count_by_event(batch, threads=threads).tolist()
+    assert by_event == list(map(len, expected))
+    by_subscription = index.count_by_subscription(batch, threads=threads).tolist()
+    named = dict(zip(index.contents.ids.to_pylist(), by_subscription, strict=True))
+    assert named == {name: sum(name in names for names in expected) for name in texts}
+    some = index.count_by_event(batch, subset=["null", "op"], threads=threads).tolist()
+    assert some == [len({"null", "op"} & set(names)) for names in expected]
+    assert len(batch.rejects) == 4 * 50

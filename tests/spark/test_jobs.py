@@ -157,6 +157,22 @@ def test_audit_agrees(spark, store, layout, by):
 
 
 @pytest.mark.parametrize("by", ["reference", "spark"])
+def test_what_is_no_event_matches_nothing_and_is_not_audited(spark, tmp_path, by):
+    texts = [("null", "a IS NULL"), ("one", "a = 1")]
+    subscriptions = spark.createDataFrame(texts, "subscription_id string, expression string")
+    ts.build(subscriptions, tmp_path / "i")
+    rows = [(1, '{"a": 1}'), (2, "{"), (3, "{}"), (4, None), (5, "[]")]
+    events = spark.createDataFrame(rows, "id bigint, event string")
+    where = {"event_id": "id", "attributes": "event"}
+    matched = ts.match(events, tmp_path / "i", **where).collect()
+    found = sorted((row["event_id"], row["subscription_id"]) for row in matched)
+    assert found == [(1, "one"), (3, "null"), (4, "null")]
+    audited = ts.audit(events, tmp_path / "i", share=1.0, by=by, **where).collect()
+    assert [row for row in audited if row["subscription_id"] is not None] == []
+    assert sum(row["n_compared"] for row in audited) == 2 * 3
+
+
+@pytest.mark.parametrize("by", ["reference", "spark"])
 def test_audit_finds_a_wrong_answer(events, tmp_path, by):
     """An index whose texts are swapped answers wrongly; an audit must say so."""
     path = tmp_path / "swapped"
@@ -228,7 +244,9 @@ def test_the_audit_reads_json_as_the_engine_does(spark, tmp_path):
     assert {(0, "exact"), (1, "large"), (2, "large")} < set(map(tuple, found))
     rows = ts.audit(events, tmp_path / "i", attributes="event", share=1.0).collect()
     assert [row for row in rows if row["subscription_id"] is not None] == []
-    assert sum(row["n_compared"] for row in rows) == len(texts) * len(subscriptions)
+    # The last two are no events: nothing is compared, and nothing matches.
+    assert sum(row["n_compared"] for row in rows) == (len(texts) - 2) * len(subscriptions)
+    assert {row["event_id"] for row in found} == {0, 1, 2}
 
 
 # ── SQL ─────────────────────────────────────────────────────────────────────────────────────

@@ -36,6 +36,11 @@ class EncodedEvents(NamedTuple):
     source: Any = None  # the events as they came, and the column that holds them, for operators
     column: str | None = None
 
+    @property
+    def bad_rows(self) -> Int64:
+        """Rows in which there is no event, ascending."""
+        return np.array(sorted(self.rejects.bad_rows), dtype=np.int64)
+
 
 class EventEncoder:
     """Encodes events for one index. Made once, then only read: threads share it."""

@@ -33,7 +33,7 @@ class RejectKind(StrEnum):
 
     WRONG_TYPE = "wrong-type"  # a string for a number
     BAD_VALUE = "bad-value"  # of a possible class, but too large, no date, not UTF-8 …
-    BAD_ROW = "bad-row"  # no event can be read there: all its attributes are missing
+    BAD_ROW = "bad-row"  # no event can be read there: it matches nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +71,14 @@ class Rejects:
     one column cost a count, not a million objects.
     """
 
-    __slots__ = ("counts", "examples", "first_row", "strict")
+    __slots__ = ("bad_rows", "counts", "examples", "first_row", "strict")
 
     def __init__(self, *, strict: bool = False, first_row: int = 0) -> None:
         self.strict = strict
         self.first_row = first_row  # of the batch within its source
         self.counts: Counter[tuple[str | None, RejectKind]] = Counter()
         self.examples: list[Reject] = []
+        self.bad_rows: list[int] = []  # of the batch: all in which there is no event
 
     def __len__(self) -> int:
         return self.counts.total()
@@ -91,6 +92,7 @@ class Rejects:
     def add_row(self, row: int, value: Any, reason: str) -> None:
         """Count a row in which there is no event."""
         kind = RejectKind.BAD_ROW
+        self.bad_rows.append(row)
         self._add(None, kind, [Reject(self.first_row + row, None, None, show(value), reason, kind)])
 
     def add_value(self, row: int, path: Path, type_: Type, value: Any, error: Exception) -> None:

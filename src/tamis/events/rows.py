@@ -6,7 +6,7 @@ Attributes are as they come; texts of maps and JSON are read as the encoder read
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -21,11 +21,9 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
 
-_NOTHING: Final[Mapping[str, Any]] = {}
-
 
 class EventRows:
-    """The events of a batch by row; one that cannot be read has no attributes."""
+    """The events of a batch by row; None for one that cannot be read."""
 
     def __init__(self, source: Any, column: str | None, schema: Schema) -> None:
         if source is None:
@@ -38,7 +36,7 @@ class EventRows:
         self._source = source.column(column) if is_table and column is not None else source
         self._schema = schema
 
-    def __getitem__(self, row: int) -> Mapping[str, Any]:
+    def __getitem__(self, row: int) -> Mapping[str, Any] | None:
         if self._is_flat:
             return dict(self._source.slice(row, 1).to_pylist()[0])
         event = self._source[row]
@@ -46,13 +44,15 @@ class EventRows:
             return self._from_arrow(event)
         return self._from_python(event)
 
-    def _from_python(self, event: Any) -> Mapping[str, Any]:
+    def _from_python(self, event: Any) -> Mapping[str, Any] | None:
+        if event is None:
+            return {}
         if isinstance(event, str | bytes):
             with suppress(ValueError, TypeError, RecursionError):
                 event = parse_exactly(event)
-        return event if hasattr(event, "get") else _NOTHING
+        return event if hasattr(event, "get") else None
 
-    def _from_arrow(self, scalar: pa.Scalar) -> Mapping[str, Any]:
+    def _from_arrow(self, scalar: pa.Scalar) -> Mapping[str, Any] | None:
         value = scalar.as_py()
         if isinstance(scalar, pa.MapScalar) and value is not None:
             return self._from_pairs(value)

@@ -95,6 +95,18 @@ class Pairs(NamedTuple):
     subscriptions: Int32
     bindings: list[dict[str, Any] | None] | None = None  # of variables, where they are asked for
 
+    def without(self, rows: Int64) -> Pairs:
+        """The matches of other events than these."""
+        sizes = np.diff(self.starts)
+        left_out = rows[(rows >= self.first_row) & (rows < self.first_row + len(sizes))]
+        if not len(left_out):
+            return self
+        is_kept = np.ones(len(sizes), dtype=np.bool_)
+        is_kept[left_out - self.first_row] = False
+        starts = np.zeros_like(self.starts)
+        np.cumsum(np.where(is_kept, sizes, 0), out=starts[1:])
+        return Pairs(self.first_row, starts, self.subscriptions[np.repeat(is_kept, sizes)])
+
 
 def match_block_pairs(
     first_row: int, events: EventArrays, contents: Contents, roots: RootArrays, scratch: Scratch

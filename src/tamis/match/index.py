@@ -107,8 +107,7 @@ class Index:
         The substitution has a value for each variable that needs one; it is empty where a
         subscription has no variables.
         """
-        with self._borrow(self._single_scratches, self._make_single_scratch) as scratch:
-            ordinals = self._ordinals_at(self._match_event(event, scratch))
+        ordinals = self._match_ordinals(event)
         verdict = self._decide(event, ordinals, with_bindings=True)
         return {
             str(self.contents.ids[ordinal].as_py()): verdict.bindings.get(ordinal, {})
@@ -173,6 +172,8 @@ class Index:
             for own in _in_order(count, self._blocks(batch), threads):
                 counts += own
         counts[contents.roots.always] += batch.n_rows
+        if n_bad := len(batch.bad_rows):
+            counts[self._match_ordinals({})] -= n_bad  # they were taken for empty events
         if len(self.operators):
             counts[self.operators.is_decided_here] = 0
             for pairs in self._match_decided(batch, self._every_subscription(), threads):
@@ -195,6 +196,7 @@ class Index:
 
         blocks = _in_order(count, self._blocks(batch), threads)
         counts = np.concatenate([np.empty(0, np.int64), *blocks]) + len(roots.always)
+        counts[batch.bad_rows] = 0
         if len(self.operators):
             for pairs in self._match_decided(batch, is_wanted, threads):
                 own = np.diff(pairs.starts)
@@ -338,6 +340,11 @@ class Index:
         )
         return scratch.found[:n_found]
 
+    def _match_ordinals(self, event: Mapping[str, Any]) -> np.ndarray:
+        """The subscriptions that the event satisfies, of what operators decide all that may."""
+        with self._borrow(self._single_scratches, self._make_single_scratch) as scratch:
+            return self._ordinals_at(self._match_event(event, scratch))
+
     def _ordinals_at(self, places: np.ndarray) -> np.ndarray:
         roots = self.contents.roots
         return np.concatenate((roots.always, roots.subscriptions[places]))
@@ -375,13 +382,14 @@ class Index:
         with_bindings: bool = False,
     ) -> Iterator[Pairs]:
         verify = self._verifier(batch, with_bindings=with_bindings)
+        bad_rows = batch.bad_rows
 
         def match(first_row: int) -> list[Pairs]:
             with self._borrow(self._scratches, self._make_scratch) as scratch:
                 found = list(
                     match_block_pairs(first_row, batch.arrays, self.contents, roots, scratch)
                 )
-            return list(map(verify, found))
+            return [verify(pairs.without(bad_rows)) for pairs in found]
 
         for groups in _in_order(match, self._blocks(batch), threads):
             yield from groups

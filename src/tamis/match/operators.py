@@ -153,7 +153,7 @@ class Operators:
         firsts = np.flatnonzero(np.diff(owners[places], prepend=-1))
         groups = np.split(places, firsts[1:]) if len(places) else []
         asked = (
-            (rows[pairs.first_row + int(owners[own[0]])], pairs.subscriptions[own].tolist())
+            (rows[pairs.first_row + int(owners[own[0]])] or {}, pairs.subscriptions[own].tolist())
             for own in groups
         )
         decided = self.decide(asked, with_bindings=with_bindings) if groups else iter(())

@@ -30,7 +30,8 @@ _ARROW: Final = {
 
 
 def plain_events(batch: pa.RecordBatch, layout: Layout, schema: Schema) -> Iterator[Any]:
-    """The events as the reference evaluator takes them, whatever their layout."""
+    """The events as the reference evaluator takes them, whatever their layout; None where there is
+    none."""
     if layout.event is None:
         yield from batch.to_pylist()
         return

@@ -101,7 +101,7 @@ class AuditBatch(Matcher):
             told: list[tuple[str, str, str]] = []
             events = plain_events(batch, self.layout, self.parts.version.typed_schema())
             for row, event in enumerate(events):
-                for reference in references:
+                for reference in references if event is not None else ():
                     disagreements, n = reference.compare(
                         batch.slice(row, 1), event, rng, self.n_subscriptions, self.layout.event
                     )

@@ -166,9 +166,13 @@ class AnswerTyped(Matcher):
         drawn = pa.array(self.drawn, pa.string())
         for batch in cut(batches):
             found = match_lists(indexes, [self.encode(index, batch) for index in indexes])
-            events = plain_events(batch, self.layout, self.schema)
-            typed = typed_rows(events, self.schema, list(self.paths)).combine_chunks()
-            columns = {ID: batch.column(ID), ENGINE: only(found, drawn)}
+            events = list(plain_events(batch, self.layout, self.schema))
+            good = pa.array(
+                [row for row, event in enumerate(events) if event is not None], pa.int64()
+            )
+            read = (event for event in events if event is not None)
+            typed = typed_rows(read, self.schema, list(self.paths)).combine_chunks()
+            columns = {ID: batch.column(ID).take(good), ENGINE: only(found.take(good), drawn)}
             columns |= {name: typed[name].combine_chunks() for name in typed.schema.names}
             yield pa.RecordBatch.from_pydict(columns)
 
