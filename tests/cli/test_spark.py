@@ -59,6 +59,9 @@ def test_build_match_and_rejects(place):
     assert rows_of(place / "bad")[0][:2] == ("e3", "age")
     again = run("spark", "match", *common, "--output", place / "out")
     assert (again.exit_code, "exists" in again.stderr) == (1, True)
+    misnamed = run("spark", "match", *common[:-1], "idd", "--output", place / "none")
+    assert misnamed.exit_code == 1
+    assert 'none of the first 3 events has an attribute "idd"' in misnamed.stderr
     shown = run("spark", "match", *common, "--kind", "by-subscription")
     assert sorted(shown.stdout.splitlines()[1:3]) == ["adult            1", "oslo             1"]
 

@@ -142,6 +142,17 @@ def test_a_validity_that_cannot_be_read_rejects_one_subscription(spark, tmp_path
     assert kept["valid_from"] == datetime(2024, 5, 1)
 
 
+def test_a_validity_that_ends_before_it_begins_rejects_the_subscription(spark, tmp_path):
+    rows = [("x", "a = 1", "ann", "2050-05-02", "2050-05-01"), ("y", "a = 1", "bob", None, None)]
+    frame = spark.createDataFrame(rows, DETAILED.format(type="string"))
+    report = ts.build(frame, tmp_path / "i")
+    assert (report.n_subscriptions, report.n_rejects) == (1, 1)
+    (reject,) = ts.rejects(spark, tmp_path / "i").collect()
+    assert (reject["subscription_id"], reject["code"]) == ("x", "bad-validity")
+    said = "valid_until is '2050-05-01 00:00:00', not after valid_from, '2050-05-02 00:00:00'"
+    assert reject["message"] == said
+
+
 def test_nothing_to_build_is_an_index_of_nothing(spark, tmp_path):
     report = ts.build(subscription_frame(spark, []), tmp_path / "i")
     assert (report.n_subscriptions, report.n_parts) == (0, 1)

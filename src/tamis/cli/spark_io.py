@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PARQUET: Final = "parquet"
 JSONL: Final = "jsonl"
 CSV: Final = "csv"
+LOOKED_AT: Final = 1_000  # events
 FORMATS: Final = (PARQUET, JSONL, CSV)
 _SUFFIXES: Final = {
     ".parquet": PARQUET,
@@ -80,6 +81,8 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
             # `value` is a column that Spark's reader of lines makes.
             frame = reader.text(path).where(F.trim("value") != "")
             named = F.get_json_object("value", f"$['{event_id}']") if event_id else F.lit(None)
+            if event_id and not is_stream:
+                _expect_named(frame.limit(LOOKED_AT).select(named.alias("id")), path, event_id)
             return Events(
                 frame.select(named.alias("id"), F.col("value").alias("event")),
                 "id" if event_id else None,
@@ -94,6 +97,16 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
         raise InputError(f'{path} has no column "{event_id}"; it has: {", ".join(frame.columns)}')
     ids = [F.col(f"`{event_id}`").alias("id")] if event_id else []
     return Events(frame.select(*ids, event), "id" if event_id else None, "event")
+
+
+def _expect_named(ids: DataFrame, path: str, event_id: str) -> None:
+    """Refuse a name that none of the first events has: all ids would be NULL."""
+    found = ids.selectExpr("count(*) AS n_events", "count(id) AS n_named").first()
+    if found is not None and found["n_events"] and not found["n_named"]:
+        raise InputError(
+            f'{path}: none of the first {found["n_events"]:,} events has an attribute "{event_id}"',
+            hint="--event-id names the attribute that events are called by",
+        )
 
 
 def read_typed_events(spark: SparkSession, path: str, kind: str, schema: Schema) -> DataFrame:

@@ -215,7 +215,9 @@ def select_rows(subscriptions: DataFrame, id_column: str, expression_column: str
         _optional("owner", "string", names),
         _optional("valid_from", "timestamp", names),
         _optional("valid_until", "timestamp", names),
-        F.coalesce(F.lit(None).cast("string"), *map(_unreadable, limits)).alias("problem"),
+        F.coalesce(
+            F.lit(None).cast("string"), *map(_unreadable, limits), _never_valid(limits)
+        ).alias("problem"),
     )
 
 
@@ -225,6 +227,18 @@ def _unreadable(name: str) -> Column:
     is_wrong = column.isNotNull() & column.try_cast("timestamp").isNull()
     said = F.concat(F.lit(f"{name} is '"), column.cast("string"), F.lit("', not a timestamp"))
     return F.when(is_wrong, said)
+
+
+def _never_valid(limits: Iterable[str]) -> Column:
+    """What is wrong with two moments of which the second is not after the first."""
+    if len(set(limits)) < 2:
+        return F.lit(None)
+    start, end = (F.col(name).try_cast("timestamp") for name in ("valid_from", "valid_until"))
+    said = F.concat(
+        *(F.lit("valid_until is '"), end.cast("string"), F.lit("', not after valid_from, '")),
+        *(start.cast("string"), F.lit("'")),
+    )
+    return F.when(start >= end, said)
 
 
 def count_rows(rows: DataFrame, now: datetime) -> tuple[int, int]:
