@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.names import print_path
@@ -80,31 +79,12 @@ def _arrow_type(reading: Reading) -> pa.DataType | None:
     """The type of a column; None to take it from the values."""
     import pyarrow as pa
 
+    from tamis.language.arrow_types import arrow_type
+
     if isinstance(reading, dict):
         inside = {name: _arrow_type(own) for name, own in reading.items()}
         return None if None in inside.values() else pa.struct(list(inside.items()))
-    if reading is None or reading.name == "any":
-        return None
-    if reading.name == "array":
-        return pa.list_(_arrow_type(reading.element))
-    if reading.name == "decimal":
-        return pa.decimal128(reading.precision, reading.scale)
-    return _arrow_names()[reading.name]
-
-
-@cache
-def _arrow_names() -> dict[str, pa.DataType]:
-    import pyarrow as pa
-
-    return {
-        "boolean": pa.bool_(),
-        "integer": pa.int64(),
-        "float": pa.float32(),
-        "double": pa.float64(),
-        "string": pa.string(),
-        "date": pa.date32(),
-        "timestamp": pa.timestamp("us", "UTC"),
-    }
+    return None if reading is None or reading.name == "any" else arrow_type(reading)
 
 
 def _to_list(operator: Operator, returned: Any) -> list[Any]:

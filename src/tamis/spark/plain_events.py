@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from tamis.events.rows import EventRows
+from tamis.language.arrow_types import arrow_type
 from tamis.language.ast import Attribute
 from tamis.logic.evaluate import attribute_value
 
@@ -16,17 +17,6 @@ if TYPE_CHECKING:
     from tamis.language.schema import Path, Schema
     from tamis.language.types import Type
     from tamis.spark.layout import Layout
-
-_ARROW: Final = {
-    "boolean": pa.bool_(),
-    "integer": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "any": pa.bool_(),  # only presence is ever asked
-}
 
 
 def plain_events(batch: pa.RecordBatch, layout: Layout, schema: Schema) -> Iterator[Any]:
@@ -78,8 +68,4 @@ def _tree(schema: Schema, paths: list[Path]) -> dict[str, Any]:
 def _arrow_type(below: Type | dict[str, Any]) -> pa.DataType:
     if isinstance(below, dict):
         return pa.struct([pa.field(name, _arrow_type(own)) for name, own in below.items()])
-    if below.element is not None:
-        return pa.list_(_arrow_type(below.element))
-    if below.name == "decimal":
-        return pa.decimal128(below.precision, below.scale)
-    return _ARROW[below.name]
+    return pa.bool_() if below.name == "any" else arrow_type(below)  # only presence is asked
