@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 import tamis
-from tamis.cli import spark_commands  # noqa: F401 - adds its commands to the group
+from tamis.cli import spark_commands, spark_jobs  # noqa: F401 - add their commands to the group
 from tamis.cli.build import build_command
 from tamis.cli.check import check_command
 from tamis.cli.demo import demo_command

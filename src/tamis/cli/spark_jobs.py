@@ -1,0 +1,168 @@
+"""`tamis spark stats, backtest, diff, audit`: questions about events, versions and answers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from tamis.cli.console import make_console, print_columns
+from tamis.cli.options import job_operators_option
+from tamis.cli.spark import print_summary, spark_group, spark_session
+from tamis.cli.spark_io import PARQUET, choose_format, expect_free, read_typed_events
+from tamis.cli.spark_options import (
+    at_option,
+    deliver,
+    event_options,
+    index_option,
+    open_events,
+    open_parts,
+    output_options,
+    version_option,
+    where,
+)
+
+
+@spark_group.command("stats")
+@index_option
+@event_options
+@click.option("--sample-rows", type=click.IntRange(min=1), default=20_000, show_default=True)
+@click.pass_context
+def stats_command(context: click.Context, /, **options: Any) -> None:
+    """What do the events look like? Kept with the index, for its next build."""
+    with spark_session(context) as spark:
+        import tamis.spark as pipeline
+
+        parts = pipeline.open_version(options["index"])
+        kind = choose_format(options["events"], options["events_format"])
+        events = (
+            open_events(spark, options).frame
+            if kind == PARQUET
+            else read_typed_events(spark, options["events"], kind, parts.version.typed_schema())
+        )
+        version = pipeline.save_statistics(
+            events,
+            options["index"],
+            attributes=options["attributes"],
+            sample_rows=options["sample_rows"],
+        )
+    told = version.statistics
+    rows = [["attribute", "present", "distinct", "most frequent"]]
+    for name, own in told["attributes"].items():
+        top = ", ".join(f"{value} {share:.1%}" for value, share in own.get("top", [])[:3])
+        rows.append([name, f"{own['present']:.1%}", str(own.get("distinct", "")), top])
+    print_columns(make_console(), rows)
+    print_summary({"version": version.name, "events": told["n_events"]})
+
+
+@spark_group.command("backtest")
+@index_option
+@version_option
+@at_option
+@event_options
+@job_operators_option
+@click.option("--day", metavar="COLUMN", help="Count for each of its values, in Parquet.")
+@click.option("--sample", type=click.FloatRange(0, 1, min_open=True), help="A share of the events.")
+@output_options
+@click.pass_context
+def backtest_command(context: click.Context, /, **options: Any) -> None:
+    """How many events would each subscription have matched? With --sample, about how many."""
+    expect_free(options["output"], overwrite=options["overwrite"])
+    with spark_session(context) as spark:
+        import tamis.spark as pipeline
+
+        parts = open_parts(options)
+        events = open_events(spark, options)
+        told = pipeline.backtest(
+            events.frame, parts, day=options["day"], sample=options["sample"], **where(events)
+        )
+        found = told.totals if told.by_day is None else told.by_day
+        order = ["subscription_id"] if told.by_day is None else ["day", "subscription_id"]
+        n_rows = deliver(found.orderBy(*order), options)
+    print_summary(
+        {
+            "version": parts.version.name,
+            "events": told.n_events,
+            "looked at": told.n_looked_at,
+            "rows": n_rows,
+        }
+    )
+
+
+@spark_group.command("diff")
+@index_option
+@click.option("--before", required=True, metavar="NAME", help="A version.")
+@click.option("--after", metavar="NAME", help="Another; the current one if not given.")
+@at_option
+@event_options
+@job_operators_option
+@click.option("--pairs", is_flag=True, help="The gained and the lost pairs, not only counts.")
+@click.option("--allow", type=click.IntRange(min=0), default=0, show_default=True)
+@output_options
+@click.pass_context
+def diff_command(context: click.Context, /, **options: Any) -> None:
+    """What would another version answer? Subscriptions that answer otherwise, with counts.
+
+    Exit codes: 0 no more than --allow subscriptions differ; 1 more do; 2 wrong usage.
+    """
+    expect_free(options["output"], overwrite=options["overwrite"])
+    with spark_session(context) as spark:
+        import tamis.spark as pipeline
+
+        moment = options["at"] or datetime.now(UTC)  # the same for both
+        before, after = (
+            pipeline.open_version(options["index"], options[name], moment).with_operators(
+                options["operators"]
+            )
+            for name in ("before", "after")
+        )
+        events = open_events(spark, options)
+        found = pipeline.diff(events.frame, before, after, **where(events))
+        counts = found.counts.orderBy("subscription_id").persist()
+        n_changed = counts.count()
+        deliver(found.pairs() if options["pairs"] else counts, options)
+    names = {"before": before.version.name, "after": after.version.name}
+    print_summary({**names, "different": n_changed, "allowed": options["allow"]})
+    if n_changed > options["allow"]:
+        raise click.exceptions.Exit(1)
+
+
+@spark_group.command("audit")
+@index_option
+@version_option
+@at_option
+@event_options
+@job_operators_option
+@click.option("--share", type=click.FloatRange(0, 1, min_open=True), default=0.001)
+@click.option(
+    "--by",
+    type=click.Choice(["reference", "spark"]),
+    default="reference",
+    show_default=True,
+    help="The reference evaluator, or Spark SQL's own.",
+)
+@output_options
+@click.pass_context
+def audit_command(context: click.Context, /, **options: Any) -> None:
+    """Evaluate a share of the events again, by another evaluator.
+
+    Exit codes: 0 all answers agree; 1 some do not; 2 wrong usage.
+    """
+    expect_free(options["output"], overwrite=options["overwrite"])
+    with spark_session(context) as spark:
+        import tamis.spark as pipeline
+
+        parts = open_parts(options)
+        events = open_events(spark, options)
+        rows = pipeline.audit(
+            events.frame, parts, share=options["share"], by=options["by"], **where(events)
+        ).persist()
+        n_compared = rows.agg({"n_compared": "sum"}).collect()[0][0] or 0
+        wrong = rows.where("subscription_id IS NOT NULL").drop("n_compared")
+        n_wrong = wrong.count()
+        if n_wrong or options["output"]:
+            deliver(wrong, options)
+    print_summary({"version": parts.version.name, "compared": n_compared, "disagreements": n_wrong})
+    if n_wrong:
+        raise click.exceptions.Exit(1)
