@@ -15,7 +15,7 @@ ROOT = "tamis"  # the package's own __init__.py, the public face
 
 ENGINE = {"errors", "kernels", "language", "text", "logic"}
 ENGINE |= {"operators", "events", "index", "match"}
-SHARED = ENGINE | {"files", "validate"}
+SHARED = ENGINE | {"records", "files", "validate"}
 
 # What each part may import, type-only and lazy imports included.
 ALLOWED = {
@@ -28,8 +28,9 @@ ALLOWED = {
     "index": {"errors", "kernels", "language", "text", "logic", "operators"},
     "events": {"errors", "kernels", "language", "text", "logic", "operators", "index"},
     "match": ENGINE - {"match"},
-    "files": {"errors", "language"},
-    "validate": {"errors", "language", "text", "logic", "operators", "files"},
+    "records": {"errors"},
+    "files": {"errors", "language", "records"},
+    "validate": {"errors", "language", "text", "logic", "operators", "records", "files"},
     "spark": SHARED,
     "broker": SHARED,
     ROOT: SHARED | {"spark", "broker"},

@@ -6,60 +6,43 @@ and the rows after it still come.
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from contextlib import contextmanager
 from dataclasses import dataclass
-from decimal import Decimal
-from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from tamis.errors import InputError
 from tamis.language.schema import Schema
+from tamis.records import (
+    Columns,
+    Format,
+    RowError,
+    Values,
+    detect_format,
+    json_kind,
+    opened,
+    parse_event,
+    read_records,
+    refuse_encoding,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterator
 
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from tamis.records import Record, Source
 
-Source: TypeAlias = str | Path | IO[bytes]
-Record: TypeAlias = dict[str, Any]
-
-BATCH = 10_000  # rows of Parquet converted at a time
-
-
-class Format(StrEnum):
-    """How the rows of a file are written."""
-
-    JSONL = "jsonl"  # one JSON object on each line
-    CSV = "csv"  # comma-separated, with a header line
-    PARQUET = "parquet"
-
-
-FORMAT_BY_SUFFIX: Final = {
-    ".jsonl": Format.JSONL,
-    ".ndjson": Format.JSONL,
-    ".json": Format.JSONL,
-    ".csv": Format.CSV,
-    ".parquet": Format.PARQUET,
-    ".pq": Format.PARQUET,
-}
-
-
-class RowError(InputError):
-    """One row cannot be read; the code is for programs, as that of an `ExpressionError`."""
-
-    def __init__(self, code: str, message: str, *, hint: str | None = None) -> None:
-        super().__init__(message, hint=hint)
-        self.code = code
-
-    def to_dict(self) -> dict[str, Any]:
-        """The error for programs, with the keys of `ExpressionError.to_dict`."""
-        nowhere = {"line": None, "column": None, "span": None}
-        return {"code": self.code, **nowhere, "message": self.message, "hint": self.hint}
+__all__ = [
+    "Columns",
+    "EventRow",
+    "Format",
+    "RowError",
+    "SubscriptionRow",
+    "detect_format",
+    "parse_event",
+    "read_events",
+    "read_schema",
+    "read_subscriptions",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +54,7 @@ class SubscriptionRow:
     subscription_id: str | None
     text: str
     error: RowError | None = None
-    given: Record | None = None  # with an error: what the row has as its id and its expression
+    given: Values | None = None  # with an error: what the row has as its id and its expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,48 +63,8 @@ class EventRow:
 
     number: int
     file_line: int | None
-    event: Record
+    event: Values
     error: RowError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Under which names (columns or keys) a row has the two parts of a subscription."""
-
-    subscription_id: str | None = None  # None takes "subscription_id", else "id"
-    expression: str = "expression"
-
-    def find(self, names: Iterable[str]) -> tuple[str | None, str | None]:
-        """The names as they are among `names`; None for what is missing."""
-        known = set(names)
-        wanted = [self.subscription_id] if self.subscription_id else ["subscription_id", "id"]
-        id_name = next((name for name in wanted if name in known), None)
-        return id_name, self.expression if self.expression in known else None
-
-    def describe_missing(self, found: tuple[str | None, str | None]) -> str:
-        """What `find` did not find, as a message names it."""
-        missing = []
-        if found[0] is None:
-            wanted = self.subscription_id
-            missing.append(f'"{wanted}"' if wanted else '"subscription_id" (or "id")')
-        if found[1] is None:
-            missing.append(f'"{self.expression}"')
-        return " and no ".join(missing)
-
-
-# ── what callers ask for ────────────────────────────────────────────────────────────────────
-
-
-def detect_format(name: str) -> Format:
-    """The format that a file's name tells."""
-    suffix = Path(name).suffix.lower()
-    if suffix not in FORMAT_BY_SUFFIX:
-        raise InputError(
-            f"cannot tell the format of {name} by its name; "
-            f"known endings: {' '.join(FORMAT_BY_SUFFIX)}",
-            hint=f"say which it is: {', '.join(Format)}",
-        )
-    return FORMAT_BY_SUFFIX[suffix]
 
 
 def read_subscriptions(
@@ -132,27 +75,14 @@ def read_subscriptions(
     Ids are strings or integers, and are strings in the rows.
     """
     columns = columns or Columns()
-    for record in _read_records(source, file_format, columns):
+    for record in read_records(source, file_format, columns):
         yield _to_subscription(record, columns)
 
 
 def read_events(source: Source, file_format: Format | None = None) -> Iterator[EventRow]:
     """The events of a JSON lines or Parquet file, or of an open binary stream, one at a time."""
-    for record in _read_records(source, file_format, None):
+    for record in read_records(source, file_format, None):
         yield EventRow(record.number, record.file_line, record.values, record.error)
-
-
-def parse_event(text: str | bytes) -> Record:
-    """The event that one JSON object spells; numbers with a point stay exact."""
-    try:
-        event = json.loads(text, parse_float=Decimal)
-    except UnicodeDecodeError as error:
-        raise _refuse_encoding(error) from None
-    except json.JSONDecodeError as error:
-        raise RowError("bad-json", f"not JSON: {error.msg} (column {error.pos + 1})") from None
-    except (ValueError, RecursionError) as error:
-        raise RowError("bad-json", f"not JSON that can be read: {error}") from None
-    return _expect_object(event)
 
 
 def read_schema(text: str) -> Schema:
@@ -160,317 +90,23 @@ def read_schema(text: str) -> Schema:
     if not text.strip().endswith(".json"):
         return Schema.of(text)
     path = Path(text.strip())
-    with _opened(path) as stream:
+    with opened(path) as stream:
         try:
             declared = json.loads(stream.read().decode("utf-8-sig"))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path} is not JSON: {error}") from None
     if not isinstance(declared, dict):
         raise InputError(
-            f"{path} holds {_json_kind(declared)}; an object is expected",
+            f"{path} holds {json_kind(declared)}; an object is expected",
             hint='such as {"level": "integer", "tags": "array<string>"}',
         )
     return Schema.of(declared)
 
 
-# ── records ─────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True)
-class _Record:
-    number: int
-    file_line: int | None
-    values: Record
-    error: RowError | None = None
-
-
-def _read_records(
-    source: Source, file_format: Format | None, columns: Columns | None
-) -> Iterator[_Record]:
-    """The records of a source; `columns` are those that a table with a header must have."""
-    name = _name_of(source)
-    file_format = Format(file_format) if file_format else detect_format(name)
-    if columns is None and file_format is Format.CSV:
-        raise InputError(
-            f"{name}: events in CSV have no types", hint="write them as JSON lines or Parquet"
-        )
-    with _opened(source) as stream:
-        try:
-            if file_format is Format.PARQUET:
-                yield from _read_parquet(stream, name, columns)
-            else:
-                yield from _read_text_records(stream, name, file_format, columns)
-        except OSError as error:
-            raise InputError(f"cannot read {name}: {error.strerror}") from None
-
-
-def _read_text_records(
-    stream: IO[bytes], name: str, file_format: Format, columns: Columns | None
-) -> Iterator[_Record]:
-    buffered = stream if hasattr(stream, "peek") else io.BufferedReader(stream)  # type: ignore[type-var]
-    _refuse_binary(buffered, name, file_format)
-    if file_format is Format.CSV:
-        yield from _read_csv(buffered, name, columns or Columns())
-    else:
-        yield from _read_jsonl(buffered, _load_fast if columns else parse_event)
-
-
-def _name_of(source: Source) -> str:
-    if isinstance(source, str | Path):
-        return str(source)
-    name = getattr(source, "name", None)
-    return name.strip("<>") if isinstance(name, str) else "the stream"
-
-
-@contextmanager
-def _opened(source: Source) -> Iterator[IO[bytes]]:
-    if not isinstance(source, str | Path):
-        yield source
-        return
-    try:
-        stream = Path(source).open("rb")  # noqa: SIM115 - closed below
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot read {source}: {reason}") from None
-    with stream:
-        yield stream
-
-
-_SIGNATURES: Final = (  # how a file that is not UTF-8 text begins, and what it is then
-    (b"PAR1", "is a Parquet file", "say so: the format is parquet"),
-    (b"\x1f\x8b", "is compressed with gzip", "unpack it first"),
-    (b"\x28\xb5\x2f\xfd", "is compressed with Zstandard", "unpack it first"),
-    (b"PK\x03\x04", "is a ZIP archive", "unpack it first"),
-    (b"\xff\xfe", "is UTF-16 text", "save it as UTF-8"),
-    (b"\xfe\xff", "is UTF-16 text", "save it as UTF-8"),
-)
-
-
-def _refuse_binary(stream: Any, name: str, file_format: Format) -> None:
-    """Refuse at once what would give an error for each of its millions of lines."""
-    head = stream.peek(4096)[:4096]
-    for opening, what, hint in _SIGNATURES:
-        if head.startswith(opening):
-            raise InputError(f"{name} {what}, not {file_format}", hint=hint)
-    # In the first line it is a file of another kind; further down, an error of its row.
-    if b"\0" in head.split(b"\n", 1)[0]:
-        raise InputError(f"{name} is not text: it holds zero bytes; {file_format} is UTF-8 text")
-
-
-# ── JSON lines ──────────────────────────────────────────────────────────────────────────────
-
-
-def _read_jsonl(stream: IO[bytes], load: Callable[[bytes], Record]) -> Iterator[_Record]:
-    number = 0
-    for file_line, line in enumerate(stream, start=1):
-        content = line.removeprefix(b"\xef\xbb\xbf") if file_line == 1 else line
-        content = content.strip()
-        if not content:
-            continue
-        number += 1
-        try:
-            yield _Record(number, file_line, load(content))
-        except RowError as error:
-            yield _Record(number, file_line, {}, error)
-
-
-def _load_fast(line: bytes) -> Record:
-    """One JSON object; no number of it is of interest but an integer id."""
-    import orjson
-
-    try:
-        return _expect_object(orjson.loads(line))
-    except orjson.JSONDecodeError as error:
-        try:
-            line.decode()
-        except UnicodeDecodeError as encoding_error:
-            raise _refuse_encoding(encoding_error) from None
-        reason = error.msg.partition(": line ")[0]
-        raise RowError("bad-json", f"not JSON: {reason} (column {error.pos + 1})") from None
-
-
-def _expect_object(value: Any) -> Record:
-    if not isinstance(value, dict):
-        raise RowError(
-            "bad-row",
-            f"expected a JSON object, found {_json_kind(value)}",
-            hint="JSON lines have one object on each line, not a list around them"
-            if isinstance(value, list)
-            else None,
-        )
-    return value
-
-
-def _json_kind(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true" if value else "false"
-        case int() | float() | Decimal():
-            return f"the number {value}"
-        case str():
-            return "a string"
-        case list():
-            return "a list"
-        case dict():
-            return "an object"
-        case _:
-            return f"a value of type {type(value).__name__}"
-
-
-def _refuse_encoding(error: UnicodeDecodeError) -> RowError:
-    byte = error.object[error.start]
-    return RowError("bad-encoding", f"not UTF-8: byte 0x{byte:02X}", hint="save the file as UTF-8")
-
-
-# ── CSV ─────────────────────────────────────────────────────────────────────────────────────
-
-
-def _read_csv(stream: IO[bytes], name: str, columns: Columns) -> Iterator[_Record]:
-    # Undecodable bytes become lone surrogates here, and errors of their rows below.
-    text = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
-    # The default limit on one field, 128 KiB, is ours to set: the limit is on the expression.
-    csv.field_size_limit(2**31 - 1)
-    rows = csv.reader(text, strict=True)
-    try:
-        header = _read_header(rows, name, columns)
-        number = 0
-        while True:
-            file_line = rows.line_num + 1
-            values, error = _next_csv_row(rows, header)
-            if values is None and error is None:
-                return
-            if values or error:
-                number += 1
-                yield _Record(number, file_line, values or {}, error)
-    finally:
-        text.detach()  # the stream belongs to the caller
-
-
-def _read_header(rows: Any, name: str, columns: Columns) -> list[str]:
-    try:
-        header: list[str] = next((row for row in rows if row), [])
-    except csv.Error as error:
-        raise InputError(f"{name}: the header line cannot be read: {error}") from None
-    if not header:
-        raise InputError(f"{name} is empty; a CSV file begins with a header line")
-    _expect_columns(header, name, columns)
-    twice = next((column for column in header if header.count(column) > 1), None)
-    if twice is not None:
-        raise InputError(f'{name} has two columns "{twice}"; each needs a name of its own')
-    return header
-
-
-def _next_csv_row(rows: Any, header: list[str]) -> tuple[Record | None, RowError | None]:
-    """The next row, or its error; an empty record for a blank line, twice None at the end."""
-    try:
-        fields = next(rows)
-    except StopIteration:
-        return None, None
-    except csv.Error as error:
-        if "unexpected end" in str(error):
-            message = "a double quote opened in this row is not closed before the end of the file"
-        else:
-            message = f"not CSV: {error}"
-        return None, RowError("bad-csv", message, hint=_CSV_HINT)
-    if fields and len(fields) != len(header):
-        message = f"{len(fields)} fields; the header has {len(header)}"
-        hint = _CSV_HINT if len(fields) > len(header) else None
-        return None, RowError("bad-csv", message, hint=hint)
-    try:
-        "".join(fields).encode()
-    except UnicodeEncodeError as error:
-        byte = ord(error.object[error.start]) & 0xFF
-        message = f"not UTF-8: byte 0x{byte:02X}"
-        return None, RowError("bad-encoding", message, hint="save the file as UTF-8")
-    return dict(zip(header, fields, strict=True)) if fields else {}, None
-
-
-_CSV_HINT: Final = (
-    "an expression with a comma or a double quote in it is written in double quotes, "
-    'and a double quote inside as ""'
-)
-
-
-def _expect_columns(names: list[str], name: str, columns: Columns) -> None:
-    found = columns.find(names)
-    if None in found:
-        raise InputError(
-            f"{name} has no column {columns.describe_missing(found)}; "
-            f"its columns: {', '.join(names) or 'none'}"
-        )
-
-
-# ── Parquet ─────────────────────────────────────────────────────────────────────────────────
-
-
-def _read_parquet(stream: IO[bytes], name: str, columns: Columns | None) -> Iterator[_Record]:
-    number = 0
-    for batch in _read_batches(stream, name, columns):
-        for values in batch:
-            number += 1
-            yield _Record(number, None, values)
-
-
-def _read_batches(
-    stream: IO[bytes], name: str, columns: Columns | None
-) -> Iterator[Iterable[Record]]:
-    import pyarrow as pa
-
-    try:
-        file = _open_parquet(stream)
-        wanted = None
-        if columns is not None:
-            _expect_columns(file.schema_arrow.names, name, columns)
-            wanted = [found for found in columns.find(file.schema_arrow.names) if found]
-        for batch in file.iter_batches(batch_size=BATCH, columns=wanted):
-            yield batch.to_pylist() if wanted is None else _to_records(batch, wanted)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise InputError(f"{name} cannot be read as Parquet: {reason}") from None
-
-
-def _open_parquet(stream: IO[bytes]) -> pq.ParquetFile:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    # Parquet is read from its end: a pipe must be held whole.
-    seekable = stream if stream.seekable() else pa.BufferReader(stream.read())
-    # Spark writes timestamps of 96 bits, which would come as nanoseconds.
-    return pq.ParquetFile(seekable, coerce_int96_timestamp_unit="us")
-
-
-def _to_records(batch: pa.RecordBatch, names: list[str]) -> Iterator[Record]:
-    values = [_to_values(batch.column(batch.schema.get_field_index(name))) for name in names]
-    for row in zip(*values, strict=True):
-        yield dict(zip(names, row, strict=True))
-
-
-def _to_values(column: pa.Array) -> list[Any]:
-    """The column's values; text that is not UTF-8 comes as bytes, for its row to say so."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    try:
-        values: list[Any] = column.to_pylist()
-    except UnicodeDecodeError:
-        values = column.cast(pa.large_binary()).to_pylist()
-    return [_decode(value) if isinstance(value, bytes) else value for value in values]
-
-
-def _decode(value: bytes) -> str | bytes:
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value
-
-
 # ── subscriptions ───────────────────────────────────────────────────────────────────────────
 
 
-def _to_subscription(record: _Record, columns: Columns) -> SubscriptionRow:
+def _to_subscription(record: Record, columns: Columns) -> SubscriptionRow:
     number, file_line = record.number, record.file_line
     if record.error is not None:
         return SubscriptionRow(number, file_line, None, "", record.error)
@@ -499,7 +135,7 @@ def _read_id(value: Any) -> str:
     if isinstance(value, bytes):
         _refuse_bytes(value)
     if not isinstance(value, str) or not value:
-        found = "an empty string" if value == "" else _json_kind(value)
+        found = "an empty string" if value == "" else json_kind(value)
         message = f"the id is {found}; a string or a whole number is expected"
         raise RowError("bad-id", message)
     return value
@@ -509,7 +145,7 @@ def _read_text(value: Any) -> str:
     if isinstance(value, bytes):
         _refuse_bytes(value)
     if not isinstance(value, str):
-        raise RowError("not-text", f"the expression is {_json_kind(value)}; text is expected")
+        raise RowError("not-text", f"the expression is {json_kind(value)}; text is expected")
     return value
 
 
@@ -517,4 +153,4 @@ def _refuse_bytes(value: bytes) -> None:
     try:
         value.decode()
     except UnicodeDecodeError as error:
-        raise _refuse_encoding(error) from None
+        raise refuse_encoding(error) from None
