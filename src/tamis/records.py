@@ -44,6 +44,10 @@ FORMAT_BY_SUFFIX: Final = {
 }
 
 
+class UnreadableError(InputError):
+    """Stands where a value cannot be read, and is none of any type."""
+
+
 class RowError(InputError):
     """One row cannot be read; the code is for programs, as that of an `ExpressionError`."""
 
@@ -361,7 +365,7 @@ def _read_batches(
             _expect_columns(file.schema_arrow.names, name, columns)
             wanted = [found for found in columns.find(file.schema_arrow.names) if found]
         for batch in file.iter_batches(batch_size=BATCH, columns=wanted):
-            yield batch.to_pylist() if wanted is None else _to_records(batch, wanted)
+            yield _to_events(batch) if wanted is None else _to_records(batch, wanted)
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise InputError(f"{name} cannot be read as Parquet: {reason}") from None
@@ -375,6 +379,23 @@ def _open_parquet(stream: IO[bytes]) -> pq.ParquetFile:
     seekable = stream if stream.seekable() else pa.BufferReader(stream.read())
     # Spark writes timestamps of 96 bits, which would come as nanoseconds.
     return pq.ParquetFile(seekable, coerce_int96_timestamp_unit="us")
+
+
+def _to_events(batch: pa.RecordBatch) -> list[Values]:
+    try:
+        rows: list[Values] = batch.to_pylist()
+    except Exception:  # a date of the year 20000, text that is not UTF-8, a zone nobody knows
+        columns = {name: list(map(_to_python, batch.column(name))) for name in batch.schema.names}
+        rows = [{name: own[at] for name, own in columns.items()} for at in range(len(batch))]
+    return rows
+
+
+def _to_python(scalar: pa.Scalar) -> Any:
+    """The value; of one that Python cannot have, what it is, which is no value of any type."""
+    try:
+        return scalar.as_py()
+    except Exception as error:
+        return UnreadableError(f"{scalar.type}: {error}")
 
 
 def _to_records(batch: pa.RecordBatch, names: list[str]) -> Iterator[Values]:

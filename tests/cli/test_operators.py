@@ -149,3 +149,16 @@ def test_stats_do_not_take_operators_for_always_true(index):
     assert told["always_true"]["count"] == 0
     assert told["with_operators"] == 3
     assert "3 of them are decided by operators" in run("stats", index).stdout
+
+
+def test_values_that_operators_cannot_read_are_told(tmp_path):
+    (tmp_path / "s.jsonl").write_text(json.dumps({"id": "in", "expression": "loc_in('Bronx')"}))
+    index = tmp_path / "index"
+    run_process("build", tmp_path / "s.jsonl", "-o", index, "--operators", SPATIAL)
+    (tmp_path / "events.csv").write_text("lat,lon\n40.8448,-73.8648\nhere,-73.8\n")
+    result = run_process("match", index, tmp_path / "events.csv", "--operators", SPATIAL)
+    assert [row["matches"] for row in json_lines(result.stdout.decode())] == [["in"], []]
+    assert (
+        b"1 value was treated as missing: lat, event 2: 'here' is not of type double"
+        in result.stderr
+    )

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from tamis.errors import InputError
 from tamis.events.rejects import Rejects
-from tamis.events.spelled import read_text
 from tamis.files import RowError, parse_event
 from tamis.language.names import print_path
+from tamis.language.spelled import read_text
 from tamis.language.types import WrongTypeError
 from tamis.logic.evaluate import Missing
 from tests.events.engine import Engine, count_by_attribute

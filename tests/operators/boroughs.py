@@ -19,3 +19,8 @@ def borough_within(event, region, metres):
 @tamis.operator("metres_from(string, ?double)", reads=spatial.PLACE, check=spatial.expect_region)
 def metres_from(event, region):
     return spatial.default_regions().distance_from(event, region)
+
+
+@tamis.operator("tests_all(?string)")
+def tests_all(event):
+    return " ".join(f"{name}={event[name]}" for name in sorted(event))

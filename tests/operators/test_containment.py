@@ -29,6 +29,18 @@ def test_one_value_of_another_type_leaves_the_rest_of_a_batch_alone():
     assert kinds == {("raised", 2), ("wrong-type", 1)}  # the number and nothing; the list
 
 
+@pytest.mark.parametrize("bad", ["\ud800", 2**70, {1: 2}, object()])
+def test_a_value_that_makes_no_column_is_one_fault(bad):
+    registry = Registry()
+    operator("any()", batch=True, registry=registry)(lambda table: pa.array([True] * len(table)))
+    index = build({"s": "any()"}, operators=registry)
+    events = [{"a": 1}, {"a": bad}, {"a": 2}, {"b": "x"}]
+    assert index.match_lists(events).to_pylist() == [["s"], [], ["s"], ["s"]]
+    (fault,) = index.operators.faults
+    assert (fault.kind, fault.n_events) == (FaultKind.WRONG_TYPE, 1)
+    assert "any reads a, which makes no column" in fault.message
+
+
 def test_a_type_makes_one_column_of_all_events():
     types = []
 
@@ -204,3 +216,105 @@ def test_checks_of_the_wrong_kind():
         operator("f(string, integer)", check=expect_even, registry=Registry())(raises)
     with pytest.raises(tamis.SchemaError, match="5 is no function"):
         operator("f(string)", check=5, registry=Registry())(raises)
+
+
+def test_checks_are_not_asked_again_when_matching(tmp_path):
+    asked = []
+
+    def once(name):
+        asked.append(name)
+        if len(asked) > 1:
+            raise ValueError("again")
+
+    registry = Registry()
+    operator("f(string, ?integer)", check=once, registry=registry)(lambda event, name: 1)
+    index = build({"s": "f('x', ?n) AND ?n > 0"}, operators=registry)
+    assert index.match_bindings({}) == {"s": {"n": 1}}
+    assert index.explain("s", {}).matches
+    assert asked == ["x"]
+
+
+class MuteError(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize("error", [MuteError, SystemExit, GeneratorExit, BaseException])
+def test_errors_of_any_kind_are_contained(error):
+    def raises_it(*given):
+        raise error
+
+    registry = Registry()
+    operator("f()", registry=registry)(raises_it)
+    operator("g(string)", check=raises_it, registry=registry)(lambda event, name: True)
+
+    class Odd:
+        __iter__ = raises_it
+
+    operator("h(?integer)", registry=registry)(lambda event: Odd())
+    index = build({"f": "f()", "g": "g('x')", "h": "h(?x)", "p": "a = 1"}, operators=registry)
+    assert [reject.subscription_id for reject in index.rejects] == ["g"]
+    assert index.match({"a": 1}) == ["p"]
+    assert len(index.operators.faults) == 2
+
+
+def test_an_answer_is_read_under_the_watch():
+    class Slow:
+        def __iter__(self):
+            RELEASE.wait(30)
+            return iter([1])
+
+    registry = Registry()
+    operator("slow(?integer)", timeout=0.05, registry=registry)(lambda event: Slow())
+    index = build({"s": "slow(?x)"}, operators=registry)
+    RELEASE.clear()
+    try:
+        assert index.match({}) == []
+    finally:
+        RELEASE.set()
+    assert index.operators.faults[0].kind is FaultKind.TIMEOUT
+
+
+# ── budgets ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_budget_of_calls_names_all_it_leaves_open():
+    registry = Registry()
+    operator("yes(integer)", registry=registry)(lambda event, number: True)
+    index = build({f"s{n}": f"yes({n})" for n in range(8)}, operators=registry)
+    index.operators.limits = OperatorLimits(calls_per_event=3)
+    found = index.match({})
+    (fault,) = index.operators.faults
+    assert len(found) == 3
+    assert set(fault.subscription_ids) == {f"s{n}" for n in range(8)} - set(found)
+
+
+def test_a_budget_of_steps_is_each_subscription_s_own():
+    registry = Registry()
+    operator("few(integer, ?integer)", registry=registry)(lambda event, n: [n, n + 1])
+    texts = {f"s{n}": f"few({n}, ?x) AND few({n}, ?y) AND ?x > ?y" for n in range(50)}
+    index = build(texts, operators=registry)
+    index.operators.limits = OperatorLimits(search_steps=20)
+    assert len(index.match({})) == 50
+    assert not index.operators.faults
+
+
+def test_an_index_with_long_constants_opens_again(tmp_path):
+    registry = Registry()
+    operator("f(string)", registry=registry)(lambda event, text: len(text) == 70_000)
+    limits = tamis.Limits(text_length=200_000)
+    index = build({"s": f"f('{'x' * 70_000}')"}, limits=limits, operators=registry)
+    index.save(tmp_path / "index")
+    assert tamis.open(tmp_path / "index", operators=registry).match({}) == ["s"]
+
+
+def test_a_fault_names_those_that_depend_on_the_call():
+    registry = Registry()
+    operator("at(string)", reads=["lat"], registry=registry)(lambda event, place: event["lat"] > 1)
+    operator("near(?integer)", reads=["lat"], registry=registry)(lambda event: event["lat"])
+    texts = {"a": "at('x')", "b": "at('x') AND n = 1", "c": "at('y') OR n = 1",
+             "d": "near(?m) AND ?m > 3", "e": "n = 1 OR at('x')"}  # fmt: skip
+    index = build(texts, operators=registry)
+    assert sorted(index.match({"n": 1})) == ["c", "e"]
+    named = {fault.call: set(fault.subscription_ids) for fault in index.operators.faults}
+    assert named == {"at('x')": {"a", "b"}, "near(?)": {"d"}}

@@ -20,6 +20,7 @@ from tamis.match.index import build
 from tamis.operators.caller import OperatorLimits
 from tamis.operators.faults import Breaker, FaultKind
 from tamis.operators.registry import Registry, operator
+from tamis.operators.scanner import Scanner
 from tests.operators.toys import Toys
 
 EVENTS = [{"a": number} for number in range(20)]
@@ -200,6 +201,16 @@ def test_registering():
     registry = Registry()
     operator("f(string)", registry=registry)(raises)
     operator("f(string)", registry=registry)(raises)  # the same function, loaded again
+    for function in (lambda event, text: True, lambda event, text: False):
+        with pytest.raises(tamis.SchemaError, match="registered already"):
+            operator("f(string)", registry=registry)(function)
+    one = Registry()
+    for attribute in ("title", "title", "body"):
+        scanner = Scanner(attribute)
+        if attribute == "title":
+            scanner.register("has(string)", registry=one)
+    with pytest.raises(tamis.SchemaError, match="registered already"):
+        scanner.register("has(string)", registry=one)
     with pytest.raises(tamis.SchemaError, match="registered already"):
         operator("F(string)", registry=registry)(hangs)
     for options in ({"cost": 0}, {"timeout": -1}):
@@ -321,10 +332,15 @@ def test_a_function_that_cannot_be_called_so(signature, function, said):
 
 
 @pytest.mark.parametrize("what", ["cost", "timeout"])
-@pytest.mark.parametrize("seconds", [0, -1, math.nan, math.inf, "1"])
+@pytest.mark.parametrize("seconds", [0, -1, math.nan, math.inf, "1", True])
 def test_seconds_that_are_none(what, seconds):
     with pytest.raises(tamis.SchemaError, match=f"{what} is {seconds!r}; allowed: seconds above 0"):
         operator("f()", registry=Registry(), **{what: seconds})
+
+
+def test_flags_that_are_none():
+    with pytest.raises(tamis.SchemaError, match="pure is 'no'; allowed: True, False"):
+        operator("f()", registry=Registry(), pure="no")
 
 
 @pytest.mark.parametrize(

@@ -210,3 +210,13 @@ def test_status_and_size(server):
 def test_other_urls_are_refused(url):
     with pytest.raises(InputError, match="is no URL"):
         HttpLookup(url, [])
+
+
+def test_values_of_several_types_are_several_questions():
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    kind = SqlLookup(lambda: connection, "SELECT typeof(?)", ["v"])
+    assert [kind({"v": value}) for value in (1, 1.0, "1")] == [
+        [("integer",)],
+        [("real",)],
+        [("text",)],
+    ]

@@ -6,6 +6,8 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import InputError
+from tamis.match.index import build
+from tamis.operators.registry import Registry
 from tamis.operators.scanner import Scanner
 
 BODY = Scanner("body")
@@ -53,3 +55,16 @@ def test_capturing_needs_a_group():
 def test_time_is_linear():
     """An expression that a backtracking engine would not finish."""
     assert BODY.found({"body": "a" * 5_000}, "(a*)*b") is False
+
+
+@pytest.mark.parametrize("attribute", ["doc.body", "`user-id`", "user-id"])
+@pytest.mark.parametrize("batch", [False, True])
+def test_attributes_with_paths_and_quotes(attribute, batch):
+    registry = Registry()
+    Scanner(attribute).register("has(string)", batch=batch, registry=registry)
+    Scanner(attribute).register("part(string, ?string)", registry=registry)
+    index = build({"h": "has('b+')", "p": "part('(b+)', ?x)"}, operators=registry)
+    event = {"doc": {"body": "abbc"}, "user-id": "abbc"}
+    assert index.match_bindings(event) == {"h": {}, "p": {"x": "bb"}}
+    assert index.match_lists([event, {}]).to_pylist() == [["h", "p"], []]
+    assert not index.operators.faults

@@ -122,3 +122,15 @@ def test_places_as_texts_numbers_and_json(spark, tmp_path):
         )
         found = {(row["event_id"], row["subscription_id"]) for row in matched.collect()}
         assert found == expected, name
+
+
+def test_an_operator_that_reads_all_is_given_the_attributes_alone(spark, tmp_path):
+    rows = spark.createDataFrame(
+        [("all", "tests_all(?x)")], "subscription_id string, expression string"
+    )
+    boroughs = "tests.operators.boroughs"
+    tamis.spark.build(rows, tmp_path / "store", operators=boroughs)
+    events = spark.createDataFrame([("e", 5, 1.5)], "event_id string, code bigint, x double")
+    options = {"event_id": "event_id", "operators": boroughs, "bindings": True}
+    (row,) = tamis.spark.match(events, tmp_path / "store", **options).collect()
+    assert json.loads(row["bindings"]) == {"x": "code=5 event_id=e x=1.5"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -13,7 +12,7 @@ from tamis.cli.console import print_note
 from tamis.errors import InputError
 from tamis.files import EventRow, RowError
 from tamis.language.names import parse_path, print_path
-from tamis.language.types import WrongTypeError
+from tamis.language.spelled import SpelledEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -110,31 +109,14 @@ def _shorten(names: list[str]) -> list[str]:
 def _to_event(
     fields: list[str], paths: list[AttributePath], types: Mapping[AttributePath, Type]
 ) -> dict[str, Any]:
-    from tamis.events.spelled import read_text
-
     if len(fields) != len(paths):
         raise RowError("bad-csv", f"{len(fields)} fields; the header has {len(paths)}")
-    event: dict[str, Any] = {}
+    event = SpelledEvent()
     for path, text in zip(paths, fields, strict=True):
-        if not text:
-            continue
-        _refuse_undecoded(text)
-        value: Any = text
-        if path in types:
-            # A string is no value of a type that refuses it: it is rejected as it stands.
-            with suppress(WrongTypeError):
-                value = read_text(text, types[path])
-        _set(event, path, value)
+        if text:
+            _refuse_undecoded(text)
+            event.put(path, text, types.get(path))
     return event
-
-
-def _set(event: dict[str, Any], path: AttributePath, value: Any) -> None:
-    for step in path[:-1]:
-        inside = event.setdefault(step, {})
-        if not isinstance(inside, dict):  # a column "a" beside a column "a.b": the first stays
-            return
-        event = inside
-    event.setdefault(path[-1], value)
 
 
 def _refuse_undecoded(text: str) -> None:

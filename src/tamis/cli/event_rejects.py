@@ -8,7 +8,9 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from tamis.cli.console import print_note
 from tamis.language.names import print_path
+from tamis.language.spelled import SpelledEvent, read_text
 from tamis.language.types import WrongTypeError, read_value
+from tamis.operators.views import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,10 +36,10 @@ class EventRejects:
             if attribute.type is not None
         }
         schema = index.contents.schema
-        read = [read.path for signature in schema.operators for read in signature.reads or ()]
-        for path in (*index.contents.plan.paths, *read):
-            if (type_ := schema.read_type(path)) is not None:
+        for path in index.contents.plan.paths:
+            if (type_ := schema.get(path)) is not None:
                 self.types.setdefault(path, type_)
+        self.reads = {read for own in schema.operators for read in own.reads or () if read.type}
         self.sink = sink
         self.n_events = 0
         self.n_bad_rows = 0
@@ -59,13 +61,14 @@ class EventRejects:
         for row in bad if self.sink else ():
             assert row.error is not None
             self._list(row, None, row.error.code, row.error.message, row.error.hint)
-        if len(batch.rejects):
+        if len(batch.rejects) or self.reads:
             self._count_values(good)
 
     def _count_values(self, rows: list[EventRow]) -> None:
         # The batch knows how many there are and shows a few; here each is named.
         for row in rows:
-            for attribute, reason in self._wrong_values(row.event):
+            wrong = dict(self._wrong_values(row.event)) | dict(self._wrong_reads(row.event))
+            for attribute, reason in wrong.items():
                 self._n_values[attribute] += 1
                 self._examples.setdefault(attribute, f"event {row.number}: {reason}")
                 if self.sink:
@@ -73,12 +76,21 @@ class EventRejects:
 
     def _wrong_values(self, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
         for path, type_ in self.types.items():
-            value: Any = event
-            for step in path:
-                value = value.get(step) if isinstance(value, dict) else None
-            if value is not None:
+            if (value := value_at(event, path)) is not None:
                 try:
                     read_value(value, type_)
+                except WrongTypeError as error:
+                    yield print_path(path), str(error)
+
+    def _wrong_reads(self, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
+        """The same for what operators read, of texts where these are what there is."""
+        texts = event.texts if isinstance(event, SpelledEvent) else event
+        for path, type_ in self.reads:
+            assert type_ is not None
+            if (value := value_at(texts, path)) is not None:
+                is_text = texts is not event and isinstance(value, str)
+                try:
+                    read_text(value, type_) if is_text else read_value(value, type_)
                 except WrongTypeError as error:
                     yield print_path(path), str(error)
 

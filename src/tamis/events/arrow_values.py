@@ -39,7 +39,8 @@ from tamis.events.python_values import (
     convert_objects,
 )
 from tamis.events.rejects import explain_by
-from tamis.events.spelled import convert_texts, read_text, round_to_floats
+from tamis.events.spelled import convert_texts, round_to_floats
+from tamis.language.spelled import read_text
 from tamis.language.types import INT64_MAX, MAX_DECIMAL_DIGITS, WrongTypeError, read_value
 
 if TYPE_CHECKING:

@@ -12,12 +12,11 @@ import pyarrow as pa
 
 from tamis.errors import InputError
 from tamis.events.mappings import parse_exactly
-from tamis.events.spelled import read_text
 from tamis.language.names import parse_path
-from tamis.language.types import WrongTypeError
+from tamis.language.spelled import SpelledEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from tamis.language.schema import Schema
 
@@ -25,7 +24,14 @@ if TYPE_CHECKING:
 class EventRows:
     """The events of a batch by row; None for one that cannot be read."""
 
-    def __init__(self, source: Any, column: str | None, schema: Schema) -> None:
+    def __init__(
+        self,
+        source: Any,
+        column: str | None,
+        schema: Schema,
+        names: Collection[str] | None = None,
+    ) -> None:
+        """`names` are the columns that matter, where attributes have columns of their own."""
         if source is None:
             raise InputError(
                 "these events were encoded without being kept, and operators need them",
@@ -35,10 +41,11 @@ class EventRows:
         self._is_flat = is_table and column is None
         self._source = source.column(column) if is_table and column is not None else source
         self._schema = schema
+        self._names = _asked_for(source.schema.names, names) if self._is_flat else ()
 
     def __getitem__(self, row: int) -> Mapping[str, Any] | None:
         if self._is_flat:
-            return dict(self._source.slice(row, 1).to_pylist()[0])
+            return {name: _to_python(self._source.column(name)[row]) for name in self._names}
         event = self._source[row]
         if isinstance(event, pa.Scalar):
             return self._from_arrow(event)
@@ -53,22 +60,31 @@ class EventRows:
         return event if hasattr(event, "get") else None
 
     def _from_arrow(self, scalar: pa.Scalar) -> Mapping[str, Any] | None:
+        if isinstance(scalar, pa.StructScalar):
+            return _to_python(scalar) or {}
         value = scalar.as_py()
         if isinstance(scalar, pa.MapScalar) and value is not None:
             return self._from_pairs(value)
         return self._from_python(value)
 
     def _from_pairs(self, pairs: list[tuple[str, Any]]) -> Mapping[str, Any]:
-        event: dict[str, Any] = {}
+        event = SpelledEvent()
         for name, value in pairs:
-            path = parse_path(name) if name else (name,)
-            type_ = self._schema.read_type(path)
-            read = value
-            if isinstance(value, str) and type_ is not None:
-                with suppress(WrongTypeError):
-                    read = read_text(value, type_)
-            inner = event
-            for step in path[:-1]:
-                inner = inner.setdefault(step, {})
-            inner[path[-1]] = read
+            if value is not None:
+                path = parse_path(name) if name else (name,)
+                event.put(path, value, self._schema.get(path))
         return event
+
+
+def _asked_for(all_names: list[str], names: Collection[str] | None) -> tuple[str, ...]:
+    return tuple(name for name in all_names if names is None or name in names)
+
+
+def _to_python(scalar: pa.Scalar) -> Any:
+    """The value; what Python has no value for, such as a date in the year 20000, is missing."""
+    if isinstance(scalar, pa.StructScalar):
+        return None if not scalar.is_valid else {x: _to_python(scalar[x]) for x in scalar}
+    try:
+        return scalar.as_py()
+    except Exception:  # OverflowError, UnicodeDecodeError, unknown zones, …
+        return None

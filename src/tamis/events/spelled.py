@@ -1,14 +1,11 @@
 """Values from text: what `map<string,string>`, CSV and date strings hold.
 
-`read_text` is the definition; `convert_texts` gives the same for many texts at once, by kernels
-that decide the plain cases and ask `read_text` about the others.
+`language.spelled.read_text` is the definition; `convert_texts` gives the same for many texts at
+once, by kernels that decide the plain cases and ask `read_text` about the others.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,52 +21,13 @@ from tamis.events.kernels.texts import (
     read_integers,
     read_timestamps,
 )
-from tamis.language.types import WrongTypeError, read_value
+from tamis.language.spelled import read_text
+from tamis.language.types import WrongTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tamis.language.types import Type
-
-_BOOLEANS: Final = {"true": True, "false": False}
-_WHOLE: Final = re.compile(r"[+-]?[0-9]+")
-_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_NOT_FINITE: Final = re.compile(r"NaN|[+-]?Infinity")
-
-
-def read_text(text: str, type_: Type) -> Any:
-    """The value of `type_` that `text` spells; raises `WrongTypeError` when it spells none.
-
-    Numbers are written as in JSON, where a plus sign, leading zeros and a bare point (`.5`, `5.`)
-    are also allowed; floats and doubles may be NaN, Infinity or -Infinity. Booleans are true and
-    false, in lower case. Arrays are JSON lists. No spaces are stripped from anything.
-    """
-    try:
-        return read_value(_parse(text, type_), type_)
-    except (ValueError, ArithmeticError, RecursionError) as error:
-        if isinstance(error, WrongTypeError):
-            raise
-        # A number of more digits than Python reads, a list that is not JSON.
-        raise WrongTypeError(f"{text[:60]!r} is not of type {type_}") from None
-
-
-def _parse(text: str, type_: Type) -> Any:
-    """The Python value that `text` spells; the text itself where it spells none."""
-    match type_.name:
-        case "boolean":
-            return _BOOLEANS.get(text, text)
-        case "integer":
-            return int(text) if _WHOLE.fullmatch(text) else text
-        case "float" | "double":
-            is_number = _NUMBER.fullmatch(text) or _NOT_FINITE.fullmatch(text)
-            return float(text) if is_number else text
-        case "decimal":
-            return Decimal(text) if _NUMBER.fullmatch(text) else text
-        case "array":
-            return json.loads(text, parse_float=Decimal)
-        case _:
-            return text
-
 
 # ── many at once ────────────────────────────────────────────────────────────────────────────
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -102,7 +102,9 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     ids = _without(pa.array(taken.ids, pa.string()), list(read.rejects))
     plan = read.finish_plan()
     contents = Contents(
-        schema.with_operators(own for own in schema.operators if own.name in read.called),
+        schema.with_operators(
+            replace(own, check=None) for own in schema.operators if own.name in read.called
+        ),
         missing,
         finished.columns,
         finished.n_leaves,

@@ -79,10 +79,19 @@ def _ask_operator(node: OperatorCall, signature: Signature) -> None:
         signature.check(*constants)
     except TamisError as error:
         message, hint = error.message, error.hint
-    except Exception as error:  # whatever the operator's author raises
-        message, hint = str(error) or type(error).__name__, None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever the operator's author raises
+        message, hint = _spell(error), None
     else:
         return
     raise TypeCheckError(
         "bad-argument", f"{signature.name}() refuses it: {message}", span=node.span, hint=hint
     )
+
+
+def _spell(error: BaseException) -> str:
+    try:
+        return str(error) or type(error).__name__
+    except Exception:
+        return type(error).__name__

@@ -31,3 +31,6 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+_UNLIMITED = 2**62
+# For a text that was within the limits when its index was built, whatever they were then.
+NO_LIMITS = Limits(_UNLIMITED, MAX_DEPTH, _UNLIMITED, _UNLIMITED, _UNLIMITED, _UNLIMITED)

@@ -194,13 +194,6 @@ class Schema:
         """The type of an attribute, or None when it is not declared."""
         return self._types.get(path)
 
-    def read_type(self, path: Path) -> Type | None:
-        """The type by which texts are read: the attribute's own, or what an operator reads."""
-        if (own := self._types.get(path)) is not None:
-            return own
-        reads = (read for signature in self.operators for read in signature.reads or ())
-        return next((read.type for read in reads if read.path == path and read.type), None)
-
     def unsupported(self, path: Path) -> str | None:
         """The foreign type of a column that exists but cannot be used, else None."""
         return self._unsupported.get(path)

@@ -31,7 +31,7 @@ from tamis.language.ast import (
     variables_of,
 )
 from tamis.language.check import check
-from tamis.language.limits import MAX_DEPTH, Limits
+from tamis.language.limits import NO_LIMITS
 from tamis.language.names import print_path
 from tamis.language.parser import parse
 from tamis.language.printer import print_expression
@@ -60,9 +60,6 @@ _MISSING = {False: "missing", True: "not bound"}  # an attribute, a variable
 _SHOWN = 60
 _BINDINGS_SHOWN = 5
 _Leaves: TypeAlias = dict[Condition, None]  # in order, each once
-_UNLIMITED = 2**62
-# The text was within the limits when the index was built, whatever they were then.
-_NO_LIMITS = Limits(_UNLIMITED, MAX_DEPTH, _UNLIMITED, _UNLIMITED, _UNLIMITED, _UNLIMITED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +126,7 @@ def explain(  # noqa: PLR0913 - all that decides it
     """The explanation of one expression for one event."""
     if not hasattr(event, "get"):
         raise InputError(f"an event is a mapping of attributes, not {type(event).__name__}")
-    condition = check(parse(text, _NO_LIMITS), schema, _NO_LIMITS, text)
+    condition = check(parse(text, NO_LIMITS), schema, NO_LIMITS, text)
     tree = _step(condition, event, missing, known)
     changes = () if tree.truth is True else _changes(condition, event, missing, known)
     shown = tuple(print_expression(leaf) for leaf in changes or ())

@@ -398,7 +398,8 @@ class Index:
         """What makes matches of candidates: operators, if there are any."""
         if not len(self.operators):
             return lambda pairs: pairs
-        rows = EventRows(batch.source, batch.column, self.contents.schema)
+        names = self.operators.attribute_names
+        rows = EventRows(batch.source, batch.column, self.contents.schema, names)
         return lambda pairs: self.operators.verify(pairs, rows, with_bindings=with_bindings)
 
     def _blocks(self, batch: EncodedEvents) -> range:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tamis.errors import InputError, MissingOperatorError, suggest
 from tamis.language.check import check
+from tamis.language.limits import NO_LIMITS
 from tamis.language.parser import parse
 from tamis.logic.bindings import calls_of
 from tamis.logic.evaluate import Known
@@ -21,7 +22,7 @@ from tamis.match.warmup import SCHEDULING, announce
 from tamis.operators.caller import Caller, Failure, OperatorLimits, print_call
 from tamis.operators.registry import REGISTRY, Registry
 from tamis.operators.search import BudgetError, Facts
-from tamis.operators.sources import NO_LIMITS, Sources
+from tamis.operators.sources import Sources
 from tamis.operators.statistics import Statistics
 from tamis.operators.views import Views
 
@@ -118,6 +119,9 @@ class Operators:
 
     def learn(self, statistics: Mapping[str, Mapping[str, float]]) -> None:
         """Add what another index, or another process, has learned of calls."""
+        for call, own in statistics.items():
+            if not {"calls", "true", "seconds"} <= own.keys():
+                raise InputError(f"{call} has {own!r}; statistics are calls, true and seconds")
         known = set(self.calls)
         self._statistics.merge({call: own for call, own in statistics.items() if call in known})
         with self._lock:
@@ -131,6 +135,16 @@ class Operators:
         found = np.zeros(len(self._contents.ids), dtype=np.bool_)
         found[self._contents.plan.arrays.subscriptions] = True
         return found
+
+    @cached_property
+    def attribute_names(self) -> frozenset[str] | None:
+        """Attributes that operators and what they decide look at, by their first names; None for
+        any."""
+        signatures = self._contents.schema.operators
+        if any(own.reads is None for own in signatures):
+            return None
+        paths = [read.path for own in signatures for read in own.reads or ()]
+        return frozenset(path[0] for path in (*paths, *self._contents.plan.paths))
 
     def expect_all(self) -> None:
         """Raise `MissingOperatorError` unless all operators that are called are registered."""

@@ -29,10 +29,10 @@ def read_answer(returned: Any, signature: Signature, most_bindings: int) -> Answ
         return _read_truth(returned, signature)
     rows = returned if _is_many(returned) else [returned]
     found: dict[tuple[Any, ...], None] = {}
-    for row in rows:
-        found[_read_binding(row, types, signature)] = None
-        if len(found) > most_bindings:
+    for number, row in enumerate(rows, start=1):
+        if number > most_bindings:
             raise TooManyBindingsError(f"more than {most_bindings} bindings")
+        found[_read_binding(row, types, signature)] = None
     return tuple(sorted(found, key=_ROW_ORDER)) if len(found) > 1 else tuple(found)
 
 

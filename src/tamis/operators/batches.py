@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.names import print_path
 from tamis.language.types import WrongTypeError
+from tamis.operators.faults import tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,31 +31,36 @@ def call_batch(operator: Operator, table: pa.Table, constants: tuple[Any, ...]) 
 def tables_of(
     operator: Operator, events: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[list[int], pa.Table | WrongTypeError]]:
-    """The events as a table, with their places. Where an attribute without a type has values of
-    several, there is a table for each; an event that makes none has an error."""
-    places = list(range(len(events)))
-    table = _table(operator, events)
-    if not isinstance(table, WrongTypeError):
-        yield places, table
-        return
+    """The events as tables, with their places; an event that makes none has an error.
+
+    Where all that the operator reads has a type there is one. Otherwise there is one for each
+    combination of types that values have: what an event is to an operator does not depend on
+    the others.
+    """
+    reading = operator.reading
+    untyped = None
+    if reading is not None:
+        untyped = [name for name, own in reading.items() if _arrow_type(own) is None]
     groups: dict[Any, list[int]] = {}
-    for place in places:
-        groups.setdefault(_shape(events[place]), []).append(place)
+    for place, event in enumerate(events):
+        names = event if untyped is None else untyped
+        shape = tuple((name, _shape(event[name])) for name in names if name in event)
+        groups.setdefault(shape, []).append(place)
     for group in groups.values():
         table = _table(operator, [events[place] for place in group])
-        if not isinstance(table, WrongTypeError):
-            yield group, table
-        else:
+        if isinstance(table, WrongTypeError) and len(group) > 1:
             yield from (([place], _table(operator, [events[place]])) for place in group)
+        else:
+            yield group, table
 
 
 def _shape(value: Any) -> Any:
-    """The types of a value; integers and floats make one column."""
+    """The types of a value and of all inside it."""
     if isinstance(value, dict):
         return tuple((name, _shape(own)) for name, own in value.items())
     if isinstance(value, list | tuple):
         return list, frozenset(map(_shape, value))
-    return float if type(value) is int else type(value)
+    return (type(value), str(value.tzinfo)) if isinstance(value, datetime) else type(value)
 
 
 def _table(operator: Operator, events: Sequence[Mapping[str, Any]]) -> pa.Table | WrongTypeError:
@@ -63,14 +70,14 @@ def _table(operator: Operator, events: Sequence[Mapping[str, Any]]) -> pa.Table 
     reading = operator.reading
     if reading is None:
         reading = dict.fromkeys(name for event in events for name in event)
-    columns = {}
+    columns: dict[str, pa.Array] = {}
     for name, own in reading.items():
         values = [event.get(name) for event in events]
         try:
-            columns[name] = pa.array(values, _arrow_type(own))
-        except (pa.ArrowException, OverflowError) as error:
-            read = f"{operator.name} reads {print_path((name,))}, whose values are of several types"
-            return WrongTypeError(f"{read}: {error}")
+            columns[str(name)] = pa.array(values, _arrow_type(own))
+        except Exception as error:  # Arrow's own, and those of values that are not what they seem
+            read = f"{operator.name} reads {print_path((str(name),))}, which makes no column"
+            return WrongTypeError(f"{read}: {tell(error)}")
     # A column that nobody asks for, so that a table without others has its rows.
     return pa.table(columns or {"": pa.nulls(len(events))})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -15,7 +15,7 @@ from tamis.language.printer import print_value
 from tamis.language.types import WrongTypeError
 from tamis.operators.answers import TooManyBindingsError, read_answer
 from tamis.operators.batches import call_batch, tables_of
-from tamis.operators.faults import Breaker, FaultKind, FaultReport
+from tamis.operators.faults import Breaker, FaultKind, FaultReport, tell
 from tamis.operators.views import MissingAttributeError
 from tamis.operators.workers import Abandoned, CallTimeoutError, run_within
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 MOST_CACHED: Final = 100_000  # answers kept during one batch
 MOST_RETRIES: Final = 32  # of a batch that failed, in parts
+_AS_THEY_ARE: Final = (str, bytes, dict, list, tuple, set, frozenset)
 ABSENT: Final = object()  # no answer is kept; None is one
 
 
@@ -41,7 +42,7 @@ class OperatorLimits:
 
     calls_per_event: int = 100_000
     bindings_per_call: int = 10_000
-    search_steps: int = 100_000  # per event, in search of substitutions
+    search_steps: int = 100_000  # in search of one subscription's substitution
     faults_in_a_row: int = 5  # then an operator is not called for a while
     pause: float = 30.0  # seconds
     abandoned_calls: int = 16  # of one operator, given up and still running: no more are made
@@ -164,7 +165,8 @@ class Caller:
         except CallTimeoutError:
             failure = Failure(FaultKind.TIMEOUT, f"no answer within {operator.timeout} seconds")
         except MissingAttributeError as error:
-            failure = Failure(FaultKind.RAISED, f"KeyError: {error}", is_of_event=True)
+            told = f"KeyError: {error}"
+            failure = Failure(FaultKind.RAISED, told, is_of_event=True)
         except WrongTypeError as error:
             failure = Failure(FaultKind.WRONG_TYPE, str(error))
         except TooManyBindingsError as error:
@@ -172,7 +174,7 @@ class Caller:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # whatever an operator may raise, asyncio's included
-            failure = Failure(FaultKind.RAISED, f"{type(error).__name__}: {error}")
+            failure = Failure(FaultKind.RAISED, tell(error))
         else:
             seconds = (time.perf_counter() - started) / max(1, n_events)
             return [self._read(number, one, seconds) for one in returned]
@@ -195,8 +197,10 @@ class Caller:
             return Failure(FaultKind.WRONG_TYPE, str(error))
         except TooManyBindingsError as error:
             return Failure(FaultKind.BUDGET, str(error))
-        except Exception as error:  # an iterator may raise when it is read
-            return Failure(FaultKind.RAISED, f"{type(error).__name__}: {error}")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # what is returned may raise when it is looked at
+            return Failure(FaultKind.RAISED, tell(error))
         self.statistics.add(self.texts[number], is_true=bool(answer), seconds=seconds)
         return answer
 
@@ -234,8 +238,8 @@ def print_call(call: OperatorCall) -> str:
 
 
 def _exhaust(returned: Any, most: int) -> Any:
-    """What an iterator gives, read while it is watched; one without an end is too many."""
-    if not isinstance(returned, Iterator):
+    """What is returned, read while it is watched; what has no end is too many."""
+    if isinstance(returned, _AS_THEY_ARE) or not isinstance(returned, Iterable):
         return returned
     rows = list(islice(returned, most + 1))
     if len(rows) > most:

@@ -18,8 +18,10 @@ import numpy as np
 import orjson
 
 from tamis.errors import InputError
+from tamis.language.names import parse_path
 from tamis.language.signatures import parse_signature, read_as_text
 from tamis.operators.registry import operator
+from tamis.operators.views import column_at, value_at
 from tamis.text.analysers import ANY_WORD, get_analyser
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ class Classifier:
         """The likeliest label of each row, null without a text."""
         import pyarrow as pa
 
-        texts = events.column(self.attribute).to_pylist()
+        texts = column_at(events, parse_path(self.attribute)).to_pylist()
         known = [text for text in texts if text is not None]
         best = iter(self.scores(known).argmax(axis=1).tolist() if known else [])
         return pa.array(
@@ -108,7 +110,7 @@ class Classifier:
 
     def label(self, event: Mapping[str, Any]) -> str | None:
         """The likeliest label of one event."""
-        text = event.get(self.attribute)
+        text = value_at(event, parse_path(self.attribute))
         return None if text is None else self.labels[int(self.scores([text]).argmax())]
 
     def expect_label(self, label: str) -> None:

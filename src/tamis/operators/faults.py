@@ -45,6 +45,14 @@ class Fault:
         }
 
 
+def tell(error: BaseException) -> str:
+    """What an error says, if it can."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:
+        return type(error).__name__
+
+
 class FaultReport:
     """All faults so far, by call and kind. Threads share it."""
 

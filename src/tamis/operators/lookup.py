@@ -25,7 +25,7 @@ import orjson
 from tamis.errors import InputError
 from tamis.language.signatures import parse_reads, parse_signature
 from tamis.operators.registry import operator
-from tamis.operators.views import value_at
+from tamis.operators.views import frozen, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -121,11 +121,11 @@ class Lookup(Generic[Connection]):
         if None in values:
             return None
         key = values + constants
-        rows = self.cache.get(key)
+        rows = self.cache.get(frozen(key))
         if rows is None:
             with self.pool.borrow() as connection:
                 rows = self.ask(connection, key)
-            self.cache.put(key, rows)
+            self.cache.put(frozen(key), rows)
         return rows
 
     def exists(self, event: Mapping[str, Any], *constants: Any) -> bool | None:

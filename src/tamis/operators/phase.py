@@ -154,8 +154,8 @@ class OperatorPhase:
         trial.start()
         while (call := trial.next_call()) >= 0:
             if len(facts.answers) >= limits.calls_per_event:
-                trial.report(
-                    call, Failure(FaultKind.BUDGET, f"more than {limits.calls_per_event} calls")
+                trial.report_rest(
+                    Failure(FaultKind.BUDGET, f"more than {limits.calls_per_event} calls")
                 )
                 break
             trial.tell(call, (yield call))

@@ -13,6 +13,7 @@ import numpy as np
 
 from tamis.language.ast import OperatorCall, attributes
 from tamis.language.check import check
+from tamis.language.limits import NO_LIMITS
 from tamis.language.parser import parse
 from tamis.logic.bindings import call_of, calls_of
 from tamis.operators.residual import Call, Gate, Node, Test
@@ -143,7 +144,7 @@ class PlanWriter:
 
 def read_calls(texts: list[str], schema: Schema) -> tuple[OperatorCall, ...]:
     """The calls that were stored by their texts."""
-    nodes = (check(parse(text), schema) for text in texts)
+    nodes = (check(parse(text, NO_LIMITS), schema, NO_LIMITS) for text in texts)
     return tuple(call_of(node) for node in nodes if isinstance(node, OperatorCall))
 
 

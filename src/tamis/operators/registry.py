@@ -53,8 +53,7 @@ class Operator:
     reading: Mapping[str, Reading] | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        reads = self.signature.reads
-        object.__setattr__(self, "reading", None if reads is None else reading_of(reads))
+        object.__setattr__(self, "reading", reading_of(self.signature))
 
     @property
     def name(self) -> str:
@@ -74,9 +73,10 @@ class Registry:
         """Register an operator; a name is taken once, except by the same function loaded again."""
         key = operator.name.lower()
         other = self._operators.get(key)
-        if other is not None and _place_of(other) != _place_of(operator):
+        if other is not None and not _is_same(other, operator):
             raise SchemaError(
-                f"operator {operator.name} is registered already, by {_place_of(other)}"
+                f"operator {operator.name} is registered already, by {_place_of(other)}",
+                hint="give one of them another name, or a registry of its own",
             )
         self._operators[key] = operator
 
@@ -145,6 +145,7 @@ class Registry:
                     f"the index calls {signature}; the operator registered is {own.signature}"
                 )
             else:
+                _expect_reads(signature, own.signature)
                 found[signature.name] = own
         if missing:
             known = [operator.name for operator in self._operators.values()]
@@ -187,6 +188,9 @@ def operator(  # noqa: PLR0913 - all that the engine should know of an operator
             raise SchemaError(
                 f"operator {signature}: {what} is {seconds!r}; allowed: seconds above 0, or None"
             )
+    for what, flag in (("pure", pure), ("batch", batch)):
+        if not isinstance(flag, bool):
+            raise SchemaError(f"operator {signature}: {what} is {flag!r}; allowed: True, False")
     declared = parse_signature(signature, reads, check)
 
     def register(function: Function) -> Function:
@@ -197,7 +201,7 @@ def operator(  # noqa: PLR0913 - all that the engine should know of an operator
         registry.add(own)
         try:
             setattr(function, ATTRIBUTE, own)
-        except AttributeError:  # methods of objects have no attributes of their own
+        except (AttributeError, TypeError):  # methods and builtins have none of their own
             named: Any = partial(function)
             setattr(named, ATTRIBUTE, own)
             return cast("Function", named)
@@ -232,9 +236,22 @@ def with_checks(
     return schema.with_operators(map(add, schema.operators)) if schema.operators else schema
 
 
+def _expect_reads(stored: Signature, own: Signature) -> None:
+    """Refuse code that reads more than the index was built for: Spark would not hand it over."""
+    if stored.reads is None:
+        return
+    known = {read.path for read in stored.reads}
+    if own.reads is None or any(read.path not in known for read in own.reads):
+        raise MissingOperatorError(
+            f"the index calls {stored}, {stored.kind}; the operator registered is {own.kind}",
+            hint="build the index anew: the operator reads other attributes now",
+        )
+
+
 def _is_duration(seconds: Any, most: float | None) -> bool:
-    is_number = isinstance(seconds, int | float) and math.isfinite(seconds)
-    return is_number and 0 < seconds <= (seconds if most is None else most)
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+        return False
+    return math.isfinite(seconds) and 0 < seconds <= (seconds if most is None else most)
 
 
 def _expect_callable(function: Any, declared: Signature, events: str | None) -> None:
@@ -261,3 +278,22 @@ def _place_of(operator: Operator) -> str:
     function = operator.function
     module = getattr(function, "__module__", "?")
     return f"{module}:{getattr(function, '__qualname__', repr(function))}"
+
+
+def _is_same(one: Operator, other: Operator) -> bool:
+    """Whether it is the same code, perhaps loaded again: not another object's, nor a closure of its
+    own."""
+    if one.function is other.function:
+        return True
+    return _place_of(one) == _place_of(other) and _state_of(one) == _state_of(other)
+
+
+def _state_of(operator: Operator) -> list[Any]:
+    function = operator.function
+    cells = getattr(function, "__closure__", None) or ()
+    owner = getattr(function, "__self__", None)
+    is_plain = owner is None or inspect.ismodule(owner)
+    # Objects say whether they are equal; most are equal to themselves alone.
+    state = [None if is_plain else owner, *(cell.cell_contents for cell in cells)]
+    is_local = "<" in getattr(function, "__qualname__", "")
+    return [*state, getattr(function, "__code__", None)] if is_local else state

@@ -11,14 +11,17 @@ Expressions are those of RE2, which takes time linear in the text, whatever the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import re2
 
 from tamis.errors import InputError
+from tamis.language.names import parse_path
 from tamis.language.signatures import parse_signature, read_as_text
 from tamis.operators.registry import operator
+from tamis.operators.views import column_at, value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,11 +33,11 @@ _GROUPS: Final = "what is captured stands in ( ), what is only grouped in (?: )"
 MAX_MEMORY: Final = 8 << 20  # bytes of one expression
 
 
+@dataclass(frozen=True)
 class Scanner:
     """Operators over the text of one attribute."""
 
-    def __init__(self, attribute: str) -> None:
-        self.attribute = attribute
+    attribute: str
 
     def register(self, signature: str, **options: Any) -> Callable[..., Any]:
         """An operator of that signature: what is captured if it binds, else whether it is found.
@@ -51,7 +54,7 @@ class Scanner:
     def found(self, event: Mapping[str, Any], pattern: str) -> bool | None:
         """Whether the expression is anywhere in the text; None without a text."""
         expression = compile_pattern(pattern)
-        text = event.get(self.attribute)
+        text = value_at(event, parse_path(self.attribute))
         return None if text is None else expression.search(text) is not None
 
     def captured(self, event: Mapping[str, Any], pattern: str) -> list[tuple[str, ...]] | None:
@@ -59,7 +62,7 @@ class Scanner:
         expression = compile_pattern(pattern)
         if not expression.groups:
             raise InputError(f'the expression "{pattern}" has no group', hint=_GROUPS)
-        text = event.get(self.attribute)
+        text = value_at(event, parse_path(self.attribute))
         if text is None:
             return None
         places = (match.groups(default="") for match in expression.finditer(text))
@@ -70,7 +73,7 @@ class Scanner:
         import pyarrow as pa
 
         search = compile_pattern(pattern).search
-        texts = events.column(self.attribute).to_pylist()
+        texts = column_at(events, parse_path(self.attribute)).to_pylist()
         return pa.array(
             [None if text is None else search(text) is not None for text in texts], pa.bool_()
         )

@@ -50,12 +50,13 @@ class BudgetError(Exception):
 class Facts:
     """What is known of one event: answers by call, and cheap conditions once they are asked."""
 
-    __slots__ = ("_projections", "_truths", "answers", "event", "missing", "n_steps")
+    __slots__ = ("_projections", "_truths", "answers", "event", "missing", "most_steps", "n_steps")
 
-    def __init__(self, event: Mapping[str, Any], missing: Missing, n_steps: int) -> None:
+    def __init__(self, event: Mapping[str, Any], missing: Missing, most_steps: int) -> None:
         self.event = event
         self.missing = missing
-        self.n_steps = n_steps  # that searches may take
+        self.most_steps = most_steps  # that one search may take
+        self.n_steps = 0  # of the search under way
         self.answers: dict[int, Answer] = {}
         self._truths: dict[Condition, Truth] = {}
         self._projections: dict[tuple[int, tuple[int, ...], tuple[int, ...]], set[Any]] = {}
@@ -102,6 +103,7 @@ class Search:
     def certain(self, facts: Facts) -> dict[str, Any] | None:
         """The first substitution that makes it true whatever the open calls answer, or None."""
         values: dict[str, Any] = {}
+        facts.n_steps = 0
         found = self._search(0, values, facts, self._candidates(facts, with_other=False), side=0)
         if not found:
             return None
@@ -109,6 +111,7 @@ class Search:
 
     def is_possible(self, facts: Facts) -> bool:
         """Whether some substitution may make it true, whatever the open calls may answer."""
+        facts.n_steps = 0
         return self._search(0, {}, facts, self._candidates(facts, with_other=True), side=1)
 
     def has_answers(self, facts: Facts) -> bool:
@@ -153,8 +156,8 @@ class Search:
         candidates: list[tuple[Any, ...]],
         side: int,
     ) -> bool:
-        facts.n_steps -= 1
-        if facts.n_steps < 0:
+        facts.n_steps += 1
+        if facts.n_steps > facts.most_steps:
             raise BudgetError
         bounds = self._term(facts, values)
         if bounds[1] < 2:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tamis.language.check import check
-from tamis.language.limits import MAX_DEPTH, Limits
+from tamis.language.limits import NO_LIMITS
 from tamis.language.parser import parse
 from tamis.logic.evaluate import Missing
 from tamis.operators.plan import joins_of, tests_of
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from tamis.operators.plan import Plan
     from tamis.operators.residual import Node, Residual
 
-_UNLIMITED: Final = 2**62
-# The text was within the limits when the index was built, whatever they were then.
-NO_LIMITS: Final = Limits(_UNLIMITED, MAX_DEPTH, _UNLIMITED, _UNLIMITED, _UNLIMITED, _UNLIMITED)
 MOST_WHOLE: Final = 100_000  # subscriptions whose searches are kept
 
 
@@ -100,10 +97,18 @@ class Sources:
         found: np.ndarray = marks[gates.roots]
         return found
 
-    def depends(self, row: int, call: int) -> bool:
-        """Whether a subscription depends on a call, in a gate or in a join."""
-        gates = self.joined_gates(row)
-        return call in self._calls_of_row(row) or any(call in self.join(x).calls for x in gates)
+    def rows_of_call(self, call: int) -> np.ndarray:
+        """The subscriptions of the plan that depend on a call, joins apart."""
+        starts, rows = self._rows_by_call
+        return rows[starts[call] : starts[call + 1]]
+
+    @cached_property
+    def _rows_by_call(self) -> tuple[np.ndarray, np.ndarray]:
+        starts, calls = self.gates.call_lists
+        rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        order = np.argsort(calls, kind="stable")
+        first = np.searchsorted(calls[order], np.arange(self.gates.n_calls + 1))
+        return first, rows[order]
 
     @property
     def is_signed(self) -> bool:

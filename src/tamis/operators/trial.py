@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tamis.operators.caller import Failure
-from tamis.operators.faults import FaultKind
+from tamis.operators.faults import MOST_IDS, FaultKind
 from tamis.operators.search import BudgetError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    import numpy as np
 
     from tamis.logic.bindings import Answer
     from tamis.operators.caller import Caller
@@ -31,6 +31,7 @@ class Trial:
         self._rows = rows  # of the plan
         self._joins: dict[int, Search] = {}  # searches of open joined gates
         self._by_call: dict[int, list[int]] = {}  # joined gates that a call is part of
+        self._joining: dict[int, list[int]] = {}  # subscriptions that have a joined gate
         self._following: int | None = None  # the call to make now, where the schedule has said it
 
     def start(self) -> None:
@@ -38,6 +39,7 @@ class Trial:
         self._run.start(self._rows)
         for row in self._rows[self._sources.has_more[self._rows]].tolist():
             for gate in self._sources.joined_gates(row):
+                self._joining.setdefault(gate, []).append(row)
                 if gate not in self._joins:
                     search = self._joins[gate] = self._sources.join(gate)
                     for call in search.calls:
@@ -80,21 +82,29 @@ class Trial:
     def report(self, call: int, failure: Failure, ordinals: list[int] | None = None) -> None:
         """Tell of a call without an answer, and of the subscriptions that it leaves open."""
         if ordinals is None:
-            ordinals = [
-                self._sources.ordinal(row)
-                for row in self._run.undecided.tolist()
-                if self._sources.depends(row, call)
-            ]
+            rows = self._run.only_undecided(self._rows_of(call))
+            ordinals = [self._sources.ordinal(row) for row in rows[:MOST_IDS].tolist()]
         self._caller.report.add(
             self._caller.texts[call], failure.kind, failure.message, self._ids(ordinals)
         )
 
+    def _rows_of(self, call: int) -> np.ndarray:
+        """The subscriptions that depend on a call, in a gate or in a join."""
+        own = self._sources.rows_of_call(call)
+        joined = [row for gate in self._by_call.get(call, ()) for row in self._joining[gate]]
+        return np.union1d(own, np.array(joined, dtype=own.dtype)) if joined else own
+
+    def report_rest(self, failure: Failure) -> None:
+        """Tell of all that is left undecided."""
+        rows = self._run.undecided[:MOST_IDS].tolist()
+        ids = self._ids(map(self._sources.ordinal, rows))
+        self._caller.report.add("", failure.kind, failure.message, ids)
+
     def report_search(self, ordinals: Iterable[int]) -> None:
-        """Tell that no substitution was found within the budget, which begins anew."""
+        """Tell that no substitution was found within the budget."""
         steps = self._caller.limits.search_steps
         message = f"more than {steps} steps in search of a substitution"
         self._caller.report.add("", FaultKind.BUDGET, message, self._ids(ordinals))
-        self.facts.n_steps = steps
 
     def _ids(self, ordinals: Iterable[int]) -> list[str]:
         return [self._sources.id_of(ordinal) for ordinal in ordinals]
@@ -112,8 +122,7 @@ class Trial:
             else:
                 return
         except BudgetError:
-            rows = [row for row in self._rows.tolist() if gate in self._sources.joined_gates(row)]
-            self.report_search(map(self._sources.ordinal, rows))
+            self.report_search(map(self._sources.ordinal, self._joining[gate]))
             verdict = False
         del self._joins[gate]
         self._run.settle(gate, verdict)

@@ -8,15 +8,21 @@ comes from: JSON, a table, or Python.
 
 from __future__ import annotations
 
+import math
 from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from tamis.errors import SchemaError
+from tamis.language.names import print_path
+from tamis.language.spelled import SpelledEvent, read_text
 from tamis.language.types import MAX_DECIMAL_DIGITS, Type, WrongTypeError, read_value
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
-    from tamis.language.signatures import Path, Read
+    import pyarrow as pa
+
+    from tamis.language.signatures import Path, Signature
     from tamis.operators.registry import Operator
 
 # The types of attributes by name, None where none is given; of structs, those inside.
@@ -33,28 +39,39 @@ class View(dict[str, Any]):
 
     __slots__ = ("_reading",)
 
-    def __init__(self, reading: Mapping[str, Reading]) -> None:
+    def __init__(self, reading: Mapping[str, Reading] | None) -> None:
         super().__init__()
         self._reading = reading
 
     def __missing__(self, name: str) -> Any:
         # A name that the operator has not declared is a mistake in it.
-        raise (MissingAttributeError if name in self._reading else KeyError)(name)
+        is_read = self._reading is None or name in self._reading
+        raise (MissingAttributeError if is_read else KeyError)(name)
 
 
-def reading_of(reads: tuple[Read, ...]) -> dict[str, Reading]:
-    """Attributes by name; a struct that is read as a whole is not read in parts as well."""
+def reading_of(signature: Signature) -> dict[str, Reading] | None:
+    """What an operator reads, by name; None for all of an event."""
+    if signature.reads is None:
+        return None
     found: dict[str, Reading] = {}
-    for path, type_ in sorted(reads, key=lambda read: len(read.path)):
+    for path, type_ in signature.reads:
         inner = found
         for name in path[:-1]:
             below = inner.setdefault(name, {})
             if not isinstance(below, dict):
-                break
+                raise _reads_twice(signature, path)
             inner = below
-        else:
-            inner.setdefault(path[-1], type_)
+        if path[-1] in inner:
+            raise _reads_twice(signature, path)
+        inner[path[-1]] = type_
     return found
+
+
+def _reads_twice(signature: Signature, path: Path) -> SchemaError:
+    return SchemaError(
+        f"operator {signature.name} reads {print_path(path)} twice, or what it is part of",
+        hint=f"it reads {', '.join(map(str, signature.reads or ()))}",
+    )
 
 
 def value_at(event: Mapping[str, Any], path: Path) -> Any:
@@ -65,23 +82,30 @@ def value_at(event: Mapping[str, Any], path: Path) -> Any:
     return value
 
 
+def column_at(events: pa.Table, path: Path) -> pa.ChunkedArray:
+    """The attribute of that path of all events."""
+    import pyarrow.compute as pc
+
+    column = events.column(path[0])
+    return pc.struct_field(column, list(path[1:])) if len(path) > 1 else column
+
+
 class Views:
     """One event, as each operator sees it."""
 
-    __slots__ = ("_keys", "_seen", "event")
+    __slots__ = ("_event", "_is_spelled", "_keys")
 
     def __init__(self, event: Mapping[str, Any]) -> None:
-        self.event = event
-        self._seen: dict[str, Mapping[str, Any]] = {}
+        # Where attributes were texts, an operator reads these by itself.
+        self._event = event.texts if isinstance(event, SpelledEvent) else event
+        self._is_spelled = isinstance(event, SpelledEvent)
         self._keys: dict[str, Hashable | None] = {}
 
     def of(self, operator: Operator) -> Mapping[str, Any]:
-        """What the operator is given. Each has its own, whatever another does to it."""
-        name = operator.name
-        if name not in self._seen:
-            reading = operator.reading
-            self._seen[name] = _whole(self.event) if reading is None else _view(self.event, reading)
-        return self._seen[name]
+        """What the operator is given, made anew for each call: it may change it."""
+        if operator.reading is not None:
+            return _view(self._event, operator.reading, is_spelled=self._is_spelled)
+        return _whole(self._event) if hasattr(self._event, "items") else self._event
 
     def key(self, operator: Operator) -> Hashable | None:
         """The same for events that are the same to the operator; None where that is not known."""
@@ -92,30 +116,31 @@ class Views:
         return self._keys[name]
 
 
-def _view(event: Mapping[str, Any], reading: Mapping[str, Reading]) -> View:
+def _whole(event: Mapping[str, Any]) -> View:
+    view = View(None)
+    view.update((name, _plain(own)) for name, own in event.items() if own is not None)
+    return view
+
+
+def _view(event: Mapping[str, Any], reading: Mapping[str, Reading], *, is_spelled: bool) -> View:
     view = View(reading)
     for name, own in reading.items():
         value = event.get(name)
         if value is None:
             continue
         if isinstance(own, dict):
-            value = _view(value, own) if hasattr(value, "get") else None
+            value = _view(value, own, is_spelled=is_spelled) if hasattr(value, "get") else None
         else:
-            value = _plain(value) if own is None else _typed(value, own)
+            value = _plain(value) if own is None else _typed(value, own, is_spelled=is_spelled)
         if value is not None:
             view[name] = value
     return view
 
 
-def _whole(event: Mapping[str, Any]) -> Mapping[str, Any]:
-    if not hasattr(event, "items"):
-        return event
-    return {name: _plain(value) for name, value in event.items() if value is not None}
-
-
-def _typed(value: Any, type_: Type) -> Any:
+def _typed(value: Any, type_: Type, *, is_spelled: bool) -> Any:
     try:
-        read = read_value(value, type_)
+        is_text = is_spelled and isinstance(value, str)
+        read = read_text(value, type_) if is_text else read_value(value, type_)
     except WrongTypeError:
         return None
     if isinstance(read, Decimal):
@@ -125,10 +150,10 @@ def _typed(value: Any, type_: Type) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value of its own, which an operator may change."""
+    """A value that an operator may change; objects of other classes are the event's own."""
     if isinstance(value, Decimal):
-        return float(value)
-    if type(value) in (list, tuple):
+        return math.nan if value.is_nan() else float(value)
+    if type(value) in (list, tuple, set):
         return type(value)(map(_plain, value))
     if isinstance(value, dict):
         return {name: _plain(own) for name, own in value.items()}
@@ -136,7 +161,7 @@ def _plain(value: Any) -> Any:
 
 
 def _key(view: Mapping[str, Any]) -> Hashable | None:
-    key: Hashable = _frozen(view)
+    key: Hashable = frozen(view)
     try:
         hash(key)
     except TypeError:
@@ -144,14 +169,16 @@ def _key(view: Mapping[str, Any]) -> Hashable | None:
     return key
 
 
-def _frozen(value: Any) -> Any:
+def frozen(value: Any) -> Any:
     """Equal for values that are the same to any operator: 1, 1.0 and True are not, nor 0.0 and
     -0.0."""
     if isinstance(value, str | int | bytes) or value is None:
         return type(value), value
     if isinstance(value, dict):
-        return tuple((name, _frozen(own)) for name, own in value.items())
+        return tuple((name, frozen(own)) for name, own in value.items())
     if isinstance(value, list | tuple):
-        return type(value), tuple(map(_frozen, value))
+        return type(value), tuple(map(frozen, value))
+    if isinstance(value, set | frozenset):
+        return type(value), frozenset(map(frozen, value))
     # Times of one instant in several zones are equal as well.
     return (float, repr(value)) if type(value) is float else (type(value), value, repr(value))

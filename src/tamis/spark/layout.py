@@ -13,6 +13,7 @@ from tamis.errors import InputError, suggest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import Column, DataFrame
 
     Path = tuple[str, ...]
@@ -171,3 +172,8 @@ def _by_first_name(paths: Iterable[Path]) -> dict[str, list[Path]]:
     for path in paths:
         found.setdefault(path[0], []).append(path[1:])
     return found
+
+
+def only_attributes(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch without the columns that jobs add for themselves."""
+    return batch.select([name for name in batch.schema.names if name not in (ID, KEPT)])

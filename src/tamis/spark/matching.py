@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tamis.events.read import read_events
 from tamis.spark.event_rejects import ListedRejects
-from tamis.spark.layout import ID, KEPT
+from tamis.spark.layout import ID, KEPT, only_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,7 +44,7 @@ class Matcher:
 
     def encode(self, index: Index, batch: pa.RecordBatch) -> Any:
         """The events of a batch as the index reads them."""
-        return index.encode(batch, column=self.layout.event)
+        return index.encode(only_attributes(batch), column=self.layout.event)
 
 
 @dataclass(frozen=True, slots=True)

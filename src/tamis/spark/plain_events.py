@@ -10,6 +10,7 @@ from tamis.events.rows import EventRows
 from tamis.language.arrow_types import arrow_type
 from tamis.language.ast import Attribute
 from tamis.logic.evaluate import attribute_value
+from tamis.spark.layout import only_attributes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +24,7 @@ def plain_events(batch: pa.RecordBatch, layout: Layout, schema: Schema) -> Itera
     """The events as the reference evaluator takes them, whatever their layout; None where there is
     none."""
     if layout.event is None:
-        yield from batch.to_pylist()
+        yield from only_attributes(batch).to_pylist()
         return
     rows = EventRows(batch, layout.event, schema)
     yield from (rows[row] for row in range(batch.num_rows))

@@ -25,6 +25,7 @@ from tamis.operators.schedules.kernels.gates import (
     NO_RESULT,
     SCRATCH,
     TRUE,
+    UNDECIDED,
     view_residue,
 )
 
@@ -123,6 +124,11 @@ class Run:
         """Subscriptions of this event that are still open, as after a budget has run out."""
         started = self._list(self._residue.started, N_STARTED)
         return np.setdiff1d(started, self.decided)
+
+    def only_undecided(self, subscriptions: Ints) -> Ints:
+        """Those of the given ones that are part of this event and still open."""
+        open_ones: Ints = subscriptions[self._residue.verdicts[subscriptions] == UNDECIDED]
+        return open_ones
 
     @property
     def matched(self) -> Ints:

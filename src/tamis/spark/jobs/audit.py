@@ -17,7 +17,7 @@ from tamis.language.parser import parse
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.operators.ask import ask
 from tamis.spark.jobs.audit_sql import audit_by_spark
-from tamis.spark.layout import ID, expect_some, select_events
+from tamis.spark.layout import ID, expect_some, only_attributes, select_events
 from tamis.spark.matching import Matcher, cut
 from tamis.spark.parts import all_texts
 from tamis.spark.plain_events import plain_events
@@ -140,7 +140,7 @@ class Reference:
         self, row: pa.RecordBatch, event: Any, rng: random.Random, n_drawn: int, column: str | None
     ) -> tuple[list[tuple[str, str, str]], int]:
         """The disagreements (id, engine, reference) for one event, and how many were compared."""
-        found = self._index.match_batch(self._index.encode(row, column=column))
+        found = self._index.match_batch(self._index.encode(only_attributes(row), column=column))
         matched = set(found["subscription_id"].combine_chunks().indices.to_pylist())
         drawn = set(rng.sample(self._shown, min(n_drawn, len(self._shown))))
         told = []
