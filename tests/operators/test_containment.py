@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -169,16 +171,25 @@ def test_forms_of_answers(returned, signature, bindings):
     assert len(index.operators.faults) == (bindings is None)
 
 
-def test_equal_numbers_of_several_types_are_the_whole_one():
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("half(?x) AND whole(?x)", 2.0),
+        ("whole(?x) AND half(?x)", 2),
+        ("exact(?x) AND whole(?x)", Decimal("2.00")),
+        ("(whole(?x) AND a = 2) OR (exact(?x) AND half(?x) AND ?x > 1)", 2),
+        ("(half(?x) AND a = 2) OR (exact(?x) AND ?x < 1)", 0.5),
+    ],
+)
+def test_a_variable_is_of_the_type_of_its_first_place(text, value):
+    """Whichever operator found its value, and whichever were not asked."""
     registry = Registry()
     operator("whole(?integer)", registry=registry)(lambda event: [1, 2])
     operator("half(?double)", registry=registry)(lambda event: [0.5, 2.0])
-    index = build(
-        {"a": "half(?x) AND whole(?x)", "b": "whole(?x) AND half(?x)"}, operators=registry
-    )
-    found = index.match_bindings({})
-    assert found == {"a": {"x": 2}, "b": {"x": 2}}
-    assert {type(own["x"]) for own in found.values()} == {int}
+    operator("exact(?decimal(9,2))", registry=registry)(lambda event: [Decimal("0.5"), 2])
+    index = build({"s": text}, operators=registry)
+    found = index.match_bindings({"a": 1})["s"]["x"]
+    assert (found, type(found), str(found)) == (value, type(value), str(value))
 
 
 def test_explanations_tell_why_there_is_no_answer():

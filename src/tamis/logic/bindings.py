@@ -12,19 +12,30 @@ all values, values ascending. So the first that makes a condition true binds not
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import cmp_to_key
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from tamis.language.ast import Condition, Literal, OperatorCall, Value, Variable, leaves
+from tamis.language.ast import (
+    Condition,
+    Literal,
+    OperatorCall,
+    Value,
+    Variable,
+    leaves,
+    variables,
+)
+from tamis.language.types import MAX_DECIMAL_DIGITS
 from tamis.language.variables import variable_order
 from tamis.logic.arithmetic import compare_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from tamis.language.types import Type
     from tamis.logic.truth import Truth
 
 Answer: TypeAlias = tuple[tuple[Any, ...], ...] | None
@@ -35,7 +46,6 @@ if TYPE_CHECKING:
     Substitution = Mapping[str, Any]  # None for a variable that is not bound
 
 _ascending = cmp_to_key(compare_terms)
-_EXACTNESS: Final = {int: 0, Decimal: 1, float: 2}
 
 
 def call_of(node: OperatorCall) -> OperatorCall:
@@ -83,7 +93,8 @@ def substitutions(condition: Condition, answers: Answers) -> Iterator[Substituti
 
 def candidates(condition: Condition, answers: Answers) -> dict[str, tuple[Any, ...]]:
     """For each variable the values that some feasible binding has in its place, ascending."""
-    found: dict[str, list[Any]] = {name: [] for name in variable_order(condition)}
+    types = {variable.name: variable.type for variable in variables(condition)}
+    found: dict[str, list[Any]] = {name: [] for name in types}
     for leaf in leaves(condition):
         if not isinstance(leaf, OperatorCall):
             continue
@@ -92,21 +103,53 @@ def candidates(condition: Condition, answers: Answers) -> dict[str, tuple[Any, .
             if isinstance(argument, Variable):
                 feasible = answers.get(call_of(leaf)) or ()
                 found[argument.name].extend(binding[number] for binding in feasible)
-    return {name: ascending(values) for name, values in found.items()}
+    return {name: ascending(values, types[name]) for name, values in found.items()}
 
 
-def ascending(values: Iterable[Any]) -> tuple[Any, ...]:
-    """Values of one type, or numbers, each once, in their order.
+def ascending(values: Iterable[Any], type_: Type | None) -> tuple[Any, ...]:
+    """The values of a variable of that type, each once, in their order."""
+    distinct = dict.fromkeys(as_number(value, type_) for value in values)
+    return tuple(sorted(distinct, key=_ascending))
 
-    Of equal numbers of several types there is the whole one, or else the exact one.
+
+def as_number(value: Any, type_: Type | None) -> Any:
+    """A number as one of the type, if it is exactly one; other values as they are.
+
+    A variable may be bound by operators of several numeric types. What it stands for must not
+    depend on which of them found it.
     """
-    found: dict[Any, Any] = {}
-    for value in values:
-        known = found.setdefault(value, value)
-        if known is not value and type(value) in _EXACTNESS and _rank(value) < _rank(known):
-            found[value] = value
-    return tuple(sorted(found.values(), key=_ascending))
+    if type_ is None or not type_.is_numeric:
+        return value
+    if isinstance(value, float) and not math.isfinite(value):
+        return value
+    for convert in _PREFERENCES[type_.name]:
+        number = convert(value, type_)
+        if number is not None:
+            return number
+    return value
 
 
-def _rank(number: Any) -> tuple[int, str]:
-    return _EXACTNESS[type(number)], str(number) if isinstance(number, Decimal) else ""
+def _to_integer(value: Any, type_: Type) -> int | None:
+    return int(value) if value == int(value) else None
+
+
+def _to_double(value: Any, type_: Type) -> float | None:
+    number = float(value)
+    return number if number == value else None
+
+
+def _to_decimal(value: Any, type_: Type) -> Decimal | None:
+    exact = Decimal(value)
+    if len(exact.as_tuple().digits) > MAX_DECIMAL_DIGITS:
+        return None  # a double that no decimal is equal to
+    scaled = exact.quantize(Decimal(1).scaleb(-type_.scale), context=_WIDE)
+    return scaled if scaled == exact else exact.normalize(_WIDE)
+
+
+_WIDE: Final = Context(prec=4 * MAX_DECIMAL_DIGITS)
+_PREFERENCES: Final = {
+    "integer": (_to_integer, _to_double, _to_decimal),
+    "float": (_to_double, _to_integer, _to_decimal),
+    "double": (_to_double, _to_integer, _to_decimal),
+    "decimal": (_to_decimal, _to_double),
+}

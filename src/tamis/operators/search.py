@@ -22,6 +22,7 @@ from tamis.language.ast import (
     Xnor,
     Xor,
     leaves,
+    variables,
     variables_of,
 )
 from tamis.language.variables import variable_order
@@ -95,6 +96,7 @@ class Search:
     ) -> None:
         self.calls = tuple(dict.fromkeys(calls[call_of(leaf)] for leaf in _calls_in(condition)))
         self._names = variable_order(condition) if names is None else names
+        self._types = {variable.name: variable.type for variable in variables(condition)}
         self._condition = condition
         self._numbers = calls
         self._term = _compile(condition, calls, missing)
@@ -145,7 +147,7 @@ class Search:
                 else:
                     is_open = True
             other = (_OTHER,) if is_open and with_other else ()
-            found.append((None, *ascending(values), *other))
+            found.append((None, *ascending(values, self._types.get(name)), *other))
         return found
 
     def _search(
