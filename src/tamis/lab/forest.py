@@ -19,7 +19,7 @@ from tamis.index.layout import AND, AT_LEAST, OR, Int32, Int64
 from tamis.lab.kernels.leaves import find_false_leaves, find_leaves
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tamis.index.contents import Contents
     from tamis.match.index import Index
@@ -108,6 +108,27 @@ def as_rows(runs: Sequence[np.ndarray]) -> Rows:
     np.cumsum([len(run) for run in runs], out=starts[1:])
     values = np.concatenate([np.empty(0, dtype=np.int32), *runs])
     return Rows(starts, values.astype(np.int32, copy=False))
+
+
+def collect_rows(find: Callable[[int, Int64, Int32], int], n_events: int, n_most: int) -> Rows:
+    """What a kernel finds for each event, `n_most` numbers at the most.
+
+    `find(first, starts, found)` goes on from an event while there is room; it returns the next.
+    """
+    starts = np.zeros(n_events + 1, dtype=np.int64)
+    found = np.empty(2 * n_most + 1024, dtype=np.int32)
+    done = find(0, starts, found)
+    while done < n_events:
+        found = np.concatenate((found, np.empty_like(found)))
+        done = find(done, starts, found)
+    return Rows(starts, found[: starts[-1]])
+
+
+def rising(found: Rows) -> Rows:
+    """The same numbers, each event's rising."""
+    events = np.repeat(np.arange(len(found)), np.diff(found.starts))
+    keys = np.sort(events << 32 | found.values)
+    return Rows(found.starts, (keys & 0xFFFFFFFF).astype(np.int32))
 
 
 def read_trees(contents: Contents) -> list[Tree]:

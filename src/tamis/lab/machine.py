@@ -31,6 +31,10 @@ class Machine(ABC):
     def match(self, satisfied: Rows) -> Rows:
         """The ordinals each event matches, rising, given the leaves it satisfies, rising."""
 
+    def find(self, satisfied: Rows) -> Rows:
+        """The same in the order in which the algorithm comes upon them: no paper sorts them."""
+        return self.match(satisfied)
+
     @property
     @abstractmethod
     def n_bytes(self) -> int:

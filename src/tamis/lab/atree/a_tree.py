@@ -29,7 +29,7 @@ from tamis.lab.atree.kernels.insert import insert_all
 from tamis.lab.atree.kernels.match import match_events
 from tamis.lab.atree.kernels.match_all import match_events_fully
 from tamis.lab.atree.kernels.nodes import rehash
-from tamis.lab.forest import ALWAYS, NEVER, Rows
+from tamis.lab.forest import ALWAYS, NEVER, Rows, as_rows, collect_rows, rising
 from tamis.lab.machine import Updatable
 
 if TYPE_CHECKING:
@@ -149,38 +149,33 @@ class ATree(Updatable):
             self._make_room_for_links(n_links)
 
     def match(self, satisfied: Rows, unsatisfied: Rows | None = None) -> Rows:
+        """The ordinals each event matches, rising."""
+        return rising(self.find(satisfied, unsatisfied))
+
+    def find(self, satisfied: Rows, unsatisfied: Rows | None = None) -> Rows:
         """Algorithm 6; leaves known to be false matter without the zero-suppression filter."""
         n_events = len(satisfied)
         if unsatisfied is None:
             unsatisfied = Rows(np.zeros(n_events + 1, np.int64), np.empty(0, np.int32))
-        tree, state = self._tree, self._new_state()
-        starts = np.zeros(n_events + 1, dtype=np.int64)
-        found = np.empty(2 * len(tree.nodes_of) + 1024, dtype=np.int32)
-        done = 0
-        while True:
-            if self.design.zero_suppression:
-                done = match_events(tree, state, satisfied, done, self.design, starts, found)
-            else:
-                leaves = (satisfied, unsatisfied)
-                done = match_events_fully(tree, state, *leaves, done, self.design, starts, found)
-            if done == n_events:
-                break
-            found = np.concatenate((found, np.empty_like(found)))
+        tree, state, design = self._tree, self._new_state(), self.design
+
+        def find(first: int, starts: Ints, found: Ints) -> int:
+            if design.zero_suppression:
+                return int(match_events(tree, state, satisfied, first, design, starts, found))
+            leaves = (satisfied, unsatisfied)
+            return int(match_events_fully(tree, state, *leaves, first, design, starts, found))
+
+        rows = collect_rows(find, n_events, len(tree.nodes_of))
         names = ("nodes", "propagations", "queue operations", "pulled results")
         self.counts = dict(zip(names, state.counts.tolist(), strict=True))
-        return self._sort(starts, found[: starts[-1]])
+        return self._add_always(rows)
 
-    def _sort(self, starts: Ints, found: Ints) -> Rows:
-        """The ordinals of each event rising, with those that always match."""
-        n_events = len(starts) - 1
-        events = np.repeat(np.arange(n_events), np.diff(starts))
-        always = np.array(sorted(self._always), dtype=np.int64)
-        if len(always):
-            events = np.concatenate((events, np.repeat(np.arange(n_events), len(always))))
-            found = np.concatenate((found, np.tile(always, n_events)))
-        keys = np.sort(events << 32 | found)
-        counts = np.diff(starts) + len(always)
-        return Rows(np.concatenate(([0], np.cumsum(counts))), (keys & 0xFFFFFFFF).astype(np.int32))
+    def _add_always(self, found: Rows) -> Rows:
+        """What was found with the expressions that always match."""
+        if not self._always:
+            return found
+        always = np.array(sorted(self._always), dtype=np.int32)
+        return as_rows([np.concatenate((found[row], always)) for row in range(len(found))])
 
     def _new_state(self) -> State:
         n_nodes, n_levels = int(self._tree.sizes[N_NODES]), int(self._tree.sizes[MAX_LEVEL]) + 1

@@ -12,12 +12,13 @@ import numpy as np
 
 from tamis.index.layout import AND, AT_LEAST, OR
 from tamis.lab.atree.kernels.bdd import walk_roots
-from tamis.lab.forest import Node, RanOutError, Rows, as_rows
+from tamis.lab.forest import Node, RanOutError, Rows, collect_rows
 from tamis.lab.machine import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tamis.lab.atree.arrays import Ints
     from tamis.lab.forest import Tree
 
 MOST_NODES: Final = 1 << 18  # of any diagram, and more with each expression
@@ -56,14 +57,15 @@ class BDD(Machine):
         is_true = np.zeros(self.n_leaves, dtype=np.bool_)
         holds = np.zeros(len(self._roots), dtype=np.bool_)
         n_nodes = np.zeros(1, dtype=np.int64)
-        runs = []
-        for row in range(len(satisfied)):
-            is_true[satisfied[row]] = True
-            walk_roots(self._roots, self._nodes, is_true, holds, n_nodes)
-            runs.append(self._ordinals[holds[self._root_of]])
-            is_true[satisfied[row]] = False
+        diagram = (self._roots, self._nodes, self._root_of)
+
+        def find(first: int, starts: Ints, found: Ints) -> int:
+            into = (starts, found, n_nodes)
+            return int(walk_roots(first, satisfied, *diagram, is_true, holds, *into))
+
+        rows = collect_rows(find, len(satisfied), len(self._ordinals))
         self.counts = {"nodes": int(n_nodes[0])}
-        return as_rows(runs)
+        return Rows(rows.starts, self._ordinals[rows.values])
 
     @property
     def n_nodes(self) -> int:

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from tamis.index.layout import OR, run_starts
 from tamis.lab.atree.encoding import LEAF, encode, plain
 from tamis.lab.atree.kernels.bop import match_by_counts, minimum_counts
-from tamis.lab.forest import Rows, as_rows
+from tamis.lab.forest import Rows, collect_rows, rising
 from tamis.lab.machine import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tamis.lab.atree.arrays import Ints
     from tamis.lab.forest import Tree
+
+
+class BoPArrays(NamedTuple):
+    """Postings, minima and encoded expressions."""
+
+    posting_starts: Ints
+    postings: Ints  # expressions, by predicate
+    minima: Ints  # int32[n_expressions], how many predicates must hold
+    starts: Ints  # of expressions in `codes`
+    codes: Ints
+    always: Ints  # expressions that need none
 
 
 class BoP(Machine):
@@ -31,45 +43,42 @@ class BoP(Machine):
         is_leaf = encoding.kinds == LEAF
         inner = encoding.values << 1 | (encoding.kinds == OR)
         # One word for the pair of what and which: ~leaf, or a count and the operator's bit.
-        self._codes = np.where(is_leaf, ~encoding.values, inner).astype(np.int32)
-        self._starts = run_starts(np.diff(encoding.starts))
-        n_trees = len(self._ordinals)
-        self._minima = np.zeros(n_trees, dtype=np.int32)
-        minimum_counts(self._starts, self._codes, np.zeros(len(is_leaf), np.int32), self._minima)
-        owners = np.repeat(np.arange(n_trees, dtype=np.int32), np.diff(encoding.starts))[is_leaf]
+        codes = np.where(is_leaf, ~encoding.values, inner).astype(np.int32)
+        starts = run_starts(np.diff(encoding.starts))
+        minima = np.zeros(len(self._ordinals), dtype=np.int32)
+        minimum_counts(starts, codes, np.zeros(len(is_leaf), np.int32), minima)
+        owners = np.repeat(np.arange(len(minima), dtype=np.int32), np.diff(encoding.starts))
         leaves = encoding.values[is_leaf]
-        # A predicate that an expression has twice counts twice, as it does in the minimum.
-        self._postings = owners[np.argsort(leaves, kind="stable")]
-        self._posting_starts = run_starts(np.bincount(leaves, minlength=self.n_leaves))
-        self._always = np.flatnonzero(self._minima == 0)
+        self._index = BoPArrays(
+            run_starts(np.bincount(leaves, minlength=self.n_leaves)),
+            # A predicate that an expression has twice counts twice, as it does in the minimum.
+            owners[is_leaf][np.argsort(leaves, kind="stable")],
+            minima,
+            starts,
+            codes,
+            np.flatnonzero(minima == 0).astype(np.int32),
+        )
 
     def match(self, satisfied: Rows) -> Rows:
-        """The ordinals each event matches."""
+        """The ordinals each event matches, rising."""
+        return rising(self.find(satisfied))
+
+    def find(self, satisfied: Rows) -> Rows:
+        """The ordinals each event matches, in the order in which they become candidates."""
         is_true = np.zeros(self.n_leaves, dtype=np.bool_)
         hits = np.zeros(len(self._ordinals), dtype=np.int32)
-        found = np.empty(len(self._ordinals), dtype=np.int32)
         counts = np.zeros(3, dtype=np.int64)
-        runs = []
-        for row in range(len(satisfied)):
-            leaves = satisfied[row]
-            is_true[leaves] = True
-            n_found = match_by_counts(
-                leaves,
-                is_true,
-                *(self._posting_starts, self._postings, self._minima, self._starts, self._codes),
-                hits,
-                found,
-                counts,
-            )
-            is_true[leaves] = False
-            places = np.sort(np.concatenate((found[:n_found], self._always)))
-            runs.append(self._ordinals[places])
+
+        def find(first: int, starts: Ints, found: Ints) -> int:
+            into = (starts, found, counts)
+            return int(match_by_counts(first, satisfied, is_true, self._index, hits, *into))
+
+        rows = collect_rows(find, len(satisfied), len(self._ordinals))
         names = ("postings", "candidates", "nodes")
         self.counts = dict(zip(names, counts.tolist(), strict=True))
-        return as_rows(runs)
+        return Rows(rows.starts, self._ordinals[rows.values])
 
     @property
     def n_bytes(self) -> int:
         """Encoded expressions, minima and postings."""
-        arrays = (self._ordinals, self._codes, self._starts, self._minima)
-        return sum(array.nbytes for array in (*arrays, self._postings, self._posting_starts))
+        return sum(array.nbytes for array in (self._ordinals, *self._index))

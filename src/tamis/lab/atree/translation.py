@@ -4,25 +4,36 @@ from __future__ import annotations
 
 from itertools import chain, product
 from math import prod
-from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from tamis.index.layout import OR, run_starts
 from tamis.lab.atree.encoding import plain
 from tamis.lab.atree.kernels.translation import match_conjunctions
-from tamis.lab.forest import RanOutError, Rows, as_rows
+from tamis.lab.forest import RanOutError, Rows, collect_rows, rising
 from tamis.lab.machine import Machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tamis.lab.atree.arrays import Ints
     from tamis.lab.forest import Tree
 
 Conjunctions: TypeAlias = "list[frozenset[int]]"
 
 MOST_OF_ONE: Final = 10_000  # conjunctions of an expression
 MOST_OF_ALL: Final = 50_000_000  # predicates in all conjunctions
+
+
+class ConjunctionArrays(NamedTuple):
+    """Conjunctions, and by predicate those that it is in."""
+
+    posting_starts: Ints
+    postings: Ints  # conjunctions, by predicate
+    sizes: Ints  # int32[n_conjunctions], predicates of each
+    owners: Ints  # its expression
+    always: Ints  # expressions with a conjunction of nothing
 
 
 class Translation(Machine):
@@ -44,42 +55,45 @@ class Translation(Machine):
             leaves.extend(chain.from_iterable(conjunctions))
             if len(leaves) > MOST_OF_ALL:
                 raise RanOutError(f"conjunctions have more than {MOST_OF_ALL:,} predicates")
-        self._owners = np.array(owners, dtype=np.int32)
-        self._sizes = np.array(sizes, dtype=np.int32)
         of_leaves = np.array(leaves, dtype=np.int32)
-        conjunction = np.repeat(np.arange(len(sizes), dtype=np.int32), self._sizes)
-        self._postings = conjunction[np.argsort(of_leaves, kind="stable")]
-        self._posting_starts = run_starts(np.bincount(of_leaves, minlength=self.n_leaves))
-        self._always = np.unique(self._owners[self._sizes == 0])
+        sizes_of = np.array(sizes, dtype=np.int32)
+        owner_of = np.array(owners, dtype=np.int32)
+        conjunction = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes_of)
+        self._index = ConjunctionArrays(
+            run_starts(np.bincount(of_leaves, minlength=self.n_leaves)),
+            conjunction[np.argsort(of_leaves, kind="stable")],
+            sizes_of,
+            owner_of,
+            np.unique(owner_of[sizes_of == 0]),
+        )
 
     def match(self, satisfied: Rows) -> Rows:
-        """The ordinals each event matches."""
-        hits = np.zeros(len(self._sizes), dtype=np.int32)
+        """The ordinals each event matches, rising."""
+        return rising(self.find(satisfied))
+
+    def find(self, satisfied: Rows) -> Rows:
+        """The ordinals each event matches, in the order of their first conjunction that holds."""
+        hits = np.zeros(self.n_conjunctions, dtype=np.int32)
         found_at = np.full(len(self._ordinals), -1, dtype=np.int32)
-        found = np.empty(len(self._ordinals), dtype=np.int32)
         counts = np.zeros(2, dtype=np.int64)
-        runs = []
-        for row in range(len(satisfied)):
-            n_found = match_conjunctions(
-                satisfied[row],
-                *(self._posting_starts, self._postings, self._sizes, self._owners),
-                *(hits, row, found_at, found, counts),
-            )
-            places = np.union1d(found[:n_found], self._always)
-            runs.append(self._ordinals[places])
+
+        def find(first: int, starts: Ints, found: Ints) -> int:
+            into = (starts, found, counts)
+            return int(match_conjunctions(first, satisfied, self._index, hits, found_at, *into))
+
+        rows = collect_rows(find, len(satisfied), len(self._ordinals))
         self.counts = dict(zip(("postings", "conjunctions"), counts.tolist(), strict=True))
-        return as_rows(runs)
+        return Rows(rows.starts, self._ordinals[rows.values])
 
     @property
     def n_conjunctions(self) -> int:
         """How many conjunctions the expressions became."""
-        return len(self._sizes)
+        return len(self._index.sizes)
 
     @property
     def n_bytes(self) -> int:
         """Conjunctions and postings."""
-        arrays = (self._ordinals, self._owners, self._sizes, self._postings)
-        return sum(array.nbytes for array in (*arrays, self._posting_starts))
+        return sum(array.nbytes for array in (self._ordinals, *self._index))
 
 
 def translate(tree: Tree) -> Conjunctions:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from tamis.index.layout import Int32, Starts, run_starts
+from tamis.index.layout import Int32, Int64, Starts, run_starts
 from tamis.lab.fontoura.kernels.scan import scan_trees
-from tamis.lab.forest import Rows, as_rows
+from tamis.lab.forest import Rows, collect_rows
 from tamis.lab.machine import Machine
 
 if TYPE_CHECKING:
@@ -31,16 +31,15 @@ class Scan(Machine):
     def match(self, satisfied: Rows) -> Rows:
         """The ordinals each event matches."""
         is_true = np.zeros(self.n_leaves, dtype=np.bool_)
-        found = np.empty(len(self._ordinals), dtype=np.int32)
         n_nodes = np.zeros(1, dtype=np.int64)
-        runs = []
-        for row in range(len(satisfied)):
-            is_true[satisfied[row]] = True
-            n_found = scan_trees(is_true, *self._arrays, found, n_nodes)
-            runs.append(self._ordinals[found[:n_found]])
-            is_true[satisfied[row]] = False
+
+        def find(first: int, starts: Int64, found: Int32) -> int:
+            trees = self._arrays
+            return int(scan_trees(first, satisfied, is_true, trees, starts, found, n_nodes))
+
+        rows = collect_rows(find, len(satisfied), len(self._ordinals))
         self.counts = {"nodes": int(n_nodes[0])}
-        return as_rows(runs)
+        return Rows(rows.starts, self._ordinals[rows.values])
 
     @property
     def n_bytes(self) -> int:

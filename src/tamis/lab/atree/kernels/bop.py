@@ -36,25 +36,48 @@ def minimum_counts(starts, codes, needed, minima):
 
 @kernel
 def match_by_counts(
-    leaves,
-    is_true,  # bool[n_leaves]
-    posting_starts,
-    postings,  # expressions, by predicate
-    minima,
-    starts,  # of expressions in `codes`
-    codes,
-    hits,  # int32[n_expressions], zero on entry and on return
+    first,  # event
+    satisfied,  # Rows
+    is_true,  # bool[n_leaves], all false before and after
+    index,  # BoPArrays
+    hits,  # int32[n_expressions], all zero before and after
+    found_starts,
     found,
     counts,
 ):
-    """Write which expressions are true, candidates in the order found; return how many."""
+    """Write which expressions are true for events from the `first` on; return the next.
+
+    Candidates come in the order found, behind those that are always true.
+    """
+    for event in range(first, len(found_starts) - 1):
+        begin = found_starts[event]
+        if len(found) - begin < len(hits):
+            return event
+        own = satisfied.values[satisfied.starts[event] : satisfied.starts[event + 1]]
+        for expression in index.always:
+            found[begin] = expression
+            begin += 1
+        for leaf in own:
+            is_true[leaf] = True
+        n_candidates = count_leaves(own, index, hits, found[begin:], counts)
+        n_found = evaluate_candidates(index, is_true, found[begin:], n_candidates, counts)
+        for leaf in own:
+            is_true[leaf] = False
+        found_starts[event + 1] = begin + n_found
+    return len(found_starts) - 1
+
+
+@kernel
+def count_leaves(leaves, index, hits, candidates, counts):
+    """Write the expressions with their minimum of true predicates; return how many."""
+    posting_starts, postings, minima = index.posting_starts, index.postings, index.minima
     n_candidates = 0
     for leaf in leaves:
         for place in range(posting_starts[leaf], posting_starts[leaf + 1]):
             expression = postings[place]
             hits[expression] += 1
             if hits[expression] == minima[expression]:
-                found[n_candidates] = expression
+                candidates[n_candidates] = expression
                 n_candidates += 1
     # Undo only what was touched: a full reset costs more than an event.
     for leaf in leaves:
@@ -62,10 +85,17 @@ def match_by_counts(
         for place in range(posting_starts[leaf], posting_starts[leaf + 1]):
             hits[postings[place]] = 0
     counts[N_CANDIDATES] += n_candidates
+    return n_candidates
+
+
+@kernel
+def evaluate_candidates(index, is_true, candidates, n_candidates, counts):
+    """Keep the candidates that are true; return how many."""
     n_found = 0
     for at in range(n_candidates):
-        if evaluate(np.int64(starts[found[at]]), codes, is_true, counts) & 1:
-            found[n_found] = found[at]
+        start = np.int64(index.starts[candidates[at]])
+        if evaluate(start, index.codes, is_true, counts) & 1:
+            candidates[n_found] = candidates[at]
             n_found += 1
     return n_found
 

@@ -10,33 +10,44 @@ N_POSTINGS, N_CONJUNCTIONS = range(2)
 
 @kernel
 def match_conjunctions(
-    leaves,
-    posting_starts,
-    postings,  # conjunctions, by predicate
-    sizes,  # predicates of each conjunction
-    owners,  # its expression
-    hits,  # int32[n_conjunctions], zero on entry and on return
-    event,
+    first,  # event
+    satisfied,  # Rows
+    index,  # ConjunctionArrays
+    hits,  # int32[n_conjunctions], all zero before and after
     found_at,  # int32[n_expressions], the last event that each was found by
+    found_starts,
     found,
     counts,
 ):
-    """Write the expressions of the conjunctions that hold, each once; return how many."""
-    n_found = 0
-    for leaf in leaves:
-        counts[N_POSTINGS] += posting_starts[leaf + 1] - posting_starts[leaf]
-        for place in range(posting_starts[leaf], posting_starts[leaf + 1]):
-            conjunction = postings[place]
-            hits[conjunction] += 1
-            if hits[conjunction] == sizes[conjunction]:
-                counts[N_CONJUNCTIONS] += 1
-                owner = owners[conjunction]
-                if found_at[owner] != event:
-                    found_at[owner] = event
-                    found[n_found] = owner
-                    n_found += 1
-    # Undo only what was touched: a full reset costs more than an event.
-    for leaf in leaves:
-        for place in range(posting_starts[leaf], posting_starts[leaf + 1]):
-            hits[postings[place]] = 0
-    return n_found
+    """Write the expressions of which a conjunction holds, each once, for events from the `first`.
+
+    Returns the next event.
+    """
+    posting_starts, postings = index.posting_starts, index.postings
+    for event in range(first, len(found_starts) - 1):
+        n_found = found_starts[event]
+        if len(found) - n_found < len(found_at):
+            return event
+        for owner in index.always:
+            found_at[owner] = event
+            found[n_found] = owner
+            n_found += 1
+        own = satisfied.values[satisfied.starts[event] : satisfied.starts[event + 1]]
+        for leaf in own:
+            counts[N_POSTINGS] += posting_starts[leaf + 1] - posting_starts[leaf]
+            for place in range(posting_starts[leaf], posting_starts[leaf + 1]):
+                conjunction = postings[place]
+                hits[conjunction] += 1
+                if hits[conjunction] == index.sizes[conjunction]:
+                    counts[N_CONJUNCTIONS] += 1
+                    owner = index.owners[conjunction]
+                    if found_at[owner] != event:
+                        found_at[owner] = event
+                        found[n_found] = owner
+                        n_found += 1
+        # Undo only what was touched: a full reset costs more than an event.
+        for leaf in own:
+            for place in range(posting_starts[leaf], posting_starts[leaf + 1]):
+                hits[postings[place]] = 0
+        found_starts[event + 1] = n_found
+    return len(found_starts) - 1

@@ -7,14 +7,32 @@ from tamis.kernels.compiled import kernel
 
 
 @kernel
-def scan_trees(is_true, roots, operators, required, starts, children, found, n_nodes):
-    """Write which trees are true; return how many, and add the nodes looked at to `n_nodes`."""
-    n_found = 0
-    for at in range(len(roots)):
-        if holds(roots[at], is_true, operators, required, starts, children, n_nodes):
-            found[n_found] = at
-            n_found += 1
-    return n_found
+def scan_trees(
+    first,  # event
+    satisfied,  # Rows
+    is_true,  # bool[n_leaves], all false before and after
+    trees,  # TreeArrays
+    found_starts,
+    found,
+    n_nodes,
+):
+    """Write which trees are true for events from the `first` on; return the next without room."""
+    roots, operators, required, starts, children = trees
+    for event in range(first, len(found_starts) - 1):
+        n_found = found_starts[event]
+        if len(found) - n_found < len(roots):
+            return event
+        own = satisfied.values[satisfied.starts[event] : satisfied.starts[event + 1]]
+        for leaf in own:
+            is_true[leaf] = True
+        for at in range(len(roots)):
+            if holds(roots[at], is_true, operators, required, starts, children, n_nodes):
+                found[n_found] = at
+                n_found += 1
+        for leaf in own:
+            is_true[leaf] = False
+        found_starts[event + 1] = n_found
+    return len(found_starts) - 1
 
 
 @kernel
