@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from tamis.lab.workloads.draws import Ints, draw_sets, draw_zipf, require
+from tamis.lab.workloads.draws import Ints, draw_sets, draw_zipf, require, require_small
 
 AND, OR, NOT, XOR, XNOR = range(5)
 
@@ -55,6 +55,9 @@ class AbeParams:
         shares = self.operator_shares
         is_split = len(shares) == 5 and min(shares) >= 0 and abs(sum(shares) - 1) < 1e-9
         require(is_split, f"operator_shares are {shares}; allowed: five that add up to 1")
+        n_operands = (self.n_children, self.n_children, 1, *2 * (self.n_xor_children,))
+        mean = sum(share * n for share, n in zip(shares, n_operands, strict=True))
+        require_small(mean, self.depth - 1)
 
 
 def _require_at_least(params: AbeParams, name: str, least: float) -> None:

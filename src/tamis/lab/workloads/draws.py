@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from math import log
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 Ints: TypeAlias = "np.ndarray[Any, np.dtype[np.integer[Any]]]"
 Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.floating[Any]]]"
 
+MOST_OF_ONE: Final = 1_000_000  # leaves of an expression, on average
 BLOCK_CELLS = 2_000_000  # random numbers drawn at a time where a draw needs one per candidate
 
 
@@ -85,3 +87,13 @@ def require(is_allowed: bool, problem: str) -> None:
     """Refuse a parameter of a workload."""
     if not is_allowed:
         raise TamisError(problem)
+
+
+def require_small(n_children: float, n_levels: int) -> None:
+    """Refuse expressions that no memory holds."""
+    most = log(MOST_OF_ONE) / log(n_children) if n_children > 1 else n_levels
+    require(
+        n_levels <= most,
+        f"{n_levels} levels with {n_children:.2f} children each, on average, are more than "
+        f"{MOST_OF_ONE:,} leaves of an expression; allowed: {int(most)} levels",
+    )

@@ -31,6 +31,7 @@ from tamis.lab.workloads.draws import (
     draw_subsets,
     draw_zipf,
     require,
+    require_small,
     sparse_table,
     zipf_shares,
 )
@@ -70,6 +71,7 @@ class FontouraParams:
             shares = getattr(self, name)
             is_law = min(shares) >= 0 and abs(sum(shares) - 1) < 1e-9
             require(is_law, f"{name} is {shares}; allowed: shares that sum to 1")
+        require_small(sum(n * share for n, share in enumerate(self.child_shares)), high)
         size, most = self.event_size, self.n_attributes
         require(0 <= size <= most, f"event_size is {size}; allowed: 0 to n_attributes")
         n_sizes = len(self.size_shares)

@@ -7,7 +7,6 @@ so within it things are shared as in a workload of its size.
 from __future__ import annotations
 
 import json
-import os
 from ast import literal_eval
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tamis.errors import InputError
+from tamis.lab.memory import available_bytes
 from tamis.lab.workloads.abe_forest import AbeParams
 from tamis.lab.workloads.abe_gen import AbeGen
 from tamis.lab.workloads.ads_like import AdsLike, AdsLikeParams
@@ -58,12 +58,25 @@ def make_workload(name: str, settings: Mapping[str, Any]) -> Any:
     if name not in WORKLOADS:
         raise InputError(f'no workload "{name}" in the lab; allowed: {", ".join(WORKLOADS)}')
     workload, params = WORKLOADS[name]
-    allowed = [field.name for field in fields(params)]
-    for setting in settings:
-        if setting not in allowed:
-            problem = f'{name} has no parameter "{setting}"; allowed: {", ".join(allowed)}'
+    kinds = {field.name: str(field.type) for field in fields(params)}
+    for setting, value in settings.items():
+        if setting not in kinds:
+            problem = f'{name} has no parameter "{setting}"; allowed: {", ".join(kinds)}'
             raise InputError(problem)
+        _refuse_kind(setting, value, kinds[setting])
     return workload(replace(params(), **settings))
+
+
+def _refuse_kind(name: str, value: Any, kind: str) -> None:
+    """Refuse a value that is no number, or not as many, as the parameter has."""
+    values = value if isinstance(value, tuple) else (value,)
+    is_number = all(type(one) is int or (type(one) is float and "float" in kind) for one in values)
+    if not is_number or isinstance(value, tuple) != kind.startswith("tuple"):
+        number = "number" if "float" in kind else "whole number"
+        allowed = f"{number}s, such as (1, 2)" if kind.startswith("tuple") else f"a {number}"
+        raise InputError(f"{name} is {value!r}; allowed: {allowed}")
+    if name == "seed" and value < 0:
+        raise InputError(f"seed is {value}; at least 0")
 
 
 def read_settings(texts: Iterable[str]) -> dict[str, Any]:
@@ -181,10 +194,10 @@ def _refuse_large(workload: Any, request: Request) -> None:
     length = sum(map(len, sample)) / len(sample)
     needed = int(request.n_expressions * (_BYTES_PER_CHARACTER * length + _BYTES_PER_ROW))
     needed += request.n_events * 8 * len(workload.schema)
-    available = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    available = available_bytes()
     if needed > available:
         raise InputError(
             f"{request.n_expressions:,} expressions and {request.n_events:,} events need about "
             f"{needed / 1e9:.1f} GB; {available / 1e9:.1f} GB of memory are free",
-            hint="generate on Spark",
+            hint="generate it on Spark, with --spark",
         )
