@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tamis.errors import TamisError
+from tamis.lab.experiments.liu.schedules import draw_results, play_all
 from tamis.lab.workloads.overlaps import OverlapParams, Overlaps, packing_bound
 from tamis.operators.schedules import SCHEDULES, Gates, make_schedule
-from tamis.operators.schedules.kernels.gates import FALSE, TRUE
+from tamis.operators.schedules.kernels.gates import TRUE
 from tamis.operators.schedules.optimum import expected_cost, optimal_cost
 
 if TYPE_CHECKING:
@@ -121,7 +122,6 @@ def measure(params: OverlapParams, size: Size) -> list[Row]:
     scaled = replace(params, n_subscriptions=n_subscriptions, n_calls=n_calls)
     workload = Overlaps(scaled)
     starts, calls = workload.conjunctions
-    gates = Gates.conjunctions(starts, calls, n_calls)
     shared = {
         "subscriptions": n_subscriptions,
         "calls": n_calls,
@@ -131,52 +131,21 @@ def measure(params: OverlapParams, size: Size) -> list[Row]:
         "in use": len(np.unique(calls)),
         "floor": round(packing_bound(starts, calls, n_calls)),
     }
-    rows: list[Row] = []
-    n_naive = None
-    n_matched = None
-    for name in SCHEDULES:
-        begin = time.process_time()
-        schedule = make_schedule(name, gates, 1.0, workload.selectivities)
-        build = time.process_time() - begin
-        n_made, found, in_kernel = play_all(schedule, workload, size.n_events)
-        if n_matched not in (None, found):
-            raise TamisError(f"{name} found {found} matches, and not {n_matched}")
-        n_matched, n_naive = found, n_naive or n_made
-        row = {
+    played = play_all(workload, size.n_events)
+    return [
+        {
             **shared,
-            "schedule": name,
-            "calls/event": n_made / size.n_events,
-            "paper": published(params).get(name) if size.scale == 1.0 else None,
-            "% of naive": 100 * n_made / n_naive,
-            "match %": 100 * found / (size.n_events * n_subscriptions),
-            "build s": build,
-            "µs/call, kernel": in_kernel,
-            "µs/call, steps": step_all(schedule, workload),
+            "schedule": one.name,
+            "calls/event": one.calls,
+            "paper": published(params).get(one.name) if size.scale == 1.0 else None,
+            "% of naive": 100 * one.calls / played[0].calls,
+            "match %": 100 * one.matches / n_subscriptions,
+            "build s": one.build_seconds,
+            "µs/call, kernel": one.microseconds,
+            "µs/call, steps": step_all(one.schedule, workload),
         }
-        rows.append(row)
-    return rows
-
-
-def play_all(schedule: Schedule, workload: Overlaps, n_events: int) -> tuple[int, int, float]:
-    """Calls made, matches found and CPU µs per call of all events."""
-    event = schedule.new_run()
-    event.start()
-    event.play(draw_results(workload, 0))
-    n_made, n_matched, seconds = 0, 0, 0.0
-    for at in range(n_events):
-        results = draw_results(workload, at)
-        begin = time.process_time()
-        event.start()
-        event.play(results)
-        seconds += time.process_time() - begin
-        n_made += event.made.size
-        n_matched += event.matched.size
-    return n_made, n_matched, 1e6 * seconds / max(1, n_made)
-
-
-def draw_results(workload: Overlaps, event: int) -> np.ndarray:
-    """The results of an event, as `play` takes them."""
-    return np.where(workload.is_true(event), TRUE, FALSE).astype(np.int32)
+        for one in played
+    ]
 
 
 def step_all(schedule: Schedule, workload: Overlaps) -> float:

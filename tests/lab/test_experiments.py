@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,6 +70,10 @@ def test_results_say_where_they_are_from(tmp_path):
     (result,) = store.load(experiment.sweep)
     assert result["rows"] == [{"n": 1, ALGORITHM: "A", MICROSECONDS: 1.0, "seed": 7}]
     assert (result["seed"], result["scale"], result["setting"]) == (7, "tiny", {"n": 1})
+    machine = {"processor", "cores", "memory_gb", "caches", "system", "python"}
+    assert set(result["machine"]) == machine | {"tamis", "numba", "numpy"}
+    text = store.path_of(experiment.sweep, {"n": 1}).read_text()
+    assert not any(name in text for name in (platform.node(), str(tmp_path), str(Path.home())))
     assert result["machine"]["cores"] > 0
     assert "commit" in result
 
@@ -77,9 +83,22 @@ def test_a_file_that_is_no_result(tmp_path):
     store = Store(tmp_path, Scale.TINY, seed=7)
     path = store.path_of(experiment.sweep, {"n": 1})
     path.parent.mkdir(parents=True)
-    path.write_text("{")
-    with pytest.raises(InputError, match=r"n=1\.json is no result of an experiment"):
-        store.load(experiment.sweep)
+    for text in ("{", "", "[]", "7", "{}", '{"rows": [1]}', "\0"):
+        path.write_text(text)
+        told = r"(?s)n=1\.json is no result of an experiment: .*hint: delete it, and run"
+        with pytest.raises(InputError, match=told):
+            store.load(experiment.sweep)
+        with pytest.raises(InputError, match=told):
+            plan([experiment], store)
+    assert len(plan([experiment], store, again=True)) == 3
+
+
+def test_a_store_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").touch()
+    measured: list[Setting] = []
+    with pytest.raises(InputError, match=r"cannot write into .*file.tiny-7: Not a directory"):
+        plan([make_experiment(make_sweep(measured))], Store(tmp_path / "file", Scale.TINY, 7))
+    assert measured == []
 
 
 def test_what_does_not_fit_is_refused_before_work_starts(tmp_path):
@@ -143,6 +162,38 @@ def test_every_experiment_runs(name, store):
         assert set(row) <= set(experiment.columns)
 
 
+def test_all_of_the_report(store):
+    list(measure(plan(EXPERIMENTS.values(), store), store))
+    report = collect(EXPERIMENTS.values(), store)
+    assert len(report.sections) == len(EXPERIMENTS)
+    assert all(section.is_complete for section in report.sections)
+    assert len(report.headlines) == 5
+    for judged in report.headlines:
+        kept = [check.holds for check in judged.checks]
+        assert kept
+        assert judged.verdict in ("reproduces", "reproduces in part", "does not reproduce")
+        assert (judged.verdict == "reproduces") == all(kept) == (not judged.why)
+    raced = {one.experiment.sweep.name for one in report.standings}
+    sweeps = {one.sweep.name for one in EXPERIMENTS.values()}
+    assert sweeps - raced == {"fontoura-dnf-size"}  # which is about sizes
+    page, text = write_page(report), write_markdown(report)
+    for name in EXPERIMENTS:
+        assert f'<h3 id="{name}">' in page
+        assert f"### {name}: " in text
+    assert page.count("<svg") == sum(len(one.charts) for one in EXPERIMENTS.values())
+
+
+def test_a_part_of_a_sweep_has_no_verdict(tmp_path):
+    experiment, store = with_results(tmp_path)
+    store.path_of(experiment.sweep, {"n": 2}).unlink()
+    report = collect([experiment], store)
+    told = "1 of 2 settings are measured; there is no verdict before all are."
+    assert report.sections[0].verdict == [told]
+    assert {judged.verdict for judged in report.headlines} == {"not measured"}
+    assert told in write_markdown(report)
+    assert "Not measured yet: irmak-figure-4.5." in write_page(report)
+
+
 def test_names_of_settings_are_files(tmp_path):
     for experiment in EXPERIMENTS.values():
         for scale in Scale:
@@ -183,14 +234,14 @@ def with_results(tmp_path) -> tuple[Experiment, Store]:
 
 
 def test_tables_set_the_paper_beside(tmp_path):
-    (section,) = collect([with_results(tmp_path)[0]], Store(tmp_path, Scale.TINY, 1))
+    (section,) = collect([with_results(tmp_path)[0]], Store(tmp_path, Scale.TINY, 1)).sections
     table = section.table()
     assert table.headings[:6] == ["n", ALGORITHM, MICROSECONDS, RATIO, "bytes", "ran out"]
-    assert table.headings[6:] == ["ratio", "paper", "paper's ratio"]
+    assert table.headings[6:] == ["our ratio", "paper", "paper's ratio"]
     assert table.cells[0] == ["1", "A & B", "2", "25", "10", "", "0.25", "7", "0.5"]
     assert table.cells[1] == ["1", "C", "50", "1", "40", "", "1", "14", "1"]
     assert table.cells[2] == ["1", "D", "", "", "", "of room", "", "", ""]
-    assert section.notes == ["times faster: than C", "ratio, paper's ratio: to the bytes of C"]
+    assert section.notes == ["times faster: than C", "our ratio, paper's ratio: to the bytes of C"]
 
 
 def test_page_stands_alone(tmp_path):

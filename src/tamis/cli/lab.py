@@ -12,6 +12,8 @@ from tamis.cli.console import make_console, print_columns
 from tamis.cli.lab_generate import generate_command
 from tamis.errors import InputError
 
+INTERRUPTED = 130  # as a shell has it
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -79,7 +81,8 @@ def run_command(names: tuple[str, ...], scale: str, seed: int, out: Path, again:
     Each finished setting is a file: a run that was interrupted goes on where it was. What does not
     fit in memory is refused before anything is run.
 
-    Exit codes: 0 all is measured, 1 unknown name, too large or unequal answers, 2 wrong usage.
+    Exit codes: 0 all is measured, 1 unknown name, too large, unequal answers or a damaged file, 2
+    wrong usage, 130 interrupted.
     """
     from tamis.lab.experiments.catalogue import find_experiments
     from tamis.lab.experiments.run import plan
@@ -89,7 +92,12 @@ def run_command(names: tuple[str, ...], scale: str, seed: int, out: Path, again:
     steps = plan(experiments, store, again=again)
     n_before = sum(len(sweep.settings(store.scale)) for sweep in {e.sweep for e in experiments})
     n_before -= len(steps)
-    _measure(steps, store)
+    try:
+        _measure(steps, store)
+    except KeyboardInterrupt:
+        click.echo(f"interrupted; what is finished is in {store.directory}", err=True)
+        click.echo("the same command goes on from there", err=True)
+        raise click.exceptions.Exit(INTERRUPTED) from None
     told = f"{len(steps)} settings measured"
     told += f", {n_before} were there before" if n_before else ""
     click.echo(f"{told}; results in {store.directory}")
@@ -130,7 +138,7 @@ def report_command(
 ) -> None:
     """Write what was measured as one HTML page with plots, and as Markdown.
 
-    Exit codes: 0 written, 1 no results, 2 wrong usage.
+    Exit codes: 0 written, 1 no results or a damaged file, 2 wrong usage.
     """
     from tamis.lab.experiments.catalogue import EXPERIMENTS
     from tamis.lab.experiments.markdown import write_markdown
@@ -138,14 +146,14 @@ def report_command(
     from tamis.lab.experiments.report import collect
 
     store = _open_store(out, scale, seed)
-    sections = collect(EXPERIMENTS.values(), store)
+    report = collect(EXPERIMENTS.values(), store)
     pages = {
-        html or store.directory / "report.html": write_page(sections),
-        markdown or store.directory / "report.md": write_markdown(sections),
+        html or store.directory / "report.html": write_page(report),
+        markdown or store.directory / "report.md": write_markdown(report),
     }
     for path, text in pages.items():
         try:
             path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise InputError(f"cannot write {path}: {error.strerror}") from None
-        click.echo(f"{path}: {len(sections)} of {len(EXPERIMENTS)} experiments")
+        click.echo(f"{path}: {len(report.sections)} of {len(EXPERIMENTS)} experiments")

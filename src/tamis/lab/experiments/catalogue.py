@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tamis.errors import InputError
+from tamis.errors import InputError, suggest
 from tamis.lab.experiments import atree, fontoura, irmak, liu
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ def find_experiments(names: Iterable[str]) -> list[Experiment]:
     for name in names:
         if name != EVERY and name not in EXPERIMENTS:
             allowed = ", ".join((EVERY, *EXPERIMENTS))
-            raise InputError(f'no experiment "{name}" in the lab; allowed: {allowed}')
+            guess = suggest(name, (EVERY, *EXPERIMENTS))
+            hint = f'did you mean "{guess}"?' if guess else None
+            raise InputError(f'no experiment "{name}" in the lab; allowed: {allowed}', hint=hint)
         found |= EXPERIMENTS if name == EVERY else {name: EXPERIMENTS[name]}
     return list(found.values())

@@ -2,24 +2,46 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING
 
-from tamis.lab.experiments.report import describe_runs
+from tamis.lab.experiments.report import INTRODUCTION, describe_runs, table_of_standings
+from tamis.lab.experiments.tables import Table
 
 if TYPE_CHECKING:
-    from tamis.lab.experiments.report import Section, Table
+    from tamis.lab.experiments.report import Judged, Report, Section
 
 
-def write_markdown(sections: list[Section]) -> str:
+def write_markdown(report: Report) -> str:
     """The whole report."""
-    lines = ["# The lab's report", "", *(f"- {line}" for line in describe_runs(sections)), ""]
-    paper = ""
-    for section in sections:
-        if section.experiment.paper != paper:
-            paper = section.experiment.paper
-            lines += [f"## {paper}", ""]
-        lines += write_section(section)
+    lines = ["# The lab's report", "", INTRODUCTION, ""]
+    lines += [f"- {line}" for line in describe_runs(report.sections)]
+    lines += ["", "## The papers' headlines", "", *write_headlines(report.headlines)]
+    standings = report.standings
+    if standings:
+        lines += ["## Where Tamis stands", "", *write_table(table_of_standings(standings)), ""]
+        behind = [one for one in standings if one.behind]
+        lines += [f"- {one.experiment.name}: {' '.join(one.tell())}" for one in behind]
+        lines += [""] if behind else []
+    for paper, sections in groupby(report.sections, lambda one: one.experiment.paper):
+        lines += [f"## {paper}", ""]
+        for section in sections:
+            lines += write_section(section)
     return "\n".join(lines)
+
+
+def write_headlines(headlines: list[Judged]) -> list[str]:
+    """Each headline's verdict, then the rules it was judged by."""
+    cells = [[one.headline.claim, one.headline.paper, one.verdict] for one in headlines]
+    lines = [*write_table(Table(["headline", "paper", "verdict"], cells)), ""]
+    for one in headlines:
+        lines += [f"**{one.headline.claim}** {one.verdict.capitalize()}.", ""]
+        lines += [
+            f"- {'kept' if check.holds else 'not kept'}: {check.rule}. Found: {check.found}."
+            for check in one.checks
+        ]
+        lines += ["", one.why, ""] if one.why and one.checks else [one.why, ""]
+    return lines
 
 
 def write_section(section: Section) -> list[str]:
@@ -32,6 +54,8 @@ def write_section(section: Section) -> list[str]:
     lines += ["", *write_table(section.table())]
     for note in section.notes:
         lines += ["", note]
+    if (published := section.published()) is not None:
+        lines += ["", "As published:", "", *write_table(published)]
     return [*lines, ""]
 
 

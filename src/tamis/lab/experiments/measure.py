@@ -83,7 +83,7 @@ def measure_machine(make: type[Machine], task: Task, wanted: Rows) -> Row:
     phases: dict[str, float] = {}
 
     def run() -> None:
-        machine.match(task.satisfied)
+        machine.find(task.satisfied)
         for phase, seconds in getattr(machine, "seconds", {}).items():
             phases[phase] = min(seconds, phases.get(phase, seconds))
 
@@ -95,6 +95,8 @@ def measure_machine(make: type[Machine], task: Task, wanted: Rows) -> Row:
         "build seconds": built,
         "matches": len(wanted.values) / n_events,
     }
+    if hasattr(machine, "n_nodes"):
+        row["index nodes"] = machine.n_nodes
     row |= {f"{phase} microseconds": 1e6 * took / n_events for phase, took in phases.items()}
     return row | {name: count / n_events for name, count in machine.counts.items()}
 
@@ -108,7 +110,7 @@ def measure_product(task: Task) -> tuple[Rows, list[Row]]:
     shared: Row = {
         "megabytes": product_bytes(index) / 1e6,
         "matches": len(found.values) / n_events,
-        "nodes": index.contents.n_nodes,
+        "index nodes": index.contents.n_nodes,
     }
     batch = cpu_seconds(lambda: index.match_batch(encoded)) / n_events
     single = cpu_seconds(lambda: [index.match(event) for event in task.events]) / n_events

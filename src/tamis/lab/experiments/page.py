@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from html import escape
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.experiment import ALGORITHM, SINGLE
 from tamis.lab.experiments.plots import draw
-from tamis.lab.experiments.report import describe_runs
+from tamis.lab.experiments.report import INTRODUCTION, describe_runs, table_of_standings
+from tamis.lab.experiments.tables import Table
 
 if TYPE_CHECKING:
-    from tamis.lab.experiments.report import Section, Table
+    from tamis.lab.experiments.report import Judged, Report, Section
 
+TEXTS = (ALGORITHM, "ran out", "experiment", "measure", "best of the others", "behind at")
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
   color: #222; background: #fff; }
@@ -23,27 +26,51 @@ th, td { padding: .2rem .7rem; text-align: right; border-bottom: 1px solid #e4e4
 th.text, td.text { text-align: left; } tr.ours td { background: #eef6ee; }
 svg { max-width: 100%; height: auto; } ul.verdict { background: #f6f6f6; padding: .6rem 2rem; }
 .small { color: #666; font-size: 13px; }
+.badge { font-size: 13px; font-weight: normal; padding: .1rem .6rem; border-radius: 1rem;
+  background: #eee; white-space: nowrap; }
+.yes { background: #d8efd8; } .no { background: #f6e3cf; }
 """
 
 
-def write_page(sections: list[Section]) -> str:
+def write_page(report: Report) -> str:
     """The whole report."""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><title>Tamis: the lab\'s report</title>',
         f"<style>{STYLE}</style></head><body>",
         "<h1>The lab's report</h1>",
-        "<p>The papers' tables and figures, measured here; verdicts are computed.</p>",
-        list_of(describe_runs(sections), "small"),
-        write_contents(sections),
+        f"<p>{escape(INTRODUCTION)}</p>",
+        list_of(describe_runs(report.sections), "small"),
+        "<h2>The papers' headlines</h2>",
+        *(write_headline(judged) for judged in report.headlines),
     ]
-    paper = ""
-    for section in sections:
-        if section.experiment.paper != paper:
-            paper = section.experiment.paper
-            parts.append(f"<h2>{escape(paper)}</h2>")
-        parts.append(write_section(section))
+    if standings := report.standings:
+        parts += ["<h2>Where Tamis stands</h2>", write_table(table_of_standings(standings))]
+        behind = [one for one in standings if one.behind]
+        told = [f"{one.experiment.name}: {' '.join(one.tell())}" for one in behind]
+        parts += [list_of(told, "verdict")] if told else []
+    parts += ["<h2>All experiments</h2>", write_contents(report.sections)]
+    for paper, sections in groupby(report.sections, lambda one: one.experiment.paper):
+        parts += [f"<h2>{escape(paper)}</h2>", *map(write_section, sections)]
     return "\n".join([*parts, "</body></html>", ""])
+
+
+def write_headline(judged: Judged) -> str:
+    """A headline: its verdict, its rules and what was found, and why where one is not kept."""
+    kind = {"reproduces": "yes", "not measured": ""}.get(judged.verdict, "no")
+    badge = f'<span class="badge {kind}">{judged.verdict}</span>'
+    parts = [
+        f"<h3>{escape(judged.headline.claim)} {badge}</h3>",
+        f'<p class="small">{escape(judged.headline.paper)}</p>',
+    ]
+    if judged.checks:
+        cells = [
+            [check.rule, check.found, "kept" if check.holds else "not kept"]
+            for check in judged.checks
+        ]
+        parts.append(write_table(Table(["rule", "found", ""], cells), texts={0, 1, 2}))
+    parts += [f"<p>{escape(judged.why)}</p>"] if judged.why else []
+    return "\n".join(parts)
 
 
 def write_contents(sections: list[Section]) -> str:
@@ -65,7 +92,7 @@ def write_section(section: Section) -> str:
     parts.append(write_table(section.table(), experiment.ours))
     parts += [f'<p class="small">{escape(note)}</p>' for note in section.notes]
     if (published := section.published()) is not None:
-        parts += ['<p class="small">As published:</p>', write_table(published)]
+        parts += ["<p>As published:</p>", write_table(published)]
     return "\n".join(parts)
 
 
@@ -75,9 +102,9 @@ def list_of(sentences: list[str], name: str) -> str:
     return f'<ul class="{name}">{items}</ul>'
 
 
-def write_table(table: Table, ours: str = "") -> str:
-    """A table; numbers to the right, the product's rows in colour."""
-    texts = {place for place, name in enumerate(table.headings) if name in (ALGORITHM, "ran out")}
+def write_table(table: Table, ours: str = "", texts: set[int] | None = None) -> str:
+    """A table; numbers to the right, texts to the left, the product's rows in colour."""
+    texts = texts or {at for at, name in enumerate(table.headings) if name in TEXTS}
 
     def write_row(tag: str, cells: list[str]) -> str:
         classes = [' class="text"' if place in texts else "" for place in range(len(cells))]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tamis.errors import MissingDependencyError
-from tamis.lab.experiments.experiment import ALGORITHM, series
+from tamis.lab.experiments.experiment import ALGORITHM, BATCH, SINGLE, series
 
 if TYPE_CHECKING:
     from tamis.lab.experiments.experiment import Chart, Row
 
 MARKERS = "osD^vP*Xhd<>"
 COLOURS = 10
+OURS = {BATCH: "-", SINGLE: "--"}  # the product's lines are black
+WIDE = 20  # from so many times the least on, x goes up by factors
 
 
 def draw(chart: Chart, rows: list[Row], name: str) -> str:
@@ -26,24 +28,41 @@ def draw(chart: Chart, rows: list[Row], name: str) -> str:
         ) from None
     # Text stays text, and ids differ between the plots of a page.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9}):
-        figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+        figure = Figure(figsize=(7.6, 3.4), layout="constrained")
         axes = figure.add_subplot()
         for number, algorithm in enumerate(dict.fromkeys(row[ALGORITHM] for row in rows)):
-            line = series(rows, chart.x, chart.y, algorithm)
-            if line:
-                marker, colour = MARKERS[number % len(MARKERS)], f"C{number % COLOURS}"
-                axes.plot(
-                    list(line), list(line.values()), marker, ls="-", c=colour, label=algorithm
-                )
-        axes.set_xlabel(chart.x)
-        axes.set_ylabel(chart.y)
-        axes.set_xticks(sorted({row[chart.x] for row in rows}))
-        if chart.is_log:
-            axes.set_yscale("log")
-        else:
-            axes.set_ylim(bottom=0)
+            _draw_line(axes, chart, rows, algorithm, number)
+        _scale(axes, chart, rows)
         axes.grid(visible=True, alpha=0.3)
-        axes.legend(fontsize=8)
+        figure.legend(loc="outside right upper", fontsize=8, frameon=False)
         drawn = io.StringIO()
         figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
     return drawn.getvalue()[drawn.getvalue().index("<svg") :]
+
+
+def _draw_line(axes: Any, chart: Chart, rows: list[Row], algorithm: str, number: int) -> None:
+    """What an algorithm has at each `x`; one level for all, if it does not depend on `x`."""
+    colour = "black" if algorithm in OURS else f"C{number % COLOURS}"
+    style = {"ls": OURS.get(algorithm, "-"), "c": colour, "label": algorithm}
+    line = series(rows, chart.x, chart.y, algorithm)
+    if line:
+        marker = "" if algorithm in OURS else MARKERS[number % len(MARKERS)]
+        axes.plot(list(line), list(line.values()), marker=marker, ms=5, **style)
+    for row in rows:
+        if row[ALGORITHM] == algorithm and chart.x not in row and chart.y in row:
+            axes.axhline(row[chart.y], **style)
+
+
+def _scale(axes: Any, chart: Chart, rows: list[Row]) -> None:
+    """Axes and their ticks: one for each setting."""
+    ticks = sorted({row[chart.x] for row in rows if chart.x in row})
+    if ticks[0] > 0 and ticks[-1] >= WIDE * ticks[0]:
+        axes.set_xscale("log")
+        axes.set_xticks([], minor=True)
+    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.set_xlabel(chart.x)
+    axes.set_ylabel(chart.y)
+    if chart.is_log:
+        axes.set_yscale("log")
+    else:
+        axes.set_ylim(bottom=0)

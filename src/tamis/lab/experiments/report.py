@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
-from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.errors import InputError
-from tamis.lab.experiments.experiment import (
-    ALGORITHM,
-    RATIO,
-    add_ratios,
-    find_baseline,
+from tamis.lab.experiments.experiment import MICROSECONDS, RATIO, add_ratios, find_baseline
+from tamis.lab.experiments.headlines import HEADLINES, verdict_of
+from tamis.lab.experiments.liu.calls import CALLS
+from tamis.lab.experiments.sentences import spread
+from tamis.lab.experiments.standing import stand
+from tamis.lab.experiments.tables import (
+    OUR_RATIO,
+    PAPERS,
+    PAPERS_RATIO,
+    Table,
+    keys_of,
+    make_table,
+    measures_of,
+    set_beside,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tamis.lab.experiments.experiment import Experiment, Row
+    from tamis.lab.experiments.headlines import Check, Headline
+    from tamis.lab.experiments.standing import Standing
     from tamis.lab.experiments.store import Store
 
-PAPERS = "paper"  # a column: what the paper has there
-OUR_RATIO = "ratio"
-PAPERS_RATIO = "paper's ratio"
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows to be shown, each a list of cells."""
-
-    headings: list[str]
-    cells: list[list[str]]
+INTRODUCTION = (
+    "The papers' tables and figures, measured here beside Tamis: the same input in the same "
+    "process, and all give the same matches. Every verdict is computed from what was measured, by "
+    "a rule that stands beside it."
+)
+RACES = (MICROSECONDS, CALLS)  # measures of speed
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +44,19 @@ class Section:
     """One experiment in the report."""
 
     experiment: Experiment
-    rows: list[Row]
+    rows: list[Row]  # that are shown
     results: list[dict[str, Any]]
+    n_settings: int  # of the sweep, measured or not
 
     @property
     def x(self) -> str:
         """What the experiment varies: its first column."""
         return self.experiment.columns[0]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all settings are measured."""
+        return len(self.results) == self.n_settings
 
     @property
     def notes(self) -> list[str]:
@@ -60,8 +72,18 @@ class Section:
 
     @property
     def verdict(self) -> list[str]:
-        """What reproduces."""
-        return self.experiment.verdict(self.rows)
+        """What reproduces, and where the product stands."""
+        if not self.is_complete:
+            measured = f"{len(self.results)} of {self.n_settings} settings are measured"
+            return [f"{measured}; there is no verdict before all are."]
+        told = self.experiment.verdict(self.rows)
+        if self.experiment.measure in self.experiment.columns and (found := self.standing()):
+            told += found.tell()
+        return told
+
+    def standing(self) -> Standing | None:
+        """The product beside the best of all that was measured at each setting."""
+        return stand(self.experiment, [row for result in self.results for row in result["rows"]])
 
     def table(self) -> Table:
         """What was measured, the paper's figures beside it where they are for the same."""
@@ -70,12 +92,61 @@ class Section:
         return make_table(rows, columns)
 
     def published(self) -> Table | None:
-        """What the paper printed."""
-        published = list(self.experiment.published)
-        return make_table(published, list(self.experiment.columns)) if published else None
+        """What the paper printed, where it does not stand beside what was measured."""
+        keys = keys_of(self.experiment)
+        measured = {tuple(row.get(key) for key in keys) for row in self.rows}
+        printed = {tuple(row.get(key) for key in keys) for row in self.experiment.published}
+        if printed <= measured:
+            return None
+        return make_table(list(self.experiment.published), list(self.experiment.columns))
 
 
-def collect(experiments: Iterable[Experiment], store: Store) -> list[Section]:
+class Judged(NamedTuple):
+    """A headline with its verdict."""
+
+    headline: Headline
+    verdict: str
+    checks: list[Check]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that was measured, and what follows from it."""
+
+    sections: list[Section]
+
+    @property
+    def headlines(self) -> list[Judged]:
+        """The papers' headlines, judged by what was measured."""
+        complete = {one.experiment.name: one.rows for one in self.sections if one.is_complete}
+        return [judge(headline, complete) for headline in HEADLINES]
+
+    @property
+    def standings(self) -> list[Standing]:
+        """Where the product stands in speed, once for each sweep."""
+        found: dict[str, Standing] = {}
+        for section in self.sections:
+            name, is_race = section.experiment.sweep.name, section.experiment.measure in RACES
+            if is_race and section.is_complete and name not in found:
+                standing = section.standing()
+                found |= {name: standing} if standing else {}
+        return list(found.values())
+
+
+def judge(headline: Headline, results: dict[str, list[Row]]) -> Judged:
+    """The verdict on a headline; none before all it needs is measured."""
+    missing = [name for name in headline.experiments if name not in results]
+    if missing:
+        return Judged(headline, "not measured", [], f"Not measured yet: {', '.join(missing)}.")
+    checks = headline.check(results)
+    is_kept = all(check.holds for check in checks)
+    return Judged(
+        headline, verdict_of(checks), checks, "" if is_kept else headline.explain(results)
+    )
+
+
+def collect(experiments: Iterable[Experiment], store: Store) -> Report:
     """A section for each experiment that has results; refused where none has."""
     sections = []
     for experiment in experiments:
@@ -84,81 +155,38 @@ def collect(experiments: Iterable[Experiment], store: Store) -> list[Section]:
         if rows:
             if RATIO in experiment.columns:
                 rows = add_ratios(rows, experiment.columns[0])
-            sections.append(Section(experiment, rows, results))
+            n_settings = len(experiment.sweep.settings(store.scale))
+            sections.append(Section(experiment, rows, results, n_settings))
     if not sections:
         raise InputError(
             f"no results in {store.directory}",
-            hint=f"tamis lab run all --scale {store.scale} --seed {store.seed}",
+            hint=f"tamis lab run all --scale {store.scale} --seed {store.seed} "
+            f"--out {store.directory.parent}",
         )
-    return sections
+    return Report(sections)
 
 
-def set_beside(rows: list[Row], experiment: Experiment) -> list[Row]:
-    """The rows with the paper's value for the same, and both as ratios to one baseline's."""
-    keys = keys_of(experiment)
-    theirs = {tuple(row.get(key) for key in keys): row for row in experiment.published}
-    measures = measures_of(experiment)
-    matching = [tuple(row.get(key) for key in keys) for row in rows]
-    if len(measures) != 1 or not theirs.keys() & set(matching):
-        return rows
-    (measure,) = measures
-    beside = [
-        row | ({PAPERS: theirs[key][measure]} if key in theirs else {})
-        for row, key in zip(rows, matching, strict=True)
-    ]
-    return add_both_ratios(beside, keys[0], measure) if ALGORITHM in keys else beside
-
-
-def keys_of(experiment: Experiment) -> list[str]:
-    """The columns that say what a row is of."""
-    return [name for name in (experiment.columns[0], ALGORITHM) if name in experiment.columns]
-
-
-def measures_of(experiment: Experiment) -> set[str]:
-    """The columns that the paper published."""
-    return {name for row in experiment.published for name in row} - set(keys_of(experiment))
-
-
-def add_both_ratios(rows: list[Row], x: str, measure: str) -> list[Row]:
-    """Ours and the paper's as shares of what the largest common baseline of the paper has."""
-    baseline = find_baseline([row for row in rows if PAPERS in row], x, PAPERS)
-    base = {row[x]: row for row in rows if row[ALGORITHM] == baseline}
-    found = []
-    for row in rows:
-        against = base.get(row[x], {})
-        more: Row = {}
-        if row.get(measure) and against.get(measure):
-            more[OUR_RATIO] = row[measure] / against[measure]
-        if row.get(PAPERS) and against.get(PAPERS):
-            more[PAPERS_RATIO] = row[PAPERS] / against[PAPERS]
-        found.append(row | more)
-    return found
-
-
-def make_table(rows: list[Row], columns: list[str]) -> Table:
-    """The columns of which some row has a value."""
-    shown = [name for name in columns if any(row.get(name) is not None for row in rows)]
-    return Table(shown, [[show(row.get(name)) for name in shown] for row in rows])
-
-
-def show(value: object) -> str:
-    """A value to three significant digits, or in full where it is whole."""
-    if value is None:
-        return ""
-    if isinstance(value, bool | str) or not isinstance(value, Real):
-        return str(value)
-    number = float(value)
-    if number == round(number) or abs(number) >= 1000:
-        return f"{number:,.0f}"
-    return f"{number:.3g}"
+def table_of_standings(standings: list[Standing]) -> Table:
+    """How far the product is ahead of the best of the others, sweep by sweep."""
+    cells = []
+    for one in standings:
+        single = spread(1 / r for r in one.ratios(one.singles).values()) if one.singles else ""
+        behind = ", ".join(f"{one.experiment.columns[0]} {at}" for at in one.behind)
+        ahead = spread(1 / ratio for ratio in one.ratios(one.ours).values())
+        name = one.experiment.name
+        cells.append([name, one.experiment.measure, one.leaders, ahead, single, behind or "never"])
+    headings = ["experiment", "measure", "best of the others", "Tamis is better by"]
+    return Table([*headings, "one event at a time", "behind at"], cells)
 
 
 def describe_runs(sections: list[Section]) -> list[str]:
     """Where the figures are from: machine, commit, scale and seed."""
     results = [result for section in sections for result in section.results]
     machines = {
-        "{processor}, {cores} cores, {memory_gb} GB, {system}, Python {python}, Numba {numba}, "
-        "NumPy {numpy}, Tamis {tamis}".format(**result["machine"])
+        "{processor}, {cores} cores, caches {caches}, {memory_gb} GB, {system}, Python {python}, "
+        "Numba {numba}, NumPy {numpy}, Tamis {tamis}".format_map(
+            defaultdict(lambda: "unknown", result["machine"])
+        )
         for result in results
     }
     commits = {str(result["commit"] or "none") for result in results}

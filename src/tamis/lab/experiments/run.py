@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.errors import InputError
+from tamis.lab.memory import available_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,7 +29,8 @@ class Step(NamedTuple):
 def plan(experiments: Iterable[Experiment], store: Store, *, again: bool = False) -> list[Step]:
     """What is to be measured: each setting of each sweep once, unless it was finished before.
 
-    Raises `InputError` where a setting needs more memory than there is.
+    Raises `InputError` where a setting needs more memory than there is, where a file is no result,
+    and where results cannot be written.
     """
     sweeps = {experiment.sweep.name: experiment.sweep for experiment in experiments}
     steps = [
@@ -40,6 +40,7 @@ def plan(experiments: Iterable[Experiment], store: Store, *, again: bool = False
         if again or not store.has(sweep, setting)
     ]
     refuse_too_large(steps, available_bytes())
+    store.prepare()
     return steps
 
 
@@ -55,20 +56,10 @@ def refuse_too_large(steps: list[Step], available: int) -> None:
             )
 
 
-def available_bytes() -> int:
-    """Memory that is not in use."""
-    meminfo = Path("/proc/meminfo")
-    if meminfo.exists():
-        for line in meminfo.read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
 def measure(steps: Iterable[Step], store: Store) -> Iterator[Step]:
     """Measure the steps, keep each one's rows, and yield it when it is done."""
     for step in steps:
-        begun = time.monotonic()
+        begun = time.process_time()
         rows = step.sweep.measure(step.setting, store.seed)
-        store.save(step.sweep, step.setting, rows, time.monotonic() - begun)
+        store.save(step.sweep, step.setting, rows, time.process_time() - begun)
         yield step

@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from tamis.errors import InputError
+from tamis.lab.experiments.experiment import ALGORITHM
 
 if TYPE_CHECKING:
     from tamis.lab.experiments.experiment import Row, Scale, Setting, Sweep
+
+
+PARTS = ("sweep", "setting", "scale", "seed", "finished_at", "machine", "commit", "rows")
 
 
 class Store:
@@ -31,9 +35,19 @@ class Store:
         name = ",".join(f"{key}={value}" for key, value in setting.items())
         return self.directory / sweep.name / f"{name or 'all'}.json"
 
+    def prepare(self) -> None:
+        """Make room; refused where nothing can be written."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            (self.directory / ".new").touch()
+            (self.directory / ".new").unlink()
+        except OSError as error:
+            raise InputError(f"cannot write into {self.directory}: {error.strerror}") from None
+
     def has(self, sweep: Sweep, setting: Setting) -> bool:
-        """Whether the setting was finished."""
-        return self.path_of(sweep, setting).exists()
+        """Whether the setting was finished; refused where its file is no result."""
+        path = self.path_of(sweep, setting)
+        return path.exists() and bool(read_result(path))
 
     def save(self, sweep: Sweep, setting: Setting, rows: list[Row], seconds: float) -> None:
         """Keep a setting's rows, in one step."""
@@ -44,11 +58,13 @@ class Store:
             "setting": setting,
             "scale": self.scale,
             "seed": self.seed,
-            "seconds": round(seconds, 3),
+            "cpu_seconds": round(seconds, 3),
             "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "machine": describe_machine(),
             "commit": find_commit(),
-            "rows": [setting | row for row in rows],
+            "rows": [
+                setting | {name: shorten(value) for name, value in row.items()} for row in rows
+            ],
         }
         options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
         beside = path.with_suffix(".new")
@@ -64,10 +80,21 @@ class Store:
 def read_result(path: Path) -> dict[str, Any]:
     """A file of results."""
     try:
-        result: dict[str, Any] = orjson.loads(path.read_bytes())
-    except ValueError as error:
-        raise InputError(f"{path} is no result of an experiment: {error}") from None
-    return result
+        result = orjson.loads(path.read_bytes())
+        missing = [name for name in PARTS if name not in result]
+        if missing or not all(ALGORITHM in row for row in result["rows"]):
+            raise ValueError(f"it has no {', '.join(missing or ['rows of algorithms'])}")
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(
+            f"{path} is no result of an experiment: {error}",
+            hint="delete it, and run the experiment again",
+        ) from None
+    return dict(result)
+
+
+def shorten(value: Any) -> Any:
+    """Six significant digits are more than was measured."""
+    return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 @cache
@@ -79,6 +106,7 @@ def describe_machine() -> dict[str, Any]:
         "processor": find_processor(),
         "cores": os.cpu_count(),
         "memory_gb": round(pages / 2**30),
+        "caches": find_caches(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
     } | packages
@@ -90,6 +118,19 @@ def find_processor() -> str:
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return models[0] if models else platform.processor()
+
+
+def find_caches() -> str:
+    """The sizes of the first core's caches, where the system tells."""
+    found = {}
+    for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
+        level, kind, size = (
+            (folder / name).read_text(encoding="ascii").strip()
+            for name in ("level", "type", "size")
+        )
+        if kind != "Instruction":
+            found[f"L{level}"] = size
+    return ", ".join(f"{level} {size}" for level, size in found.items())
 
 
 @cache

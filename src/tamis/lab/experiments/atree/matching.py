@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tamis.lab.experiments.atree import sweeps
@@ -19,10 +20,6 @@ from tamis.lab.experiments.atree.task import (
     TRANSLATION,
     ran_out_at,
     rank,
-    saved,
-    spread,
-    tell_product,
-    times,
 )
 from tamis.lab.experiments.experiment import (
     ALGORITHM,
@@ -32,49 +29,41 @@ from tamis.lab.experiments.experiment import (
     Experiment,
     series,
 )
+from tamis.lab.experiments.sentences import saved, spread, times
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tamis.lab.experiments.experiment import Row, Sweep
 
 # The names that algorithms have for what they count.
 COUNTS: Final = ("nodes", "propagations", "candidates", "postings", "annotations")
 
 
-def judge(x: str, paper: str) -> Callable[[list[Row]], list[str]]:
+def judge(x: str, rows: list[Row]) -> list[str]:
     """Whether A-Tree is fastest, and what it looks at."""
-
-    def tell(rows: list[Row]) -> list[str]:
-        took = {name: series(rows, x, MICROSECONDS, name) for name in COMPARED}
-        order = rank(rows, x, MICROSECONDS)
-        tree, scan = took[A_TREE], took[SCAN]
-        last = max(tree)
-        others = {name: own[last] for name, own in took.items() if last in own and name != A_TREE}
-        next_best = min(others, key=lambda name: others[name])
-        is_first = [at for at in tree if tree[at] == min(o[at] for o in took.values() if at in o)]
-        verb = "reproduces" if len(is_first) == len(tree) else "reproduces in part"
-        verb = verb if is_first else "does not reproduce"
-        where = "everywhere" if len(is_first) == len(tree) else f"at {len(is_first)} of {len(tree)}"
-        ran_out = [
-            f"{name} runs out from {x} {ran_out_at(rows, x, name)[0]} on"
-            for name in (BDDS, TRANSLATION)
-            if ran_out_at(rows, x, name)
-        ]
-        return [
-            f"From fastest to slowest: {', '.join(order)} (paper: {paper}).",
-            (
-                f"A-Tree is fastest {where}: this {verb}. At {x} {last} it takes "
-                f"{saved(tree[last], others[next_best])} time than the next best, {next_best}, and "
-                f"is {times(scan[last] / tree[last])} as fast as Scan."
-            ),
-            _tell_counts(rows, x, last),
-            _tell_conjunctions(rows, x),
-            *(f"{sentence}." for sentence in ran_out),
-            tell_product(rows, x),
-        ]
-
-    return tell
+    took = {name: series(rows, x, MICROSECONDS, name) for name in COMPARED}
+    tree, scan = took[A_TREE], took[SCAN]
+    last = max(tree)
+    others = {name: own[last] for name, own in took.items() if last in own and name != A_TREE}
+    next_best = min(others, key=lambda name: others[name])
+    beaten = {at: min((own[at], name) for name, own in took.items() if at in own) for at in tree}
+    ahead = [f"{name} at {x} {at:,}" for at, (_, name) in beaten.items() if name != A_TREE]
+    verb = f"reproduces at {len(tree) - len(ahead)} of {len(tree)}; ahead is {', '.join(ahead)}"
+    ran_out = [
+        f"{name} runs out from {x} {ran_out_at(rows, x, name)[0]} on."
+        for name in (BDDS, TRANSLATION)
+        if ran_out_at(rows, x, name)
+    ]
+    return [
+        f"From fastest to slowest at the last: {'; '.join(rank(rows, x, MICROSECONDS))}.",
+        (
+            f"That A-Tree is fastest {verb if ahead else 'reproduces'}. At {x} {last:,} it takes "
+            f"{saved(tree[last], others[next_best])} time than the next best, {next_best}, and "
+            f"is {times(scan[last] / tree[last])} as fast as Scan."
+        ),
+        _tell_counts(rows, x, last),
+        _tell_conjunctions(rows, x),
+        *ran_out,
+    ]
 
 
 def _tell_counts(rows: list[Row], x: str, at: object) -> str:
@@ -112,20 +101,20 @@ def figure(letter: str, title: str, x: str, sweep: Sweep, told: str) -> Experime
         f"Matching time by {title}",
         sweep,
         (x, ALGORITHM, MICROSECONDS, RATIO, *COUNTS, "matches", RAN_OUT, LEFT_OUT),
-        judge(x, told),
-        told=told,
+        partial(judge, x),
+        told=f"{told}.",
         charts=(Chart(x, MICROSECONDS, is_log=True),),
     )
 
 
-RANKING: Final = "A-Tree, Translation, BDD, BoP, Interval ID, Scan"
+RANKING: Final = "From fastest to slowest: A-Tree, Translation, BDD, BoP, Interval ID, Scan"
 EXPERIMENTS: Final = (
     figure(
         "a",
         "number of expressions",
         "expressions",
         sweeps.SIZE,
-        "all scale linearly; A-Tree takes 86% less time than BDD, the next best, at 30 M",
+        "All scale linearly; A-Tree takes 86% less time than BDD, the next best, at 30 M",
     ),
     figure(
         "b",
@@ -140,7 +129,7 @@ EXPERIMENTS: Final = (
         "number of children",
         "children",
         sweeps.CHILDREN,
-        "only A-Tree scales well with the number of children",
+        "Only A-Tree scales well with the number of children",
     ),
     figure(
         "d",
@@ -156,7 +145,7 @@ EXPERIMENTS: Final = (
         "dimension distribution",
         "dimension alpha",
         sweeps.DIMENSION_ALPHA,
-        "not obviously affected",
+        "No algorithm is obviously affected",
     ),
     figure("h", "event size", "event size", sweeps.EVENT_SIZE, RANKING),
 )

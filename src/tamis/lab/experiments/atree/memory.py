@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from tamis.lab.atree.arrays import NODE_BYTES
@@ -18,45 +19,46 @@ from tamis.lab.experiments.atree.task import (
     SCAN,
     TRANSLATION,
     rank,
-    saved,
     tell_ran_out,
 )
-from tamis.lab.experiments.experiment import ALGORITHM, Chart, Experiment, series
+from tamis.lab.experiments.experiment import ALGORITHM, SINGLE, Chart, Experiment, series
+from tamis.lab.experiments.sentences import does, saved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tamis.lab.experiments.experiment import Row, Sweep
 
 ALGORITHMS: Final = tuple(name for name in COMPARED if name != SCAN)
-WHY_NOT: Final = (
-    f"Here BoP takes 8 bytes for a predicate of an expression, one word of its encoding and one "
-    f"posting; A-Tree takes {NODE_BYTES} for a node and 8 for a link, so it is ahead only where "
-    "nodes are shared more often than these are."
-)
 
 
-def judge(x: str, paper: str, ran_out: dict[str, str]) -> Callable[[list[Row]], list[str]]:
-    """Whether A-Tree takes least, beside what the paper says."""
+def judge(x: str, ran_out: dict[str, str], rows: list[Row]) -> list[str]:
+    """Whether A-Tree takes least, and what it has for an expression."""
+    order = rank(rows, x, MEGABYTES, ALGORITHMS)
+    tree, bop = (series(rows, x, MEGABYTES, name) for name in (A_TREE, BOP))
+    last, first = max(tree), min(tree)
+    each = {at: 1e6 * tree[at] / _expressions(rows, x, at) for at in (first, last)}
+    is_first = order[0] == A_TREE
+    return [
+        f"From least to most: {'; '.join(order)}. That A-Tree takes least {does(is_first)}.",
+        (
+            f"At {x} {last:,} A-Tree takes {saved(tree[last], bop[last])} than BoP; it has "
+            f"{each[first]:,.0f} bytes per expression at {x} {first:,} and {each[last]:,.0f} at "
+            f"{x} {last:,}, BoP {1e6 * bop[last] / _expressions(rows, x, last):,.0f}."
+        ),
+        *([] if is_first else [_tell_nodes(rows, x, last)]),
+        *tell_ran_out(rows, x, ran_out),
+    ]
 
-    def tell(rows: list[Row]) -> list[str]:
-        order = rank(rows, x, MEGABYTES, ALGORITHMS)
-        tree, bop = (series(rows, x, MEGABYTES, name) for name in (A_TREE, BOP))
-        last, first = max(tree), min(tree)
-        each = {at: 1e6 * tree[at] / _expressions(rows, x, at) for at in (first, last)}
-        verb = "reproduces" if order[0] == A_TREE else "does not reproduce"
-        return [
-            f"From least to most: {', '.join(order)}. That A-Tree takes least {verb} ({paper}).",
-            (
-                f"At {x} {last} A-Tree takes {saved(tree[last], bop[last])} than BoP; it has "
-                f"{each[first]:,.0f} bytes per expression at {x} {first} and {each[last]:,.0f} at "
-                f"{x} {last}, BoP {1e6 * bop[last] / _expressions(rows, x, last):,.0f}."
-            ),
-            *([] if order[0] == A_TREE else [WHY_NOT]),
-            *tell_ran_out(rows, x, ran_out),
-        ]
 
-    return tell
+def _tell_nodes(rows: list[Row], x: str, at: object) -> str:
+    """Why A-Tree does not take least."""
+    n = _expressions(rows, x, at)
+    nodes = series(rows, x, "index nodes", A_TREE)[at]
+    return (
+        f"A-Tree has {nodes / n:.1f} inner nodes for an expression there, with {NODE_BYTES} bytes "
+        "for a node and 8 for a link; BoP has 8 bytes for each predicate of an expression, a word "
+        "of its encoding and a posting. So A-Tree is ahead only where nodes are shared more often "
+        "than that."
+    )
 
 
 def _expressions(rows: list[Row], x: str, at: object) -> int:
@@ -72,10 +74,11 @@ def figure(letter: str, title: str, x: str, sweep: Sweep, told: str, **ran_out: 
         f"Memory by {title}",
         sweep,
         (x, ALGORITHM, MEGABYTES, RAN_OUT, LEFT_OUT),
-        judge(x, f"paper: {told}", {name: where for name, where in by_name.items() if where}),
-        told=told,
+        partial(judge, x, {name: where for name, where in by_name.items() if where}),
+        told=f"{told}.",
         charts=(Chart(x, MEGABYTES, is_log=True),),
-        shows=lambda row: row[ALGORITHM] != SCAN,
+        shows=lambda row: row[ALGORITHM] not in (SCAN, SINGLE),
+        measure=MEGABYTES,
     )
 
 
@@ -93,7 +96,7 @@ EXPERIMENTS: Final = (
         "tree depth",
         "depth",
         sweeps.DEPTH,
-        "A-Tree needs the least amount of memory",
+        "A-Tree takes least",
         bdd="from depth 4 on",
         translation="from depth 5 on",
     ),
@@ -102,7 +105,7 @@ EXPERIMENTS: Final = (
         "number of children",
         "children",
         sweeps.CHILDREN,
-        "the ranking is A-Tree, BoP, Interval ID",
+        "A-Tree takes least, then BoP, then Interval ID",
         bdd="from 10 children on",
         translation="from 6 children on",
     ),

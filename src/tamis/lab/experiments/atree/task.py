@@ -11,7 +11,7 @@ from tamis.lab.atree.bdd import BDD
 from tamis.lab.atree.bop import BoP
 from tamis.lab.atree.by_predicate import DeweyByPredicate, IntervalByPredicate
 from tamis.lab.atree.translation import Translation
-from tamis.lab.experiments.experiment import ALGORITHM, BATCH, MICROSECONDS, SINGLE, series
+from tamis.lab.experiments.experiment import ALGORITHM, HANDED, PRODUCT, series
 from tamis.lab.experiments.measure import Task, build_index, cpu_seconds, measure_all
 from tamis.lab.fontoura import Dewey, Interval, Scan
 from tamis.lab.forest import Forest, RanOutError, to_and_or
@@ -31,9 +31,7 @@ DEWEY_2010, INTERVAL_2010 = Dewey.name, Interval.name
 COMPARED: Final = (A_TREE, BDDS, TRANSLATION, BOP, INTERVAL, SCAN)  # as in §6.4
 SWEPT: Final = (*COMPARED, INTERVAL_2010)
 EVERY: Final = (*SWEPT, DEWEY, DEWEY_2010)
-PRODUCT: Final = (BATCH, SINGLE)
 MEGABYTES, BUILD, RAN_OUT, LEFT_OUT = "megabytes", "build seconds", "ran out", "left out"
-HANDED: Final = "leaves microseconds"  # to find what machines are handed
 PREDICATE_BYTES: Final = 4_000  # of a predicate's place in texts, trees and all machines together
 
 # Settings that are parameters of ABE-Gen, by the name they have in tables.
@@ -123,23 +121,6 @@ def estimate(setting: Setting) -> int:
 # ── sentences ───────────────────────────────────────────────────────────────────────────────
 
 
-def times(ratio: float) -> str:
-    """A ratio for a sentence."""
-    return f"{ratio:,.1f} times" if ratio < 20 else f"{ratio:,.0f} times"
-
-
-def spread(values: Iterable[float]) -> str:
-    """The least and the most of ratios, for a sentence."""
-    known = sorted(values)
-    low, high = f"{known[0]:,.1f}", f"{known[-1]:,.1f}"
-    return f"{low} times" if low == high else f"{low} to {high} times"
-
-
-def saved(ours: float, theirs: float) -> str:
-    """By how much less, in per cent, as the paper says it."""
-    return f"{1 - ours / theirs:.0%} less" if ours <= theirs else f"{ours / theirs - 1:.0%} more"
-
-
 def rank(rows: list[Row], x: str, y: str, names: Iterable[str] = COMPARED) -> list[str]:
     """The algorithms by what they have for `y` at the last `x` that most of them have."""
     own = {name: series(rows, x, y, name) for name in names}
@@ -161,33 +142,3 @@ def tell_ran_out(rows: list[Row], x: str, told: dict[str, str]) -> list[str]:
         found = f"runs out from {x} {here[0]} on" if here else "does not run out here"
         sentences.append(f"{name} {found} (paper: {paper}).")
     return sentences
-
-
-def tell_product(rows: list[Row], x: str) -> str:
-    """How far the product is ahead of the fastest algorithm, and where it is not."""
-    batch, single = (series(rows, x, MICROSECONDS, name) for name in PRODUCT)
-    read = series(rows, x, HANDED, SINGLE)
-    best = {
-        at: min(
-            (row[MICROSECONDS], row[ALGORITHM])
-            for row in rows
-            if row[x] == at and row[ALGORITHM] in EVERY and row.get(MICROSECONDS)
-        )
-        for at in batch
-    }
-    leaders = ", ".join(dict.fromkeys(name for _, name in best.values()))
-    ahead = spread(best[at][0] / batch[at] for at in batch)
-    told = f"Tamis in batches is {ahead} as fast as the fastest of them ({leaders})."
-    for at in [at for at in batch if batch[at] > best[at][0]]:
-        (row,) = [row for row in rows if row[x] == at and row[ALGORITHM] == BATCH]
-        told += (
-            f" It is behind at {x} {at}: {batch[at]:.1f} µs against {best[at][0]:.1f}, with "
-            f"{row['matches']:,.0f} matches per event to outweigh what a batch costs anyway."
-        )
-    last = max(single)
-    behind = spread(single[at] / best[at][0] for at in single)
-    return (
-        f"{told} Event by event it takes {behind} as long as the fastest; at {x} {last} that is "
-        f"{single[last]:.1f} µs, and reading an event and finding the leaves that the others are "
-        f"handed alone takes {read[last]:.1f} µs."
-    )

@@ -16,6 +16,7 @@ from tamis.lab.experiments.experiment import (
 )
 from tamis.lab.experiments.fontoura.task import DNF, INTERVAL, PAPER
 from tamis.lab.experiments.measure import build_index, product_bytes
+from tamis.lab.experiments.sentences import does
 from tamis.lab.fontoura.dnf import expand
 from tamis.lab.fontoura.expressions import conjunctions_of, read_expression
 from tamis.lab.forest import RanOutError
@@ -74,15 +75,20 @@ def measure(setting: Setting, seed: int) -> list[Row]:
 def judge(rows: list[Row]) -> list[str]:
     """Whether the form grows faster than the tree."""
     dnf, tree = (series(rows, "depth", "conjunctions", name) for name in (DNF, INTERVAL))
-    told = [
-        f"Depth {d}: {tree[d]:.1f} conjunctions in the tree, {dnf[d]:,.1f} in its normal form"
-        for d in dnf
-    ]
+    bytes_of, bytes_of_tree = (series(rows, "depth", KILOBYTES, name) for name in (DNF, INTERVAL))
+    listed = "; ".join(f"{tree[d]:,.1f} and {dnf[d]:,.1f}" for d in dnf)
     ran_out = {row["depth"]: row["run out"] for row in rows if row.get("run out")}
-    more = "".join(f" At depth {d}, {n} of 20 ran out." for d, n in ran_out.items())
-    last = max(dnf)
-    verb = "reproduces" if ran_out or dnf[last] > 2 * tree[last] else "does not reproduce"
-    return [f"{'; '.join(told)}.{more} The blow-up with depth {verb}."]
+    more = "".join(f" At depth {d}, {n} of {N_EXPRESSIONS} ran out." for d, n in ran_out.items())
+    shares = [bytes_of[d] / bytes_of_tree[d] for d in bytes_of]
+    told = ", ".join(f"{share:,.1f}" for share in shares)
+    is_so = bool(ran_out) or shares[-1] > 10 * shares[0]
+    return [
+        (
+            f"Conjunctions in the tree and in its normal form, by depth: {listed}.{more} The "
+            "form multiplies where an OR is below an AND, which is at every second level."
+        ),
+        f"It takes {told} times the tree's bytes; that it blows up with depth {does(is_so)}.",
+    ]
 
 
 FIGURE_7: Final = Experiment(

@@ -19,10 +19,10 @@ from tamis.lab.experiments.fontoura.task import (
     EVALUATE,
     PAPER,
     SELECTIVITY,
-    does,
     estimate,
     run,
 )
+from tamis.lab.experiments.sentences import does
 
 if TYPE_CHECKING:
     from tamis.lab.experiments.experiment import Row, Setting

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from tamis.lab.experiments.experiment import (
     ALGORITHM,
-    BATCH,
-    MICROSECONDS,
-    RATIO,
+    SINGLE,
     Chart,
     Experiment,
     Scale,
     Sweep,
     series,
 )
-from tamis.lab.experiments.fontoura.task import (
-    ANNOTATED,
-    EVALUATE,
-    INDEX,
-    PAPER,
-    PRODUCT,
-    SORT,
-    does,
-    estimate,
-    run,
-    times,
-)
+from tamis.lab.experiments.fontoura.task import ANNOTATED, EVALUATE, PAPER, estimate, run
+from tamis.lab.experiments.fontoura.totals import show_evaluation, show_total
+from tamis.lab.experiments.sentences import does
 
 if TYPE_CHECKING:
     from tamis.lab.experiments.experiment import Row, Setting
@@ -60,29 +50,14 @@ def judge_memory(rows: list[Row]) -> list[str]:
     told = []
     for name in ANNOTATED:
         own = series(rows, X, "megabytes", name)
-        first, last = min(own), max(own)
-        more = 1e6 * (own[last] - own[first]) / (last - first)
+        more = [1e6 * (b - a) / (m - n) for (n, a), (m, b) in pairwise(own.items())]
+        last = max(own)
         told.append(
             f"{name} takes {1e6 * own[last] / last:.0f} bytes for each of {last:,} expressions "
-            f"(paper: 91 to 110), and {more:.0f} for each further one; "
-            "lists by leaf are there from the start."
+            f"(paper: 91 to 110), and from one size to the next {min(more):.0f} to {max(more):.0f} "
+            f"for each further one; that memory grows linearly {does(max(more) < 1.5 * min(more))}."
         )
     return told
-
-
-def judge_total(rows: list[Row]) -> list[str]:
-    """Whether time is linear, and who is ahead."""
-    dewey, interval, batch = (series(rows, X, MICROSECONDS, name) for name in (*ANNOTATED, BATCH))
-    each = [1000 * took / n for n, took in interval.items()]
-    is_so = all(interval[n] <= dewey[n] for n in interval)
-    return [
-        (
-            f"Dewey takes {times(dewey, interval)} Interval's time; "
-            f"that Interval is no slower {does(is_so)}."
-        ),
-        f"Interval takes {min(each):.0f} to {max(each):.0f} ns for an expression.",
-        f"Tamis in batches is {times(interval, batch)} as fast as Interval.",
-    ]
 
 
 def judge_evaluation(rows: list[Row]) -> list[str]:
@@ -113,28 +88,21 @@ TABLE_4: Final = Experiment(
         for name in ANNOTATED
     ),
     charts=(Chart(X, "megabytes"),),
+    shows=lambda row: row[ALGORITHM] != SINGLE,
+    measure="megabytes",
 )
-
-FIGURE_12: Final = Experiment(
+FIGURE_12: Final = show_total(
     "fontoura-figure-12",
-    PAPER,
-    "Total time of Dewey and Interval by number of expressions",
+    "number of expressions",
+    X,
     SWEEP,
-    (X, ALGORITHM, MICROSECONDS, RATIO, INDEX, SORT),
-    judge_total,
-    told="Total time grows with the number of expressions; index and sorting cost both the same.",
-    charts=(Chart(X, MICROSECONDS),),
-    shows=lambda row: row[ALGORITHM] in (*ANNOTATED, *PRODUCT),
+    "Total time grows with the number of expressions; index and sorting cost both the same.",
 )
-
-FIGURE_13: Final = Experiment(
+FIGURE_13: Final = show_evaluation(
     "fontoura-figure-13",
-    PAPER,
-    "Time of expression evaluation by number of expressions",
+    "number of expressions",
+    X,
     SWEEP,
-    (X, ALGORITHM, EVALUATE, "annotations"),
+    "Again Interval scales better than Dewey.",
     judge_evaluation,
-    told="Again Interval scales better than Dewey.",
-    charts=(Chart(X, EVALUATE),),
-    shows=lambda row: row[ALGORITHM] in ANNOTATED,
 )

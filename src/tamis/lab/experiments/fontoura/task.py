@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from tamis.lab.experiments.experiment import BATCH, SINGLE
 from tamis.lab.experiments.measure import Task, build_index, measure_all
 from tamis.lab.fontoura import Dewey, Dnf, Interval, Scan, ScanConjunctions
 from tamis.lab.workloads.fontoura import Fontoura, FontouraParams
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from tamis.lab.experiments.experiment import Row, Setting
 
@@ -19,7 +18,6 @@ DEWEY, INTERVAL, DNF = Dewey.name, Interval.name, Dnf.name
 SCAN, SCAN_CONJUNCTIONS = Scan.name, ScanConjunctions.name
 EVERY: Final = (SCAN, SCAN_CONJUNCTIONS, DNF, DEWEY, INTERVAL)
 ANNOTATED: Final = (DEWEY, INTERVAL)
-PRODUCT: Final = (BATCH, SINGLE)
 
 INDEX = "index microseconds"
 SORT = "sort microseconds"
@@ -62,15 +60,3 @@ def estimate(setting: Setting) -> int:
     n_leaves = setting["expressions"] * CHILDREN ** setting["depth"]
     n_matches = setting["expressions"] * setting["events"]
     return int(n_leaves * CONJUNCTION_BYTES + 60 * n_matches)
-
-
-def times(one: Mapping[Any, float], other: Mapping[Any, float]) -> str:
-    """By how much one series is above another, for a sentence."""
-    ratios = sorted(one[x] / other[x] for x in one if x in other)
-    low, high = f"{ratios[0]:,.1f}", f"{ratios[-1]:,.1f}"
-    return f"{low} times" if low == high else f"{low} to {high} times"
-
-
-def does(is_so: bool) -> str:
-    """The word of a verdict."""
-    return "reproduces" if is_so else "does not reproduce"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,6 +20,8 @@ from tamis.lab.experiments.experiment import (
 )
 from tamis.lab.experiments.irmak.task import (
     BEST,
+    BLOOM,
+    GAIN,
     PAPER,
     POSTINGS,
     PRIMITIVE,
@@ -29,7 +32,9 @@ from tamis.lab.experiments.irmak.task import (
     measure,
     overlap,
     pick,
+    tell_behind,
 )
+from tamis.lab.experiments.sentences import does, over
 from tamis.lab.irmak import CLUSTERINGS, IrmakIndex
 from tamis.lab.workloads.keywords import KeywordParams, Keywords
 
@@ -41,6 +46,7 @@ SIZES: Final = {  # queries, documents, documents that say how often a query mat
     Scale.SMALL: (100_000, 512, 2_000),
     Scale.FULL: (1_077_958, 512, 10_000),
 }
+CLUSTERED: Final = {f"superqueries, {method}": overlap(1, method) for method in CLUSTERINGS}
 QUINTILE: Final = "quintile"  # 1 has the fewest matches
 
 
@@ -56,8 +62,7 @@ def run(setting: Setting, seed: int) -> list[Row]:
     task = draw(setting, seed)
     order = np.argsort(count_matches(setting, seed), kind="stable")
     own = np.sort(np.array_split(order, 5)[setting[QUINTILE] - 1])
-    clustered = {f"superqueries, {method}": overlap(1, method) for method in CLUSTERINGS}
-    return measure(pick(task, own), STEPS | clustered)
+    return measure(pick(task, own), STEPS | CLUSTERED)
 
 
 def count_matches(setting: Setting, seed: int) -> np.ndarray:
@@ -74,20 +79,34 @@ def count_matches(setting: Setting, seed: int) -> np.ndarray:
 SWEEP: Final = Sweep("irmak-quintiles", settings, run, estimate)
 
 
-def judge_with(slow: str, fast: str, rows: list[Row]) -> list[str]:
+def judge(names: tuple[str, ...], rows: list[Row]) -> list[str]:
     """Whether queries with many matches are dearer."""
-    told = []
-    for name in (slow, fast, BATCH):
-        own = list(series(rows, QUINTILE, MICROSECONDS, name).values())
-        told.append(f"{own[-1] / own[0]:.1f} times for {name}")
-    is_dearer = all(float(one.split()[0]) > 1 for one in told)
-    verb = "reproduces" if is_dearer else "does not reproduce for all"
+    dearer = {}
+    for name in (*names, BATCH):
+        own = series(rows, QUINTILE, MICROSECONDS, name)
+        dearer[name] = own[max(own)] / own[min(own)]
+    listed = ", ".join(f"{ratio:.2f} times for {name}" for name, ratio in dearer.items())
+    matches = series(rows, QUINTILE, "matches", BATCH)
+    is_so = all(dearer[name] > GAIN for name in names)
     return [
         (
-            f"The queries with most matches take, over those with fewest, {', '.join(told)}: "
-            "that many "
-            f"matches are dearer {verb}."
+            f"The last fifth of the queries has {matches[max(matches)]:,.1f} matches for a "
+            f"document, the first {matches[min(matches)]:,.1f}. It takes {listed}; that many "
+            f"matches are dearer {does(is_so)}."
         )
+    ]
+
+
+def judge_steps(rows: list[Row]) -> list[str]:
+    """The same, and whether partitions gain nothing."""
+    bloom, best = (series(rows, QUINTILE, MICROSECONDS, name) for name in (BLOOM, BEST))
+    is_idle = all(bloom[at] < 1.2 * best[at] for at in bloom)
+    return [
+        *judge((PRIMITIVE, SPLIT, BLOOM), rows),
+        (
+            f"With partitions it is {over(bloom, best)} as fast as without; that they gain "
+            f"nothing {does(is_idle)}."
+        ),
     ]
 
 
@@ -97,10 +116,11 @@ FIGURE_3_6: Final = Experiment(
     "Time by the selectivity of queries",
     SWEEP,
     (QUINTILE, ALGORITHM, MICROSECONDS, RATIO, POSTINGS),
-    lambda rows: judge_with(PRIMITIVE, SPLIT, rows),
+    judge_steps,
     told="Queries with many matches are more costly; partitions gain nothing at this size.",
     charts=(Chart(QUINTILE, MICROSECONDS, is_log=True),),
-    shows=lambda row: "superqueries," not in row[ALGORITHM],
+    shows=lambda row: row[ALGORITHM] not in CLUSTERED,
+    behind=tell_behind,
 )
 FIGURE_4_4: Final = Experiment(
     "irmak-figure-4.4",
@@ -108,8 +128,9 @@ FIGURE_4_4: Final = Experiment(
     "Clustering by the selectivity of queries",
     SWEEP,
     (QUINTILE, ALGORITHM, MICROSECONDS, RATIO, "superqueries"),
-    lambda rows: judge_with("superqueries, random", "superqueries, overlap", rows),
+    partial(judge, tuple(CLUSTERED)),
     told="Queries with many results are more expensive to match.",
-    charts=(Chart(QUINTILE, MICROSECONDS),),
+    charts=(Chart(QUINTILE, MICROSECONDS, is_log=True),),
     shows=lambda row: row[ALGORITHM] not in (PRIMITIVE, SPLIT, BEST),
+    behind=tell_behind,
 )

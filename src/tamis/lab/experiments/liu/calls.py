@@ -6,7 +6,7 @@ does. `adaptive` is the product's own. Calls are counts, and hold on any machine
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,22 +19,22 @@ from tamis.lab.experiments.experiment import (
     Sweep,
     series,
 )
-from tamis.lab.experiments.measure import DisagreementError
+from tamis.lab.experiments.liu.schedules import play_all
+from tamis.lab.experiments.sentences import does
 from tamis.lab.workloads.overlaps import OverlapParams, Overlaps, packing_bound
-from tamis.operators.schedules import SCHEDULES, Gates, make_schedule
-from tamis.operators.schedules.kernels.gates import FALSE, TRUE
+from tamis.operators.schedules import SCHEDULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tamis.lab.experiments.experiment import Row, Setting
-    from tamis.operators.schedules import Schedule
 
 PAPER: Final = "Liu 2007"
 CALLS: Final = "calls per event"
 SHARE: Final = "% of naive"
 OVERHEAD: Final = "microseconds per call"
 FLOOR: Final = "floor"  # calls per event that no schedule can go below
+IN_USE: Final = "predicates in use"  # by any subscription: no schedule can make more calls
 NAIVE, SEQUENTIAL, SUB_ORDER, ADAPTIVE = "naive", "sequential", "sub_order", "adaptive"
 UNIFORM: Final = 0.0  # as the exponent of popularity
 
@@ -81,7 +81,7 @@ def sweep_popularity(scale: Scale) -> list[Setting]:
 
 
 def measure(setting: Setting, seed: int) -> list[Row]:
-    """A row for each schedule, over the same events; all must find the same matches."""
+    """A row for each schedule, over the same events."""
     workload = Overlaps(
         OverlapParams(
             setting["subscriptions"],
@@ -91,43 +91,24 @@ def measure(setting: Setting, seed: int) -> list[Row]:
             seed=seed,
         )
     )
+    played = play_all(workload, setting["events"])
+    naive = next(one.calls for one in played if one.name == NAIVE)
     starts, calls = workload.conjunctions
-    gates = Gates.conjunctions(starts, calls, setting["predicates"])
     shared = {
         FLOOR: round(packing_bound(starts, calls, setting["predicates"])),
-        "predicates in use": len(np.unique(calls)),
+        IN_USE: len(np.unique(calls)),
     }
-    rows: list[Row] = []
-    for name in SCHEDULES:
-        row = play(make_schedule(name, gates, 1.0, workload.selectivities), workload, setting)
-        rows.append({ALGORITHM: name, **row, **shared})
-        if row["matches"] != rows[0]["matches"]:
-            raise DisagreementError(
-                f"{name} finds {row['matches']} matches of an event, and not {rows[0]['matches']}"
-            )
-    naive = next(row[CALLS] for row in rows if row[ALGORITHM] == NAIVE)
-    return [row | {SHARE: 100 * row[CALLS] / naive} for row in rows]
-
-
-def play(schedule: Schedule, workload: Overlaps, setting: Setting) -> Row:
-    """What one schedule costs."""
-    n_events = setting["events"]
-    event = schedule.new_run()
-    n_made, n_matched, seconds = 0, 0, 0.0
-    for at in range(-1, n_events):  # the first warms up
-        results = np.where(workload.is_true(max(at, 0)), TRUE, FALSE).astype(np.int32)
-        begun = time.process_time()
-        event.start()
-        event.play(results)
-        if at >= 0:
-            seconds += time.process_time() - begun
-            n_made += event.made.size
-            n_matched += event.matched.size
-    return {
-        CALLS: n_made / n_events,
-        "matches": n_matched / n_events,
-        OVERHEAD: 1e6 * seconds / max(1, n_made),
-    }
+    return [
+        {
+            ALGORITHM: one.name,
+            CALLS: one.calls,
+            SHARE: 100 * one.calls / naive,
+            "matches": one.matches,
+            OVERHEAD: one.microseconds,
+            **shared,
+        }
+        for one in played
+    ]
 
 
 def estimate(setting: Setting) -> int:
@@ -138,34 +119,33 @@ def estimate(setting: Setting) -> int:
 # ── verdicts ────────────────────────────────────────────────────────────────────────────────
 
 
-def judge(x: str) -> Callable[[list[Row]], list[str]]:
+def judge(x: str, figures: tuple[Row, ...], rows: list[Row]) -> list[str]:
     """Verdicts on a sweep over `x`."""
+    made = {name: series(rows, x, CALLS, name) for name in SCHEDULES}
+    last = max(made[NAIVE])
+    fewer = {name: 1 - own[last] / made[NAIVE][last] for name, own in made.items()}
+    floor, in_use = (series(rows, x, what, NAIVE)[last] for what in (FLOOR, IN_USE))
+    is_below = all(made[SUB_ORDER][at] <= made[SEQUENTIAL][at] for at in made[NAIVE])
+    told = [
+        (
+            f"At {x} {last:,} Sequential makes {fewer[SEQUENTIAL]:.0%} fewer calls than naive, "
+            f"Sub-Order {fewer[SUB_ORDER]:.0%}, adaptive {fewer[ADAPTIVE]:.0%}. No schedule can "
+            f"make fewer than {floor:,.0f} of naive's {made[NAIVE][last]:,.0f} calls here: "
+            f"{1 - floor / made[NAIVE][last]:.0%} fewer."
+        ),
+        f"That Sub-Order is at or below Sequential everywhere {does(is_below)}.",
+    ]
+    return told + [_tell_published(row, x, floor, in_use) for row in figures if row[x] == last]
 
-    def tell(rows: list[Row]) -> list[str]:
-        made = {name: series(rows, x, CALLS, name) for name in SCHEDULES}
-        last = list(made[NAIVE])[-1]
-        below = [100 * (1 - made[name][last] / made[NAIVE][last]) for name in SCHEDULES]
-        spelled = dict(zip(SCHEDULES, below, strict=True))
-        is_below = all(made[SUB_ORDER][at] <= made[SEQUENTIAL][at] for at in made[NAIVE])
-        is_best = all(made[ADAPTIVE][at] <= made[SUB_ORDER][at] for at in made[NAIVE])
-        floors = series(rows, x, FLOOR, NAIVE)
-        return [
-            (
-                f"At {x} {last:,} Sequential makes {spelled[SEQUENTIAL]:.0f}% fewer calls than "
-                "naive, "
-                f"Sub-Order {spelled[SUB_ORDER]:.0f}%, adaptive {spelled[ADAPTIVE]:.0f}% (paper, "
-                "at "
-                "80,000 subscriptions: almost 80%). No schedule can make fewer than "
-                f"{floors[last]:,.0f} of naive's {made[NAIVE][last]:,.0f} calls here."
-            ),
-            (
-                f"Sub-Order at or below Sequential everywhere: {'yes' if is_below else 'no'} "
-                "(paper: "
-                f"yes). Adaptive at or below Sub-Order everywhere: {'yes' if is_best else 'no'}."
-            ),
-        ]
 
-    return tell
+def _tell_published(row: Row, x: str, floor: float, in_use: float) -> str:
+    """What is to be said of a figure of the paper."""
+    named = f"The paper's {row[CALLS]:,} calls of {row[ALGORITHM]} at {x} {row[x]:,}"
+    if row[CALLS] < floor:
+        return f"{named} are fewer than the {floor:,.0f} that no schedule can go below."
+    if row[CALLS] > in_use:
+        return f"{named} are more than the {in_use:,.0f} predicates that any subscription has."
+    return f"{named} are between the {floor:,.0f} and {in_use:,.0f} that are possible here."
 
 
 def published(x: str, value: float, **calls: int) -> tuple[Row, ...]:
@@ -189,11 +169,12 @@ def make(  # noqa: PLR0913 - what differs between the figures
         title,
         Sweep(f"liu-{name}", settings, measure, estimate),
         (x, ALGORITHM, CALLS, SHARE, FLOOR, OVERHEAD),
-        judge(x),
+        partial(judge, x, figures),
         published=figures,
         told=told,
         charts=(Chart(x, CALLS),),
         ours=ADAPTIVE,
+        measure=CALLS,
     )
 
 

@@ -1,0 +1,90 @@
+"""Where the product stands: beside the best of the others, setting by setting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.lab.experiments.experiment import (
+    ALGORITHM,
+    BATCH,
+    HANDED,
+    MICROSECONDS,
+    PRODUCT,
+    SINGLE,
+)
+from tamis.lab.experiments.sentences import spread
+
+if TYPE_CHECKING:
+    from tamis.lab.experiments.experiment import Experiment, Row
+
+
+class Standing(NamedTuple):
+    """The product's rows by setting, and those of the best of the others."""
+
+    experiment: Experiment
+    ours: dict[Any, Row]
+    rivals: dict[Any, Row]
+    singles: dict[Any, Row]  # one event at a time
+
+    def ratios(self, rows: dict[Any, Row]) -> dict[Any, float]:
+        """How many times the rival's measure these rows have."""
+        measure = self.experiment.measure
+        return {at: row[measure] / self.rivals[at][measure] for at, row in rows.items()}
+
+    @property
+    def leaders(self) -> str:
+        """The names of the rivals."""
+        return ", ".join(dict.fromkeys(str(row[ALGORITHM]) for row in self.rivals.values()))
+
+    @property
+    def behind(self) -> list[Any]:
+        """The settings at which another is better."""
+        return [at for at, ratio in self.ratios(self.ours).items() if ratio > 1]
+
+    def tell(self) -> list[str]:
+        """How far the product is ahead; where it is not, and why."""
+        ratios, measure = self.ratios(self.ours).values(), self.experiment.measure
+        if measure != MICROSECONDS:
+            name = "Tamis" if self.experiment.ours == BATCH else self.experiment.ours
+            least = f"{spread(ratios)} the {measure} of the best of the others ({self.leaders})"
+            return [f"{name} has {least}."]
+        ahead = f"{spread(1 / ratio for ratio in ratios)} as fast as the fastest of the others"
+        told = [f"Tamis in batches is {ahead} ({self.leaders})."]
+        told += [self._explain(at) for at in self.behind]
+        if self.singles:
+            longer = spread(self.ratios(self.singles).values())
+            told.append(
+                f"One event at a time it takes {longer} as long as that one; this includes reading "
+                f"the event and finding what it satisfies, which the others are given"
+                f"{self._tell_handed()}."
+            )
+        return told
+
+    def _tell_handed(self) -> str:
+        """What that costs, where it was measured."""
+        known = [row[HANDED] for row in self.singles.values() if HANDED in row]
+        return f" ({min(known):,.0f} to {max(known):,.0f} µs)" if known else ""
+
+    def _explain(self, at: Any) -> str:
+        ours, rival = self.ours[at], self.rivals[at]
+        x = self.experiment.columns[0]
+        return (
+            f"It is behind at {x} {at}: {ours[MICROSECONDS]:.1f} µs against {rival[ALGORITHM]}'s "
+            f"{rival[MICROSECONDS]:.1f}. {self.experiment.behind(ours, rival)}"
+        )
+
+
+def stand(experiment: Experiment, rows: list[Row]) -> Standing | None:
+    """The standing in a sweep; none where what is compared was not measured."""
+    x, measure = experiment.columns[0], experiment.measure
+    known = [row for row in rows if row.get(measure)]
+    ours = {row[x]: row for row in known if row[ALGORITHM] == experiment.ours}
+    singles = {row[x]: row for row in known if row[ALGORITHM] == SINGLE}
+    rivals: dict[Any, Row] = {}
+    for row in known:
+        is_other = row[ALGORITHM] not in (experiment.ours, *PRODUCT)
+        if is_other and (row[x] not in rivals or row[measure] < rivals[row[x]][measure]):
+            rivals[row[x]] = row
+    if not rivals or ours.keys() != rivals.keys():
+        return None
+    return Standing(experiment, ours, rivals, singles)

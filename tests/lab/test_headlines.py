@@ -1,0 +1,101 @@
+"""Headlines are judged by rules over rows: other rows, another verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from tamis.lab.experiments.atree.ads import PUBLISHED
+from tamis.lab.experiments.atree.task import A_TREE, DEWEY, DEWEY_2010, INTERVAL_2010, LEFT_OUT
+from tamis.lab.experiments.experiment import ALGORITHM, BATCH, MICROSECONDS, SINGLE, Experiment
+from tamis.lab.experiments.headlines import (
+    HEADLINES,
+    Check,
+    check_ads,
+    check_calls,
+    check_clustered,
+    verdict_of,
+)
+from tamis.lab.experiments.irmak.clusters import OVERLAP
+from tamis.lab.experiments.irmak.task import PRIMITIVE
+from tamis.lab.experiments.liu.calls import CALLS, EXPERIMENTS, NAIVE, SEQUENTIAL, SUB_ORDER
+from tamis.lab.experiments.report import judge
+from tamis.lab.experiments.standing import stand
+
+
+@pytest.mark.parametrize(
+    ("kept", "verdict"),
+    [
+        ([True, True], "reproduces"),
+        ([True, False], "reproduces in part"),
+        ([False, False], "does not reproduce"),
+        ([False], "does not reproduce"),
+    ],
+)
+def test_verdicts(kept, verdict):
+    assert verdict_of([Check("", "", holds) for holds in kept]) == verdict
+
+
+@pytest.mark.parametrize(("took", "holds"), [(19.9, False), (20.1, True)])
+def test_clustered_must_gain_20_times(took, holds):
+    rows = [{ALGORITHM: PRIMITIVE, MICROSECONDS: took}, {ALGORITHM: OVERLAP, MICROSECONDS: 1.0}]
+    (check,) = check_clustered({"irmak-figure-4.5": rows})
+    assert check.holds is holds
+
+
+def test_advertisements_are_judged_by_the_papers_ratios():
+    took = {name: values[0] for name, values in PUBLISHED.items()}
+    took |= {INTERVAL_2010: 1.0, DEWEY_2010: 1.0}
+    shared = {"expressions": 1_000, LEFT_OUT: 0}
+    rows = [{ALGORITHM: name, MICROSECONDS: us} | shared for name, us in took.items()]
+    results = {"atree-table-4-matching": rows}
+    assert all(check.holds for check in check_ads(results))
+    for row in rows:
+        row[MICROSECONDS] *= 4 if row[ALGORITHM] == A_TREE else 1
+    assert not any(check.holds for check in check_ads(results))
+    for row in rows:
+        row[MICROSECONDS] *= 2 if row[ALGORITHM] == DEWEY else 1
+    (headline,) = [one for one in HEADLINES if one.check is check_ads]
+    judged = judge(headline, results)
+    assert judged.verdict == "reproduces in part"
+    assert "Nanoseconds for each of 1,000 advertisements" in judged.why
+
+
+def test_sub_order_must_be_below_sequential_everywhere():
+    calls = {NAIVE: 100.0, SEQUENTIAL: 25.0, SUB_ORDER: 20.0}
+    results = {
+        one.name: [
+            {one.columns[0]: at, ALGORITHM: name, CALLS: made}
+            for at in (1, 2)
+            for name, made in calls.items()
+        ]
+        for one in EXPERIMENTS
+    }
+    assert [check.holds for check in check_calls(results)] == [True, True, True]
+    results["liu-figure-7"][2][CALLS] = 30.0
+    assert [check.holds for check in check_calls(results)] == [True, True, False]
+    results["liu-figure-4"][4][CALLS] = 50.0
+    assert [check.holds for check in check_calls(results)] == [False, True, False]
+
+
+def test_standing_says_where_the_product_is_behind():
+    took = {("A", 1): 8.0, ("B", 1): 4.0, (BATCH, 1): 2.0, ("A", 2): 1.0, ("B", 2): 3.0}
+    took |= {(BATCH, 2): 2.0, (SINGLE, 1): 8.0, (SINGLE, 2): 8.0}
+    rows = [
+        {ALGORITHM: name, "n": n, MICROSECONDS: us, "nodes": 50, "index nodes": 900}
+        for (name, n), us in took.items()
+    ]
+    experiment = Experiment("one", "", "", None, ("n", ALGORITHM, MICROSECONDS), None)
+    standing = stand(experiment, rows)
+    assert standing is not None
+    assert standing.behind == [2]
+    assert standing.tell() == [
+        "Tamis in batches is 0.5 to 2.0 times as fast as the fastest of the others (B, A).",
+        (
+            "It is behind at n 2: 2.0 µs against A's 1.0. For an event that one looks at 50 nodes; "
+            "Tamis evaluates all its 900 nodes for every block of 512 events."
+        ),
+        (
+            "One event at a time it takes 2.0 to 8.0 times as long as that one; this includes reading "
+            "the event and finding what it satisfies, which the others are given."
+        ),
+    ]
