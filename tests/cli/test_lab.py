@@ -52,6 +52,11 @@ def test_generate(tmp_path):
         (["generate", "abe_gen"], 2, "Missing argument"),
         (["run", "figure-7"], 1, 'no experiment "figure-7" in the lab; allowed: all, fontoura-'),
         (["run", QUICK, "--scale", "huge"], 2, "'huge' is not one of 'tiny', 'small', 'full'"),
+        (["run", "liu-figure-3"], 1, 'did you mean "liu-figure-'),
+        (["generate", "abe_gen", "out", "--set", "depth=1.5"], 1, "depth is 1.5; allowed: a whole"),
+        (["generate", "abe_gen", "out", "--set", "seed=-1"], 1, "seed is -1; at least 0"),
+        (["generate", "in_sets", "out", "--set", "n_sets=3"], 1, "n_sets is 3; allowed: whole num"),
+        (["generate", "abe_gen", "out", "--set", "depth=40"], 1, "allowed: 11 levels"),
         (["run", QUICK, "--seed", "-1"], 2, "-1 is not in the range x>=0"),
         (["run"], 2, "Missing argument"),
         (["report", "--out", "nowhere"], 1, "no results in nowhere"),
@@ -60,6 +65,29 @@ def test_generate(tmp_path):
 def test_refused(arguments, code, told):
     result = run("lab", *arguments)
     assert (result.exit_code, told in result.output) == (code, True), result.output
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):
+    def stop(_steps, _store):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_module, "measure", stop)
+    result = run("lab", "run", QUICK, "--scale", "tiny", "--out", tmp_path)
+    assert result.exit_code == 130
+    assert f"interrupted; what is finished is in {tmp_path / 'tiny-1'}" in result.output
+
+
+def test_a_damaged_file(tmp_path):
+    options = ["--scale", "tiny", "--out", tmp_path]
+    run("lab", "run", QUICK, *options)
+    path = tmp_path / "tiny-1" / "fontoura-dnf-size" / "depth=2,most=1000.json"
+    path.write_bytes(path.read_bytes()[:300])
+    for command in (["run", QUICK], ["report"]):
+        result = run("lab", *command, *options)
+        assert result.exit_code == 1
+        assert "depth=2,most=1000.json is no result of an experiment" in result.output
+    path.unlink()
+    assert "1 settings measured, 3 were there before" in run("lab", "run", QUICK, *options).output
 
 
 def test_too_large(tmp_path, monkeypatch):

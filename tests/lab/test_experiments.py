@@ -265,6 +265,18 @@ def test_markdown_has_verdicts_and_tables(tmp_path):
     assert "- scale: tiny, seed 1" in text
 
 
+def test_rows_of_another_version_are_refused(tmp_path):
+    (experiment,) = find_experiments(["fontoura-figure-7"])
+    store = Store(tmp_path, Scale.TINY, 1)
+    for setting in experiment.sweep.settings(Scale.TINY):
+        store.save(experiment.sweep, setting, [{ALGORITHM: "DNF"}], 0.0)
+    told = (
+        r"(?s)results of fontoura-figure-7 are not as this .*hint: tamis lab run fontoura-.* --ag"
+    )
+    with pytest.raises(InputError, match=told):
+        write_markdown(collect([experiment], store))
+
+
 def test_without_results_there_is_no_report(tmp_path):
     with pytest.raises(
         InputError, match=r"(?s)no results in .*hint: tamis lab run all --scale tiny"

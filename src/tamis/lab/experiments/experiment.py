@@ -58,8 +58,8 @@ def tell_block(ours: Row, rival: Row) -> str:
     """Why the product is behind, as far as counts tell."""
     looked = " and ".join(f"{rival[name]:,.0f} {name}" for name in COUNTED if rival.get(name))
     return (
-        f"For an event that one looks at {looked or 'little'}; Tamis evaluates all its "
-        f"{ours['index nodes']:,.0f} nodes for every block of 512 events."
+        f"For an event that one looks at {looked or 'little'}, and is given its leaves; Tamis "
+        f"finds them, and evaluates its {ours['index nodes']:,.0f} nodes for a block of 512 events."
     )
 
 

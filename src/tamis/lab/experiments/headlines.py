@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from tamis.lab.experiments.atree import task as atree
 from tamis.lab.experiments.atree.ads import PUBLISHED as PUBLISHED_ADS
-from tamis.lab.experiments.atree.ads import tell_each
+from tamis.lab.experiments.atree.ads import tell_counts, tell_each
 from tamis.lab.experiments.experiment import ALGORITHM, MICROSECONDS, series
 from tamis.lab.experiments.fontoura import task as fontoura
 from tamis.lab.experiments.irmak.clusters import OVERLAP, tell_costs
@@ -148,8 +148,9 @@ def check_ads(results: Results) -> list[Check]:
 
 
 def explain_ads(results: Results) -> str:
-    """What an advertisement costs each of them."""
-    return tell_each(results["atree-table-4-matching"])
+    """What an advertisement costs each of them, and what they look at."""
+    rows = results["atree-table-4-matching"]
+    return f"{tell_each(rows)} {tell_counts(rows)}"
 
 
 # ── Irmak ───────────────────────────────────────────────────────────────────────────────────

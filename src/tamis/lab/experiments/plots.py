@@ -64,5 +64,6 @@ def _scale(axes: Any, chart: Chart, rows: list[Row]) -> None:
     axes.set_ylabel(chart.y)
     if chart.is_log:
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     else:
         axes.set_ylim(bottom=0)

@@ -34,7 +34,7 @@ class Standing(NamedTuple):
     @property
     def leaders(self) -> str:
         """The names of the rivals."""
-        return ", ".join(dict.fromkeys(str(row[ALGORITHM]) for row in self.rivals.values()))
+        return "; ".join(dict.fromkeys(str(row[ALGORITHM]) for row in self.rivals.values()))
 
     @property
     def behind(self) -> list[Any]:
@@ -63,7 +63,8 @@ class Standing(NamedTuple):
     def _tell_handed(self) -> str:
         """What that costs, where it was measured."""
         known = [row[HANDED] for row in self.singles.values() if HANDED in row]
-        return f" ({min(known):,.0f} to {max(known):,.0f} µs)" if known else ""
+        low, high = (f"{end(known):,.0f}" if known else "" for end in (min, max))
+        return f" ({low if low == high else f'{low} to {high}'} µs)" if known else ""
 
     def _explain(self, at: Any) -> str:
         ours, rival = self.ours[at], self.rivals[at]

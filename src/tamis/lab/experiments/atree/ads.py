@@ -93,7 +93,7 @@ def judge_matching(rows: list[Row]) -> list[str]:
         tell_ratios(rows, MICROSECONDS),
         f"That A-Tree is fastest of the paper's {does(is_first)}.",
         tell_each(rows),
-        _tell_counts(rows),
+        tell_counts(rows),
         (
             f"Fontoura's Interval and Dewey, over an index of conjunctions, take "
             f"{times(took[INTERVAL_2010] / took[A_TREE])} and "
@@ -131,15 +131,16 @@ def judge_by(column: str) -> Callable[[list[Row]], list[str]]:
     return tell
 
 
-def _tell_counts(rows: list[Row]) -> str:
+def tell_counts(rows: list[Row]) -> str:
     """What is looked at for an event."""
     counts = {row[ALGORITHM]: row for row in rows}
     tree, bop, scan = counts[A_TREE], counts[BOP], counts[SCAN]
     return (
         f"For an event A-Tree evaluates {tree['nodes']:,.0f} nodes; BoP reads "
         f"{bop['postings']:,.0f} postings and evaluates {bop['candidates']:,.0f} candidates of "
-        f"{bop['nodes']:,.0f} nodes, Scan {scan['nodes']:,.0f} nodes; {scan['matches']:,.0f} "
-        "expressions match."
+        f"{bop['nodes']:,.0f} nodes, Scan {scan['nodes']:,.0f} nodes, "
+        f"{scan['nodes'] / scan['expressions']:.1f} of an advertisement; {scan['matches']:,.0f} "
+        "match."
     )
 
 

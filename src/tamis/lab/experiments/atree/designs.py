@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 SIZES: Final = {Scale.TINY: (120, 6), Scale.SMALL: (6_000, 512), Scale.FULL: (100_000, 512)}
 WORKLOADS: Final = ("abe", "ads")
 NOT_SHARED, BINARY = "multitree, not shared", "binary tree, shared"
-NOTHING, WITH_ID, WITH_REORGANISATION = "no optimisation", "unique id", "and reorganisation"
+NOTHING, WITH_ID = "no optimisation", "unique id"
+WITH_REORGANISATION = "unique id and reorganisation"
 NEITHER, FILTER, DEMAND = "neither", "zero suppression", "propagation on demand"
 BOTH = A_TREE
 

@@ -46,8 +46,14 @@ def judge(x: str, rows: list[Row]) -> list[str]:
     others = {name: own[last] for name, own in took.items() if last in own and name != A_TREE}
     next_best = min(others, key=lambda name: others[name])
     beaten = {at: min((own[at], name) for name, own in took.items() if at in own) for at in tree}
-    ahead = [f"{name} at {x} {at:,}" for at, (_, name) in beaten.items() if name != A_TREE]
-    verb = f"reproduces at {len(tree) - len(ahead)} of {len(tree)}; ahead is {', '.join(ahead)}"
+    nodes = series(rows, x, "nodes", A_TREE)
+    ahead = [
+        f"{name} at {x} {at:,} with {took:.1f} µs, A-Tree has {tree[at]:.1f} for "
+        f"{nodes[at]:,.0f} nodes"
+        for at, (took, name) in beaten.items()
+        if name != A_TREE
+    ]
+    verb = f"reproduces at {len(tree) - len(ahead)} of {len(tree)}; ahead is {'; '.join(ahead)}"
     ran_out = [
         f"{name} runs out from {x} {ran_out_at(rows, x, name)[0]} on."
         for name in (BDDS, TRANSLATION)
