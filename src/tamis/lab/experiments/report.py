@@ -48,6 +48,7 @@ class Section:
     rows: list[Row]  # that are shown
     results: list[dict[str, Any]]
     n_settings: int  # of the sweep, measured or not
+    tells_standing: bool  # the first of its sweep to show what is compared
 
     @property
     def x(self) -> str:
@@ -79,7 +80,7 @@ class Section:
             return [f"{measured}; there is no verdict before all are."]
         with refuse_others(self.experiment.name):
             told = self.experiment.verdict(self.rows)
-            if self.experiment.measure in self.experiment.columns and (found := self.standing()):
+            if self.tells_standing and (found := self.standing()):
                 told += found.tell()
         return told
 
@@ -164,7 +165,8 @@ def refuse_others(*names: str) -> Iterator[None]:
 
 def collect(experiments: Iterable[Experiment], store: Store) -> Report:
     """A section for each experiment that has results; refused where none has."""
-    sections = []
+    sections: list[Section] = []
+    told = set()
     for experiment in experiments:
         results = store.load(experiment.sweep)
         rows = [row for result in results for row in result["rows"] if experiment.shows(row)]
@@ -172,7 +174,10 @@ def collect(experiments: Iterable[Experiment], store: Store) -> Report:
             if RATIO in experiment.columns:
                 rows = add_ratios(rows, experiment.columns[0])
             n_settings = len(experiment.sweep.settings(store.scale))
-            sections.append(Section(experiment, rows, results, n_settings))
+            race = (experiment.sweep.name, experiment.measure)
+            tells = experiment.measure in experiment.columns and race not in told
+            told |= {race} if tells else set()
+            sections.append(Section(experiment, rows, results, n_settings, tells))
     if not sections:
         raise InputError(
             f"no results in {store.directory}",

@@ -50,7 +50,7 @@ class Standing(NamedTuple):
             return [f"{name} has {least}."]
         ahead = f"{spread(1 / ratio for ratio in ratios)} as fast as the fastest of the others"
         told = [f"Tamis in batches is {ahead} ({self.leaders})."]
-        told += [self._explain(at) for at in self.behind]
+        told += [self._explain()] if self.behind else []
         if self.singles:
             longer = spread(self.ratios(self.singles).values())
             told.append(
@@ -66,12 +66,16 @@ class Standing(NamedTuple):
         low, high = (f"{end(known):,.0f}" if known else "" for end in (min, max))
         return f" ({low if low == high else f'{low} to {high}'} µs)" if known else ""
 
-    def _explain(self, at: Any) -> str:
-        ours, rival = self.ours[at], self.rivals[at]
-        x = self.experiment.columns[0]
+    def _explain(self) -> str:
+        """Where the product is behind, and why where it is so most."""
+        ratios = self.ratios(self.ours)
+        worst = max(self.behind, key=lambda at: ratios[at])
+        ours, rival = self.ours[worst], self.rivals[worst]
+        places = ", ".join(map(str, self.behind))
         return (
-            f"It is behind at {x} {at}: {ours[MICROSECONDS]:.1f} µs against {rival[ALGORITHM]}'s "
-            f"{rival[MICROSECONDS]:.1f}. {self.experiment.behind(ours, rival)}"
+            f"It is behind at {self.experiment.columns[0]} {places}; most at {worst}: "
+            f"{ours[MICROSECONDS]:.1f} µs, {rival[ALGORITHM]} {rival[MICROSECONDS]:.1f}. "
+            f"{self.experiment.behind(ours, rival)}"
         )
 
 

@@ -85,14 +85,14 @@ def judge(names: tuple[str, ...], rows: list[Row]) -> list[str]:
     for name in (*names, BATCH):
         own = series(rows, QUINTILE, MICROSECONDS, name)
         dearer[name] = own[max(own)] / own[min(own)]
-    listed = ", ".join(f"{ratio:.2f} times for {name}" for name, ratio in dearer.items())
+    listed = ", ".join(f"{name} {ratio:.2f}" for name, ratio in dearer.items())
     matches = series(rows, QUINTILE, "matches", BATCH)
     is_so = all(dearer[name] > GAIN for name in names)
     return [
         (
             f"The last fifth of the queries has {matches[max(matches)]:,.1f} matches for a "
-            f"document, the first {matches[min(matches)]:,.1f}. It takes {listed}; that many "
-            f"matches are dearer {does(is_so)}."
+            f"document, the first {matches[min(matches)]:,.1f}. Its time over the first one's is "
+            f"{listed}; that many matches are dearer {does(is_so)}."
         )
     ]
 

@@ -133,6 +133,13 @@ def judge(x: str, figures: tuple[Row, ...], rows: list[Row]) -> list[str]:
             f"make fewer than {floor:,.0f} of naive's {made[NAIVE][last]:,.0f} calls here: "
             f"{1 - floor / made[NAIVE][last]:.0%} fewer."
         ),
+        (
+            f"From {x} {min(made[NAIVE]):,} on calls grow "
+            + ", ".join(
+                f"{own[last] / own[min(own)]:.2f} times with {n}" for n, own in made.items()
+            )
+            + "."
+        ),
         f"That Sub-Order is at or below Sequential everywhere {does(is_below)}.",
     ]
     return told + [_tell_published(row, x, floor, in_use) for row in figures if row[x] == last]
