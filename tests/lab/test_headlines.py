@@ -92,7 +92,7 @@ def test_standing_says_where_the_product_is_behind():
     assert standing.tell() == [
         "Tamis in batches is 0.5 to 2.0 times as fast as the fastest of the others (B; A).",
         (
-            "It is behind at n 2; most at 2: 2.0 µs, A 1.0. For an event that one looks at 50 "
+            "It is behind at n 2: 2.0 µs, A 1.0. For an event that one looks at 50 "
             "nodes, and is given its leaves; Tamis finds them, and evaluates its 900 nodes for a "
             "block of 512 events."
         ),

@@ -31,7 +31,7 @@ def _store_options(command: _Command) -> _Command:
             type=click.Choice(["tiny", "small", "full"]),
             default="small",
             show_default=True,
-            help="tiny shows that all runs; small takes minutes; full is the papers' sizes.",
+            help="tiny shows that all runs; small takes minutes; full, the papers' sizes, hours.",
         ),
         click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True),
         click.option(

@@ -130,13 +130,12 @@ class Report:
     @property
     def standings(self) -> list[Standing]:
         """Where the product stands in speed, once for each sweep."""
-        found: dict[str, Standing] = {}
-        for section in self.sections:
-            name, is_race = section.experiment.sweep.name, section.experiment.measure in RACES
-            if is_race and section.is_complete and name not in found:
-                standing = section.standing()
-                found |= {name: standing} if standing else {}
-        return list(found.values())
+        return [
+            found
+            for one in self.sections
+            if one.tells_standing and one.is_complete and one.experiment.measure in RACES
+            if (found := one.standing())
+        ]
 
 
 def judge(headline: Headline, results: dict[str, list[Row]]) -> Judged:
@@ -192,12 +191,11 @@ def table_of_standings(standings: list[Standing]) -> Table:
     cells = []
     for one in standings:
         single = f"{spread(one.ratios(one.singles).values())} its time" if one.singles else ""
-        behind = ", ".join(f"{one.experiment.columns[0]} {at}" for at in one.behind)
+        places = ", ".join(map(str, one.behind))
+        behind = f"{one.experiment.columns[0]} {places}" if places else "nowhere"
         ahead = spread(1 / ratio for ratio in one.ratios(one.ours).values())
         name = one.experiment.name
-        cells.append(
-            [name, one.experiment.measure, one.leaders, ahead, single, behind or "nowhere"]
-        )
+        cells.append([name, one.experiment.measure, one.leaders, ahead, single, behind])
     headings = ["experiment", "measure", "best of the others", "Tamis in batches is better by"]
     return Table([*headings, "one event at a time takes", "behind at"], cells)
 

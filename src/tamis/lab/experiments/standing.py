@@ -72,8 +72,9 @@ class Standing(NamedTuple):
         worst = max(self.behind, key=lambda at: ratios[at])
         ours, rival = self.ours[worst], self.rivals[worst]
         places = ", ".join(map(str, self.behind))
+        most = f"; most at {worst}" if len(self.behind) > 1 else ""
         return (
-            f"It is behind at {self.experiment.columns[0]} {places}; most at {worst}: "
+            f"It is behind at {self.experiment.columns[0]} {places}{most}: "
             f"{ours[MICROSECONDS]:.1f} µs, {rival[ALGORITHM]} {rival[MICROSECONDS]:.1f}. "
             f"{self.experiment.behind(ours, rival)}"
         )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SIZES: Final = {Scale.TINY: (100, 6), Scale.SMALL: (3_000, 512), Scale.FULL: (100_000, 512)}
 # Expressions of many predicates are fewer.
-LARGE: Final = {Scale.TINY: (24, 4), Scale.SMALL: (600, 512), Scale.FULL: (10_000, 512)}
+LARGE: Final = {Scale.TINY: (24, 4), Scale.SMALL: (600, 512), Scale.FULL: (6_000, 512)}
 
 
 def _settings(

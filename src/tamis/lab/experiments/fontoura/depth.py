@@ -138,8 +138,8 @@ def judge_selectivity(rows: list[Row]) -> list[str]:
     ours = series(rows, "depth", SELECTIVITY, BATCH)
     beside = ", ".join(f"{ours[d]:.1f}% ({PUBLISHED_SELECTIVITY[d]}%)" for d in ours)
     has_form = all((ours[d] < ours[d + 1]) == (d % 2 == 1) for d in ours if d + 1 in ours)
-    verb = "go" if has_form else "do not go"
-    return [f"By depth {beside} in the paper: they {verb} up and down with AND and OR as there."]
+    told = f"By depth, here and in the paper: {beside}"
+    return [f"{told}; that it goes up and down with AND and OR {does(has_form)}."]
 
 
 TABLE_3: Final = Experiment(
