@@ -13,6 +13,7 @@ Row: TypeAlias = dict[str, Any]  # plain values: what JSON can hold
 Setting: TypeAlias = dict[str, Any]
 
 ALGORITHM = "algorithm"  # the column that says whose row it is
+PROCESS_BYTES = 300 << 20  # that a run takes before it has a workload
 COUNTED = ("nodes", "postings", "annotations", "candidates")  # what the others look at
 MICROSECONDS = "microseconds"  # CPU time per event
 HANDED = "leaves microseconds"  # of finding what the papers' algorithms are handed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import MissingDependencyError
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 MARKERS = "osD^vP*Xhd<>"
 COLOURS = 10
 OURS = {BATCH: "-", SINGLE: "--"}  # the product's lines are black
-WIDE = 20  # from so many times the least on, x goes up by factors
+WIDE = 20  # from so many times the least on, x goes up by factors, if y does
+MOST_NAMES = 12  # of ticks beside each other
 
 
 def draw(chart: Chart, rows: list[Row], name: str) -> str:
@@ -54,16 +56,20 @@ def _draw_line(axes: Any, chart: Chart, rows: list[Row], algorithm: str, number:
 
 
 def _scale(axes: Any, chart: Chart, rows: list[Row]) -> None:
-    """Axes and their ticks: one for each setting."""
+    """Axes and their ticks: one for each setting, named where there is room."""
     ticks = sorted({row[chart.x] for row in rows if chart.x in row})
-    if ticks[0] > 0 and ticks[-1] >= WIDE * ticks[0]:
-        axes.set_xscale("log")
-        axes.set_xticks([], minor=True)
-    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-    axes.set_xlabel(chart.x)
-    axes.set_ylabel(chart.y)
     if chart.is_log:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:,g}")
     else:
         axes.set_ylim(bottom=0)
+    if chart.is_log and ticks[0] > 0 and ticks[-1] >= WIDE * ticks[0]:
+        axes.set_xscale("log")
+        axes.set_xticks([], minor=True)
+        named = ticks
+    else:
+        room = (ticks[-1] - ticks[0]) / MOST_NAMES
+        named = ticks[:1] + [after for at, after in pairwise(ticks) if after - at >= room]
+    axes.set_xticks(ticks, [f"{tick:,}" if tick in named else "" for tick in ticks])
+    axes.set_xlabel(chart.x)
+    axes.set_ylabel(chart.y)

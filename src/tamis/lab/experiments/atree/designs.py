@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tamis.lab.forest import Rows, Tree
     from tamis.lab.machine import Machine
 
-SIZES: Final = {Scale.TINY: (120, 6), Scale.SMALL: (6_000, 512), Scale.FULL: (100_000, 512)}
+SIZES: Final = {Scale.TINY: (120, 6), Scale.SMALL: (4_000, 512), Scale.FULL: (100_000, 512)}
 WORKLOADS: Final = ("abe", "ads")
 NOT_SHARED, BINARY = "multitree, not shared", "binary tree, shared"
 NOTHING, WITH_ID = "no optimisation", "unique id"

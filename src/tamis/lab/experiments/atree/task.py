@@ -11,7 +11,7 @@ from tamis.lab.atree.bdd import BDD
 from tamis.lab.atree.bop import BoP
 from tamis.lab.atree.by_predicate import DeweyByPredicate, IntervalByPredicate
 from tamis.lab.atree.translation import Translation
-from tamis.lab.experiments.experiment import ALGORITHM, HANDED, PRODUCT, series
+from tamis.lab.experiments.experiment import ALGORITHM, HANDED, PROCESS_BYTES, PRODUCT, series
 from tamis.lab.experiments.measure import Task, build_index, cpu_seconds, measure_all
 from tamis.lab.fontoura import Dewey, Interval, Scan
 from tamis.lab.forest import Forest, RanOutError, to_and_or
@@ -115,7 +115,7 @@ def run(setting: Setting, seed: int, names: Iterable[str] = SWEPT) -> list[Row]:
 def estimate(setting: Setting) -> int:
     """About as many bytes as a setting takes."""
     n_predicates = (0.875 * setting.get("children", 4)) ** (setting.get("depth", 3) - 1)
-    return int(setting["expressions"] * max(10, n_predicates) * PREDICATE_BYTES)
+    return PROCESS_BYTES + int(setting["expressions"] * max(10, n_predicates) * PREDICATE_BYTES)
 
 
 # ── sentences ───────────────────────────────────────────────────────────────────────────────

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tamis.lab.experiments.experiment import Row, Setting
 
 DEPTHS: Final = (1, 2, 3, 4)
-SIZES: Final = {Scale.TINY: (120, 12), Scale.SMALL: (10_000, 200), Scale.FULL: (100_000, 500)}
+SIZES: Final = {Scale.TINY: (120, 12), Scale.SMALL: (8_000, 200), Scale.FULL: (100_000, 500)}
 
 
 def settings(scale: Scale) -> list[Setting]:

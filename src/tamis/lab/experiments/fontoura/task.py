@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tamis.lab.experiments.experiment import PROCESS_BYTES
 from tamis.lab.experiments.measure import Task, build_index, measure_all
 from tamis.lab.fontoura import Dewey, Dnf, Interval, Scan, ScanConjunctions
 from tamis.lab.workloads.fontoura import Fontoura, FontouraParams
@@ -59,4 +60,4 @@ def estimate(setting: Setting) -> int:
     """About as many bytes as a setting takes."""
     n_leaves = setting["expressions"] * CHILDREN ** setting["depth"]
     n_matches = setting["expressions"] * setting["events"]
-    return int(n_leaves * CONJUNCTION_BYTES + 60 * n_matches)
+    return PROCESS_BYTES + int(n_leaves * CONJUNCTION_BYTES + 60 * n_matches)

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.lab.experiments.experiment import ALGORITHM, BATCH, HANDED, MICROSECONDS, SINGLE
+from tamis.lab.experiments.experiment import (
+    ALGORITHM,
+    BATCH,
+    HANDED,
+    MICROSECONDS,
+    PROCESS_BYTES,
+    SINGLE,
+)
 from tamis.lab.experiments.measure import (
     build_index,
     compare,
@@ -144,7 +151,7 @@ def measure_product(task: Task) -> tuple[Rows, list[Row]]:
 
 def estimate(setting: Setting) -> int:
     """Bytes that a setting needs, by what building takes for each query."""
-    return (300 << 20) + 900 * int(setting["queries"])
+    return PROCESS_BYTES + 900 * int(setting["queries"])
 
 
 def pick(task: Task, ordinals: np.ndarray) -> Task:

@@ -13,6 +13,7 @@ import numpy as np
 
 from tamis.lab.experiments.experiment import (
     ALGORITHM,
+    PROCESS_BYTES,
     Chart,
     Experiment,
     Scale,
@@ -113,7 +114,7 @@ def measure(setting: Setting, seed: int) -> list[Row]:
 
 def estimate(setting: Setting) -> int:
     """Bytes that a setting needs."""
-    return (300 << 20) + 2_000 * int(setting["subscriptions"])
+    return PROCESS_BYTES + 2_000 * int(setting["subscriptions"])
 
 
 # ── verdicts ────────────────────────────────────────────────────────────────────────────────
