@@ -161,7 +161,7 @@ def judge_widths(rows: list[Row]) -> list[str]:
     return [
         (
             f"Times as fast as 32 bits: {listed} (paper: 1.03 with 64 bits, no more beyond); that "
-            f"wider masks gain little, a quarter at most, {does(gain < 1.25)}."
+            f"wider masks gain a tenth at most {does(gain < 1.1)}."
         )
     ]
 
