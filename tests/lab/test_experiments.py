@@ -83,7 +83,7 @@ def test_a_file_that_is_no_result(tmp_path):
     store = Store(tmp_path, Scale.TINY, seed=7)
     path = store.path_of(experiment.sweep, {"n": 1})
     path.parent.mkdir(parents=True)
-    for text in ("{", "", "[]", "7", "{}", '{"rows": [1]}', "\0"):
+    for text in ("{", "", "[]", "7", "null", "{}", '{"rows": [1]}', "\0"):
         path.write_text(text)
         told = r"(?s)n=1\.json is no result of an experiment: .*hint: delete it, and run"
         with pytest.raises(InputError, match=told):

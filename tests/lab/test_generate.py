@@ -17,6 +17,7 @@ from tamis.lab.workloads.generate import (
     generate_on_spark,
     make_workload,
     read_settings,
+    tell_sharing,
 )
 
 
@@ -84,3 +85,31 @@ def test_on_spark_chunks_have_seeds_of_their_own(spark, tmp_path, monkeypatch):
     assert spark.read.json(str(tmp_path / "out" / "events.jsonl")).count() == 50
     texts = [table["expression"].to_pylist() for table in drawn]
     assert texts[0] != texts[1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"seed": 2**63}, "seed is 9223372036854775808; allowed: 0 to"),
+        ({"n_dimensions": 10**12}, "n_dimensions is 1000000000000; allowed: numbers up to"),
+        ({"alpha": float("inf")}, "alpha is inf; allowed: numbers up to"),
+    ],
+)
+def test_numbers_without_measure_are_refused(settings, said):
+    with pytest.raises(InputError, match=said):
+        make_workload("abe_gen", settings)
+
+
+def test_long_documents_count_in_the_estimate(tmp_path):
+    with pytest.raises(InputError, match=r"50,000,000 events need about [0-9.]+ GB"):
+        generate(Request("keywords", 10, 50_000_000, {}), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_sharing_is_told():
+    """Near the paper's 18.35 uses of a predicate and 4.33 of a subexpression."""
+    predicates, *rest = tell_sharing(Request("abe_gen", 5_000, 0, {}))
+    assert predicates.startswith("level 1: each of ")
+    assert 15 < float(predicates.split()[-2]) < 22
+    assert len(rest) >= 1
+    assert tell_sharing(Request("in_sets", 10, 0, {})) == []

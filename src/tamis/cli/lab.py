@@ -33,7 +33,7 @@ def _store_options(command: _Command) -> _Command:
             show_default=True,
             help="tiny shows that all runs; small takes minutes; full, the papers' sizes, hours.",
         ),
-        click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True),
+        click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True),
         click.option(
             "--out",
             type=click.Path(file_okay=False, path_type=Path),

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from tamis.cli.console import print_note
+
 
 @click.command("generate")
 @click.argument("workload")
@@ -32,7 +34,13 @@ def generate_command(  # noqa: PLR0913 - one for each option
 
     Exit codes: 0 written, 1 unknown workload or parameter, too large, files in the way, 2 usage.
     """
-    from tamis.lab.workloads.generate import Request, generate, generate_on_spark, read_settings
+    from tamis.lab.workloads.generate import (
+        Request,
+        generate,
+        generate_on_spark,
+        read_settings,
+        tell_sharing,
+    )
 
     request = Request(workload, n_expressions, n_events, read_settings(settings))
     if on_spark:
@@ -43,3 +51,5 @@ def generate_command(  # noqa: PLR0913 - one for each option
         paths = generate(request, folder)
     for path in paths:
         click.echo(path)
+    for line in () if on_spark else tell_sharing(request):
+        print_note(line)

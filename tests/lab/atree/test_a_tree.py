@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
-from itertools import permutations
+from itertools import permutations, product
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tamis
+from tamis.errors import InputError
 from tamis.index.layout import AND, OR
 from tamis.lab.atree.a_tree import ATree
 from tamis.lab.atree.arrays import N_NODES, PRIME, Design
@@ -196,3 +198,53 @@ def test_products_are_exact() -> None:
     for a in numbers:
         for b in numbers:
             assert multiply(a, b) == a * b % PRIME
+
+
+# ── parts that must not be taken for each other ─────────────────────────────────────────────
+
+ALIKE = {
+    "nested": {"p": "x = 1 AND (y = 2 OR z = 3)", "q": "y = 2 AND (x = 1 OR z = 3)"},
+    "counted": {
+        "p": "at_least(2, x = 1, y = 2, z = 3) AND w = 4",
+        "q": "at_least(2, x = 1, y = 2, w = 4) AND z = 3",
+    },
+    "odd": {
+        "p": "xor(x = 1, y = 2, z = 3) AND w = 4",
+        "q": "xor(x = 1, y = 2, w = 4) AND z = 3",
+    },
+}
+VALUES = {"x": 1, "y": 2, "z": 3, "w": 4}
+
+
+@pytest.mark.parametrize("texts", ALIKE.values(), ids=ALIKE)
+@pytest.mark.parametrize("unique_id", [True, False])
+@pytest.mark.parametrize("zero_suppression", [True, False])
+def test_a_part_does_not_give_its_operands_away(texts, unique_id, zero_suppression):
+    forest = Forest.of(texts)
+    design = Design(unique_id=unique_id, zero_suppression=zero_suppression)
+    machine = ATree(dict(enumerate(forest.trees)), forest.n_leaves, design)
+    events = [
+        {name: VALUES[name] if has_it else 0 for name, has_it in zip(VALUES, chosen, strict=True)}
+        for chosen in product((False, True), repeat=4)
+    ]
+    found = machine.match(forest.satisfied(events), forest.unsatisfied(events))
+    expected = [
+        [at for at, text in enumerate(texts.values()) if tamis.evaluate(text, event)]
+        for event in events
+    ]
+    assert [found[row].tolist() for row in range(len(events))] == expected
+
+
+def test_subscriptions_that_are_there_already_or_not_at_all():
+    forest = Forest.of({"p": "x = 1", "q": "y = 2"})
+    machine = ATree(dict(enumerate(forest.trees)), forest.n_leaves)
+    with pytest.raises(InputError, match="subscription 1 is in the index already"):
+        machine.insert(1, forest.trees[0])
+    for ordinal in (7, 10**6, -1):
+        with pytest.raises(InputError, match=f"subscription {ordinal} is not in the index"):
+            machine.delete(ordinal)
+    machine.delete(1)
+    with pytest.raises(InputError, match="subscription 1 is not in the index"):
+        machine.delete(1)
+    machine.insert(1, forest.trees[0])
+    assert machine.match(forest.satisfied([{"x": 1}]))[0].tolist() == [0, 1]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from tamis.errors import InputError
 from tamis.lab.atree.arrays import (
     MAX_LEVEL,
     MOST_LINKS,
@@ -79,10 +80,13 @@ class ATree(Updatable):
         self._tree = new_arrays(self.n_leaves, LEAF)
         self._always: set[int] = set()
         self._never: set[int] = set()
+        self._known: set[int] = set()
         self._take_in(trees)
 
     def insert(self, ordinal: int, tree: Tree) -> None:
         """Algorithm 4."""
+        if ordinal in self._known:
+            raise InputError(f"subscription {ordinal} is in the index already")
         self._take_in({ordinal: tree})
 
     def _take_in(self, trees: Mapping[int, Tree]) -> None:
@@ -98,6 +102,7 @@ class ATree(Updatable):
         name_parts(*parts, self._tree.ids, self.design.unique_id, ids, ends)
         program = Program(*parts, ids, ends, np.zeros(n_parts, dtype=np.bool_))
         self._insert_all(program, encoding.starts, ordinals)
+        self._known.update(formed)
 
     def _form(self, tree: Tree) -> Tree:
         """The tree as the design wants it: the filter of zeros knows neither XOR nor k of n."""
@@ -139,6 +144,9 @@ class ATree(Updatable):
 
     def delete(self, ordinal: int) -> None:
         """Algorithm 5."""
+        if ordinal not in self._known:
+            raise InputError(f"subscription {ordinal} is not in the index")
+        self._known.discard(ordinal)
         for constant in (self._always, self._never):
             if ordinal in constant:
                 constant.discard(ordinal)

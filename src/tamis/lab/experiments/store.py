@@ -47,7 +47,7 @@ class Store:
     def has(self, sweep: Sweep, setting: Setting) -> bool:
         """Whether the setting was finished; refused where its file is no result."""
         path = self.path_of(sweep, setting)
-        return path.exists() and bool(read_result(path))
+        return path.exists() and bool(self._read(sweep, setting))
 
     def save(self, sweep: Sweep, setting: Setting, rows: list[Row], seconds: float) -> None:
         """Keep a setting's rows, in one step."""
@@ -73,23 +73,45 @@ class Store:
 
     def load(self, sweep: Sweep) -> list[dict[str, Any]]:
         """The results of a sweep's settings that were finished, in the order of the settings."""
-        paths = [self.path_of(sweep, setting) for setting in sweep.settings(self.scale)]
-        return [read_result(path) for path in paths if path.exists()]
+        settings = sweep.settings(self.scale)
+        return [
+            self._read(sweep, setting)
+            for setting in settings
+            if self.path_of(sweep, setting).exists()
+        ]
+
+    def _read(self, sweep: Sweep, setting: Setting) -> dict[str, Any]:
+        """The result of a setting; refused where its file has none, or another's."""
+        path = self.path_of(sweep, setting)
+        try:
+            result = read_result(path)
+            own = {"sweep": sweep.name, "scale": self.scale, "seed": self.seed}
+            # As the file spells it: JSON has no tuples.
+            own["setting"] = orjson.loads(orjson.dumps(setting, option=orjson.OPT_SERIALIZE_NUMPY))
+            for name, value in own.items():
+                if result[name] != value:
+                    raise ValueError(f"its {name} is {result[name]}, not {value}")
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"{path} is no result of an experiment: {error}",
+                hint="delete it, and run the experiment again",
+            ) from None
+        return result
 
 
 def read_result(path: Path) -> dict[str, Any]:
-    """A file of results."""
-    try:
-        result = orjson.loads(path.read_bytes())
-        missing = [name for name in PARTS if name not in result]
-        if missing or not all(ALGORITHM in row for row in result["rows"]):
-            raise ValueError(f"it has no {', '.join(missing or ['rows of algorithms'])}")
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(
-            f"{path} is no result of an experiment: {error}",
-            hint="delete it, and run the experiment again",
-        ) from None
-    return dict(result)
+    """What a file of results holds; raises `ValueError` where that is none."""
+    result = orjson.loads(path.read_bytes())
+    if not isinstance(result, dict):
+        raise ValueError("it holds no object")
+    missing = [name for name in PARTS if name not in result]
+    rows = result.get("rows")
+    is_table = isinstance(rows, list) and all(
+        isinstance(row, dict) and isinstance(row.get(ALGORITHM), str) for row in rows
+    )
+    if missing or not is_table:
+        raise ValueError(f"it has no {', '.join(missing or ['rows of algorithms'])}")
+    return result
 
 
 def shorten(value: Any) -> Any:

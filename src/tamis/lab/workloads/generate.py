@@ -38,10 +38,12 @@ WORKLOADS: Final[dict[str, tuple[type, type]]] = {
     "keywords": (Keywords, KeywordParams),
     "sigma_like": (SigmaLike, SigmaLikeParams),
 }
+MOST: Final = 10_000_000  # of anything that a workload has many of, apart from rows
 CHUNK: Final = 100_000  # expressions or events of a seed, on Spark
 _SAMPLE: Final = 200
 _BYTES_PER_CHARACTER: Final = 4  # of a text, while it is drawn, joined and written
 _BYTES_PER_ROW: Final = 400
+_COPIES: Final = 3  # of events, while they are drawn
 
 
 class Request(NamedTuple):
@@ -75,8 +77,11 @@ def _refuse_kind(name: str, value: Any, kind: str) -> None:
         number = "number" if "float" in kind else "whole number"
         allowed = f"{number}s, such as (1, 2)" if kind.startswith("tuple") else f"a {number}"
         raise InputError(f"{name} is {value!r}; allowed: {allowed}")
-    if name == "seed" and value < 0:
-        raise InputError(f"seed is {value}; at least 0")
+    if name == "seed":
+        if not 0 <= value < 2**63:
+            raise InputError(f"seed is {value}; allowed: 0 to 2^63 - 1")
+    elif not all(abs(one) <= MOST for one in values):  # neither infinity nor NaN
+        raise InputError(f"{name} is {value}; allowed: numbers up to {MOST:,}")
 
 
 def read_settings(texts: Iterable[str]) -> dict[str, Any]:
@@ -107,6 +112,17 @@ def generate(request: Request, folder: Path) -> list[Path]:
     _write(events, paths["events.jsonl"], paths["events.parquet"])
     paths["schema.json"].write_text(json.dumps(workload.schema, indent=1) + "\n")
     return list(paths.values())
+
+
+def tell_sharing(request: Request) -> list[str]:
+    """How often parts of expressions are used, by level; nothing where parts are not shared."""
+    workload = make_workload(request.workload, request.settings)
+    if not hasattr(workload, "sharing") or not request.n_expressions:
+        return []
+    return [
+        f"level {level.level}: each of {level.n_distinct:,} parts is used {level.ratio:.2f} times"
+        for level in workload.sharing(request.n_expressions)
+    ]
 
 
 def generate_on_spark(spark: SparkSession, request: Request, folder: Path) -> list[Path]:
@@ -193,7 +209,8 @@ def _refuse_large(workload: Any, request: Request) -> None:
     sample = workload.expressions(_SAMPLE)
     length = sum(map(len, sample)) / len(sample)
     needed = int(request.n_expressions * (_BYTES_PER_CHARACTER * length + _BYTES_PER_ROW))
-    needed += request.n_events * 8 * len(workload.schema)
+    events = workload.event_table(_SAMPLE)
+    needed += request.n_events * (_COPIES * events.nbytes // _SAMPLE + _BYTES_PER_ROW)
     available = available_bytes()
     if needed > available:
         raise InputError(

@@ -2,7 +2,9 @@
 
 The paper computes with machine words, in which products of even numbers soon become zero; here
 it is a field, where two expressions that are not equal by the laws of a distributive lattice have
-the same id with a probability of about their size in 2^61.
+the same id with a probability of about their size in 2^61. Where the order matters (XOR, at_least,
+or all where ids are not unique) operands are the digits of a number, which is then closed: else its
+last digit would be one more summand of an AND above it.
 """
 
 from __future__ import annotations
@@ -42,6 +44,12 @@ def add(a, b):
 
 
 @kernel
+def close(a):
+    """A number that no sum or product reaches into: what is inside a part stays inside."""
+    return multiply(multiply(a, a), add(a, _BASE))
+
+
+@kernel
 def name_parts(kinds, values, required, leaf_ids, is_unique, ids, ends):
     """Write the id of every part of the expressions, and where each part ends."""
     for at in range(len(kinds) - 1, -1, -1):
@@ -62,5 +70,5 @@ def name_parts(kinds, values, required, leaf_ids, is_unique, ids, ends):
             else:
                 identity = multiply(identity, ids[child])
             child = ends[child]
-        ids[at] = identity
+        ids[at] = identity if is_commutative else close(identity)
         ends[at] = child
