@@ -20,6 +20,7 @@ from tamis.lab.experiments.irmak.task import PRIMITIVE
 from tamis.lab.experiments.liu.calls import CALLS, EXPERIMENTS, NAIVE, SEQUENTIAL, SUB_ORDER
 from tamis.lab.experiments.report import judge
 from tamis.lab.experiments.standing import stand
+from tamis.lab.experiments.steadiness import find_repeats, tell_steadiness
 
 
 @pytest.mark.parametrize(
@@ -101,3 +102,19 @@ def test_standing_says_where_the_product_is_behind():
             "reading the event and finding what it satisfies, which the others are given."
         ),
     ]
+
+
+def test_equal_counts_are_one_workload():
+    def rows_of(took: float, nodes: int) -> list[dict]:
+        return [
+            {ALGORITHM: "A", MICROSECONDS: took, "nodes": nodes},
+            {ALGORITHM: "B", MICROSECONDS: 3.0, "postings": 7},
+            {ALGORITHM: "C", "postings": 7, "ran out": "of room"},
+        ]
+
+    measured = [("x", rows_of(8.0, 5)), ("y", rows_of(9.0, 6)), ("z", rows_of(12.0, 5))]
+    repeats = find_repeats(measured)
+    assert [(one.algorithm, one.ratio) for one in repeats] == [("A", 1.5), ("B", 1.0)]
+    assert {one.sweeps for one in repeats} == {("x", "z")}
+    assert "up to 1.50 times (A)" in tell_steadiness(repeats)
+    assert find_repeats([("x", [{ALGORITHM: "A", MICROSECONDS: 1.0}])] * 2) == []

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.report import INTRODUCTION, describe_runs, table_of_standings
+from tamis.lab.experiments.steadiness import table_of_repeats, tell_steadiness
 from tamis.lab.experiments.tables import Table
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ def write_markdown(report: Report) -> str:
     lines = ["# The lab's report", "", INTRODUCTION, ""]
     lines += [f"- {line}" for line in describe_runs(report.sections)]
     lines += ["", "## The papers' headlines", "", *write_headlines(report.headlines)]
+    if repeats := report.repeats:
+        lines += ["## How steady the times are", "", tell_steadiness(repeats), ""]
+        lines += [*write_table(table_of_repeats(repeats)), ""]
     standings = report.standings
     if standings:
         lines += ["## Where Tamis stands", "", *write_table(table_of_standings(standings)), ""]

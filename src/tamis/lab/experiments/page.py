@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from tamis.lab.experiments.experiment import ALGORITHM, SINGLE
 from tamis.lab.experiments.plots import draw
 from tamis.lab.experiments.report import INTRODUCTION, describe_runs, table_of_standings
+from tamis.lab.experiments.steadiness import table_of_repeats, tell_steadiness
 from tamis.lab.experiments.tables import Table
 
 if TYPE_CHECKING:
     from tamis.lab.experiments.report import Judged, Report, Section
 
-TEXTS = (ALGORITHM, "ran out", "experiment", "measure", "best of the others", "behind at")
+TEXTS = (ALGORITHM, "ran out", "experiment", "measure", "best of the others", "behind at", "sweeps")
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
   color: #222; background: #fff; }
@@ -44,6 +45,9 @@ def write_page(report: Report) -> str:
         "<h2>The papers' headlines</h2>",
         *(write_headline(judged) for judged in report.headlines),
     ]
+    if repeats := report.repeats:
+        parts += ["<h2>How steady the times are</h2>", f"<p>{escape(tell_steadiness(repeats))}</p>"]
+        parts.append(write_table(table_of_repeats(repeats)))
     if standings := report.standings:
         parts += ["<h2>Where Tamis stands</h2>", write_table(table_of_standings(standings))]
         behind = [one for one in standings if one.behind]

@@ -13,6 +13,7 @@ from tamis.lab.experiments.headlines import HEADLINES, verdict_of
 from tamis.lab.experiments.liu.calls import CALLS
 from tamis.lab.experiments.sentences import spread
 from tamis.lab.experiments.standing import stand
+from tamis.lab.experiments.steadiness import find_repeats
 from tamis.lab.experiments.tables import (
     OUR_RATIO,
     PAPERS,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tamis.lab.experiments.experiment import Experiment, Row
     from tamis.lab.experiments.headlines import Check, Headline
     from tamis.lab.experiments.standing import Standing
+    from tamis.lab.experiments.steadiness import Repeat
     from tamis.lab.experiments.store import Store
 
 INTRODUCTION = (
@@ -126,6 +128,14 @@ class Report:
         """The papers' headlines, judged by what was measured."""
         complete = {one.experiment.name: one.rows for one in self.sections if one.is_complete}
         return [judge(headline, complete) for headline in HEADLINES]
+
+    @property
+    def repeats(self) -> list[Repeat]:
+        """What was measured more than once, in several sweeps."""
+        by_sweep = {one.experiment.sweep.name: one.results for one in self.sections}
+        return find_repeats(
+            (sweep, result["rows"]) for sweep, results in by_sweep.items() for result in results
+        )
 
     @property
     def standings(self) -> list[Standing]:

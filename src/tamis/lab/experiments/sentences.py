@@ -24,6 +24,11 @@ def times(ratio: float) -> str:
     return f"{ratio:,.1f} times" if ratio < 20 else f"{ratio:,.0f} times"
 
 
+def factor(ratio: float) -> str:
+    """A ratio for a sentence, where its second decimal matters."""
+    return f"{ratio:,.2f} times"
+
+
 def spread(ratios: Iterable[float]) -> str:
     """The least and the most of ratios, for a sentence."""
     known = sorted(ratios)

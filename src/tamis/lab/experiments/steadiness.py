@@ -1,0 +1,92 @@
+"""How steady the times are: one workload, measured in several sweeps.
+
+Settings of several sweeps are one workload where every algorithm that counts has equal counts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from tamis.lab.experiments.experiment import ALGORITHM, COUNTED, MICROSECONDS
+from tamis.lab.experiments.sentences import factor
+from tamis.lab.experiments.tables import Table, show
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tamis.lab.experiments.experiment import Row
+
+Counts: TypeAlias = "frozenset[tuple[Any, ...]]"
+
+
+class Repeat(NamedTuple):
+    """What an algorithm took for one workload, in several sweeps."""
+
+    sweeps: tuple[str, ...]
+    algorithm: str
+    took: list[float]
+
+    @property
+    def ratio(self) -> float:
+        """Of the most to the least."""
+        return max(self.took) / min(self.took)
+
+
+def find_repeats(measured: Iterable[tuple[str, list[Row]]]) -> list[Repeat]:
+    """The workloads of several sweeps, given sweeps and the rows of one setting each."""
+    same: defaultdict[Counts, dict[str, list[Row]]] = defaultdict(dict)
+    for sweep, rows in measured:
+        if counts := counts_of(rows):
+            same[counts][sweep] = rows
+    return [
+        Repeat(tuple(by_sweep), name, took)
+        for by_sweep in same.values()
+        for name, took in _times(by_sweep.values()).items()
+        if len(by_sweep) > 1 and len(took) == len(by_sweep)
+    ]
+
+
+def counts_of(rows: list[Row]) -> Counts:
+    """What tells a workload: the counts of all algorithms that have some."""
+    return frozenset(
+        (row[ALGORITHM], *(row.get(name) for name in COUNTED))
+        for row in rows
+        if any(row.get(name) is not None for name in COUNTED)
+    )
+
+
+def _times(settings: Iterable[list[Row]]) -> dict[str, list[float]]:
+    took = defaultdict(list)
+    for rows in settings:
+        for row in rows:
+            if row.get(MICROSECONDS):
+                took[row[ALGORITHM]].append(row[MICROSECONDS])
+    return took
+
+
+def tell_steadiness(repeats: list[Repeat]) -> str:
+    """What ratios of times are worth."""
+    most = max(repeats, key=lambda one: one.ratio)
+    return (
+        "Some sweeps have a setting in common. Settings of several sweeps are one workload where "
+        "every algorithm that counts has equal counts; what an algorithm's times differ by there "
+        f"is noise. It is up to {factor(most.ratio)} ({most.algorithm}): a smaller ratio of two "
+        "times says nothing."
+    )
+
+
+def table_of_repeats(repeats: list[Repeat]) -> Table:
+    """The least and the most time of each algorithm."""
+    headings = [ALGORITHM, "least microseconds", "most microseconds", "ratio", "sweeps"]
+    cells = [
+        [
+            one.algorithm,
+            show(min(one.took)),
+            show(max(one.took)),
+            f"{one.ratio:.2f}",
+            ", ".join(one.sweeps),
+        ]
+        for one in repeats
+    ]
+    return Table(headings, cells)
