@@ -5,7 +5,28 @@ from __future__ import annotations
 import pytest
 
 from tamis.lab.experiments.atree.ads import PUBLISHED
-from tamis.lab.experiments.atree.task import A_TREE, DEWEY, DEWEY_2010, INTERVAL_2010, LEFT_OUT
+from tamis.lab.experiments.atree.statements import (
+    are_behind_scan,
+    are_similar,
+    fall,
+    keep_ranking,
+    only_a_tree_scales,
+    rise,
+    scale_linearly,
+    stay,
+    tell_ends,
+)
+from tamis.lab.experiments.atree.task import (
+    A_TREE,
+    BDDS,
+    BOP,
+    DEWEY,
+    DEWEY_2010,
+    INTERVAL,
+    INTERVAL_2010,
+    LEFT_OUT,
+    SCAN,
+)
 from tamis.lab.experiments.experiment import ALGORITHM, BATCH, MICROSECONDS, SINGLE, Experiment
 from tamis.lab.experiments.headlines import (
     HEADLINES,
@@ -118,3 +139,39 @@ def test_equal_counts_are_one_workload():
     assert {one.sweeps for one in repeats} == {("x", "z")}
     assert "up to 1.50 times (A)" in tell_steadiness(repeats)
     assert find_repeats([("x", [{ALGORITHM: "A", MICROSECONDS: 1.0}])] * 2) == []
+
+
+def rows_by_n(**took: tuple[float, float]) -> list[dict]:
+    """The times of algorithms at n 1 and 10."""
+    names = {"tree": A_TREE, "bdd": BDDS, "bop": BOP, "interval": INTERVAL, "scan": SCAN}
+    return [
+        {ALGORITHM: names[name], "n": n, MICROSECONDS: one}
+        for name, both in took.items()
+        for n, one in zip((1, 10), both, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("statement", "kept", "broken"),
+    [
+        (rise(A_TREE, SCAN), {"tree": (1, 2), "scan": (5, 50)}, {"tree": (1, 1.9)}),
+        (fall(A_TREE, SCAN), {"tree": (2, 1), "scan": (50, 5)}, {"tree": (1.9, 1)}),
+        (stay(A_TREE, SCAN), {"tree": (1, 1.9), "scan": (1.9, 1)}, {"tree": (1, 2.1)}),
+        (scale_linearly, {"tree": (1, 19), "scan": (1, 6)}, {"tree": (1, 21)}),
+        (only_a_tree_scales, {"tree": (1, 3), "scan": (1, 6)}, {"tree": (1, 4)}),
+        (are_similar, {"bop": (1, 9), "interval": (1.9, 5)}, {"bop": (1, 11)}),
+        (are_behind_scan, {"bop": (1, 9), "interval": (1, 8), "scan": (1, 7)}, {"bop": (1, 6)}),
+        (keep_ranking, {"tree": (1, 9), "bdd": (2, 5), "scan": (3, 9)}, {"tree": (7, 1)}),
+    ],
+)
+def test_statements_are_judged_by_a_factor(statement, kept, broken):
+    assert statement("n", rows_by_n(**kept)).endswith(" reproduces.")
+    assert " does not reproduce" in statement("n", rows_by_n(**(kept | broken)))
+
+
+def test_statements_tell_the_first_and_the_last():
+    rows = rows_by_n(tree=(1, 2), bdd=(8, 9), scan=(50, 40))[:3] + rows_by_n(scan=(50, 40))
+    assert tell_ends("n", rows) == (
+        "From n 1 to 10: A-Tree 1.0 to 2.0 µs, 2 times; BDD 8.0 to 8.0 µs, 1 times at n 1, its "
+        "last; Scan 50.0 to 40.0 µs, 0.8 times."
+    )
