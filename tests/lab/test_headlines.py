@@ -38,7 +38,14 @@ from tamis.lab.experiments.headlines import (
 )
 from tamis.lab.experiments.irmak.clusters import OVERLAP
 from tamis.lab.experiments.irmak.task import PRIMITIVE
-from tamis.lab.experiments.liu.calls import CALLS, EXPERIMENTS, NAIVE, SEQUENTIAL, SUB_ORDER
+from tamis.lab.experiments.liu.calls import (
+    CALLS,
+    EXPERIMENTS,
+    NAIVE,
+    SEQUENTIAL,
+    SUB_ORDER,
+    tell_lengths,
+)
 from tamis.lab.experiments.report import judge
 from tamis.lab.experiments.standing import stand
 from tamis.lab.experiments.steadiness import find_repeats, tell_steadiness
@@ -98,6 +105,24 @@ def test_sub_order_must_be_below_sequential_everywhere():
     assert [check.holds for check in check_calls(results)] == [True, True, False]
     results["liu-figure-4"][4][CALLS] = 50.0
     assert [check.holds for check in check_calls(results)] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("naive", "sequential", "sub_order", "kept"),
+    [
+        ((4_900, 4_990), (1_593, 1_784), (1_200, 1_500), [True, True, True]),
+        ((4_400, 4_990), (1_593, 1_500), (1_200, 1_100), [False, False, False]),
+        ((4_900, 4_990), (1_000, 1_300), (900, 1_190), [False, True, False]),
+    ],
+)
+def test_lengths_are_judged_by_what_the_paper_says(naive, sequential, sub_order, kept):
+    made = {NAIVE: naive, SEQUENTIAL: sequential, SUB_ORDER: sub_order}
+    rows = [
+        {"longest": at, ALGORITHM: name, CALLS: calls, "predicates": 5_000}
+        for name, both in made.items()
+        for at, calls in zip((5, 11), both, strict=True)
+    ]
+    assert [told.endswith(" reproduces.") for told in tell_lengths(rows)] == kept
 
 
 def test_standing_says_where_the_product_is_behind():
