@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -242,6 +243,20 @@ def test_tables_set_the_paper_beside(tmp_path):
     assert table.cells[1] == ["1", "C", "50", "1", "40", "", "1", "14", "1"]
     assert table.cells[2] == ["1", "D", "", "", "", "of room", "", "", ""]
     assert section.notes == ["times faster: than C", "our ratio, paper's ratio: to the bytes of C"]
+
+
+def test_several_measures_of_the_paper_have_a_table(tmp_path):
+    experiment, store = with_results(tmp_path)
+    assert collect([experiment], store).sections[0].published() is None
+    both = tuple(row | {MICROSECONDS: 3.5} for row in experiment.published)
+    (section,) = collect([replace(experiment, published=both)], store).sections
+    printed = section.published()
+    assert printed is not None
+    assert printed.headings == ["n", ALGORITHM, MICROSECONDS, "bytes"]
+    assert printed.cells == [["1", "A & B", "3.5", "7"], ["1", "C", "3.5", "14"]]
+    assert "paper" not in section.table().headings
+    (section,) = collect([replace(experiment, published=())], store).sections
+    assert section.published() is None
 
 
 def test_page_stands_alone(tmp_path):

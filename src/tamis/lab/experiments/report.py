@@ -19,6 +19,7 @@ from tamis.lab.experiments.tables import (
     PAPERS,
     PAPERS_RATIO,
     Table,
+    has_room,
     keys_of,
     make_table,
     measures_of,
@@ -103,7 +104,7 @@ class Section:
         keys = keys_of(self.experiment)
         measured = {tuple(row.get(key) for key in keys) for row in self.rows}
         printed = {tuple(row.get(key) for key in keys) for row in self.experiment.published}
-        if printed <= measured:
+        if not printed or (has_room(self.experiment) and printed <= measured):
             return None
         return make_table(list(self.experiment.published), list(self.experiment.columns))
 

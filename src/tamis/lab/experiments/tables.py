@@ -28,11 +28,10 @@ def set_beside(rows: list[Row], experiment: Experiment) -> list[Row]:
     """The rows with the paper's value for the same, and both as ratios to one baseline's."""
     keys = keys_of(experiment)
     theirs = {tuple(row.get(key) for key in keys): row for row in experiment.published}
-    measures = measures_of(experiment)
     matching = [tuple(row.get(key) for key in keys) for row in rows]
-    if len(measures) != 1 or not theirs.keys() & set(matching):
+    if not has_room(experiment) or not theirs.keys() & set(matching):
         return rows
-    (measure,) = measures
+    (measure,) = measures_of(experiment)
     beside = [
         row | ({PAPERS: theirs[key][measure]} if key in theirs else {})
         for row, key in zip(rows, matching, strict=True)
@@ -48,6 +47,11 @@ def keys_of(experiment: Experiment) -> list[str]:
 def measures_of(experiment: Experiment) -> set[str]:
     """The columns that the paper published."""
     return {name for row in experiment.published for name in row} - set(keys_of(experiment))
+
+
+def has_room(experiment: Experiment) -> bool:
+    """Whether the paper's figures fit one column; several measures have a table."""
+    return len(measures_of(experiment)) == 1
 
 
 def add_both_ratios(rows: list[Row], x: str, measure: str) -> list[Row]:
