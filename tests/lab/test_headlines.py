@@ -36,8 +36,22 @@ from tamis.lab.experiments.headlines import (
     check_clustered,
     verdict_of,
 )
-from tamis.lab.experiments.irmak.clusters import OVERLAP
-from tamis.lab.experiments.irmak.task import PRIMITIVE
+from tamis.lab.experiments.irmak.clusters import (
+    BY_METHOD,
+    BY_WIDTH,
+    OVERLAP,
+    judge_methods,
+    judge_widths,
+)
+from tamis.lab.experiments.irmak.growth import judge_growth
+from tamis.lab.experiments.irmak.task import (
+    ACCUMULATORS,
+    BEST,
+    BLOOM,
+    POSTINGS,
+    PRIMITIVE,
+    SPLIT,
+)
 from tamis.lab.experiments.liu.calls import (
     CALLS,
     EXPERIMENTS,
@@ -200,3 +214,50 @@ def test_statements_tell_the_first_and_the_last():
         "From n 1 to 10: A-Tree 1.0 to 2.0 µs, 2 times; BDD 8.0 to 8.0 µs, 1 times at n 1, its "
         "last; Scan 50.0 to 40.0 µs, 0.8 times."
     )
+
+
+@pytest.mark.parametrize(
+    ("overlap", "told"),
+    [(70.0, "times or more, reproduces."), (81.0, "does not reproduce for random, alphabetical.")],
+)
+def test_overlap_must_outperform_all_other_clusterings(overlap, told):
+    took = {BEST: 100.0, BY_METHOD["random"]: 80.0, BY_METHOD["alphabetical"]: 80.0}
+    shared = {"queries": 9, POSTINGS: 5, "superqueries": 3}
+    rows = [
+        {ALGORITHM: name, MICROSECONDS: us} | shared
+        for name, us in (took | {OVERLAP: overlap}).items()
+    ]
+    assert judge_methods(rows)[0].endswith(told)
+
+
+@pytest.mark.parametrize(
+    ("took", "told"),
+    [
+        ((97, 98, 99), "at most, reproduces; that wider masks are no faster than 64 bits rep"),
+        ((112, 119, 116), "at most, does not reproduce; that wider masks are no faster than 64 b"),
+        (
+            (96, 92, 120),
+            "at most, reproduces; that wider masks are no faster than 64 bits does not",
+        ),
+        ((80, 92, 120), "at most, does not reproduce; that wider masks are no faster than 64 bits"),
+    ],
+)
+def test_wider_masks_must_gain_slightly(took, told):
+    rows = [{ALGORITHM: OVERLAP, MICROSECONDS: 100}]
+    names = zip(BY_WIDTH.values(), took, strict=True)
+    rows += [{ALGORITHM: name, MICROSECONDS: us} for name, us in names]
+    (found,) = judge_widths(rows)
+    assert told in found
+
+
+def test_growth_must_be_slightly_more_than_linear():
+    growth = {PRIMITIVE: 1.5, SPLIT: 0.9, BLOOM: 1.1, BEST: 0.7, BATCH: 0.3}
+    rows = [
+        {"queries": n, ALGORITHM: name, MICROSECONDS: n * share, POSTINGS: n, ACCUMULATORS: n}
+        for name, last in growth.items()
+        for n, share in ((1, 1), (8, last))
+    ]
+    _, roughly, exactly, _ = judge_growth(rows)
+    assert roughly.endswith(" reproduces.")
+    assert "does not reproduce for split lists; that partitions" in exactly
+    assert exactly.endswith(" does not reproduce.")

@@ -31,7 +31,7 @@ from tamis.lab.experiments.irmak.task import (
     ratio_of,
     tell_behind,
 )
-from tamis.lab.experiments.sentences import does, times
+from tamis.lab.experiments.sentences import does, does_but, times
 from tamis.lab.irmak import CLUSTERINGS
 from tamis.lab.irmak.containment import count_contained
 
@@ -46,6 +46,8 @@ OVERLAP: Final = BY_METHOD["overlap"]
 BY_WIDTH: Final = {bits: f"superqueries, {bits} bits" for bits in (64, 96, 128)}
 # "Less than 20 seconds" for 10,000 documents (§3.4), which read 199,262 postings each (Table 3.1).
 NS_OF_BEST: Final = 20e9 / 10_000 / 199_262.33
+MUCH: Final = 1.2  # times as fast, by clustering
+SLIGHT: Final = 1.1  # by a wider mask; more is not slight
 STATISTICS: Final = "the queries"  # the row that describes the workload
 
 
@@ -117,13 +119,15 @@ def judge_methods(rows: list[Row]) -> list[str]:
     gains = {method: ratio_of(rows, BEST, name) for method, name in BY_METHOD.items()}
     listed = ", ".join(f"{method} {gain:.2f}" for method, gain in gains.items())
     read = ", ".join(f"{method} {row[POSTINGS]:,.0f}" for method, row in own.items())
-    best, fastest = find(rows, BEST), max(gains.values())
+    best = find(rows, BEST)
     n_queries = best["queries"]
+    near = [method for method in gains if method != "overlap"]
+    near = [method for method in near if gains["overlap"] < GAIN * gains[method]]
     return [
         (
             f"Times as fast as without clustering: {listed}; that even the most naive one gains "
-            f"{does(min(gains.values()) > GAIN)}, and that none is faster than overlap, by a "
-            f"twentieth or more, {does(GAIN * gains['overlap'] > fastest)}."
+            f"much, {MUCH} times or more, {does(min(gains.values()) >= MUCH)}. That overlap "
+            f"outperforms all others, {GAIN} times or more, {does_but(near)}."
         ),
         (
             f"Postings read for a document: {read}, and {best[POSTINGS]:,.0f} without clustering. "
@@ -145,9 +149,9 @@ def judge_counts(rows: list[Row]) -> list[str]:
     return [
         (
             f"Overlap makes {postings:.0%} fewer postings (paper: 40%) and {times(fewer)} fewer "
-            "accumulators (paper: 20 times); that it makes much fewer "
-            f"{does(postings > 0.2 and fewer > 10)}. That postings are most with random and fewest "
-            f"with overlap {does(order == sorted(order, reverse=True))}."
+            "accumulators (paper: 20 times); that it makes much fewer, by 20% and 10 times or "
+            f"more, {does(postings >= 0.2 and fewer >= 10)}. That postings are most with random "
+            f"and fewest with overlap {does(order == sorted(order, reverse=True))}."
         )
     ]
 
@@ -157,11 +161,13 @@ def judge_widths(rows: list[Row]) -> list[str]:
     took = {32: find(rows, OVERLAP)[MICROSECONDS]}
     took |= {bits: find(rows, name)[MICROSECONDS] for bits, name in BY_WIDTH.items()}
     listed = ", ".join(f"{bits} bits {took[32] / one:.2f}" for bits, one in took.items())
-    gain = took[32] / min(took.values())
+    is_slight = 1 < took[32] / took[64] <= SLIGHT
+    faster = [f"{bits} bits" for bits in (96, 128) if took[bits] < took[64]]
     return [
         (
-            f"Times as fast as 32 bits: {listed} (paper: 1.03 with 64 bits, no more beyond); that "
-            f"wider masks gain a tenth at most {does(gain < 1.1)}."
+            f"Times as fast as 32 bits: {listed} (paper: 1.03 with 64 bits, no more beyond). That "
+            f"64 bits gain slightly, {SLIGHT} times at most, {does(is_slight)}; that wider masks "
+            f"are no faster than 64 bits {does_but(faster)}."
         )
     ]
 
@@ -265,6 +271,7 @@ TABLE_4_4: Final = Experiment(
     SWEEP,
     ("queries", ALGORITHM, MICROSECONDS, "superqueries", "index postings", ACCUMULATORS),
     judge_widths,
+    told="A slight benefit with 64 bits; with 96 and 128 further gains are lost to testing.",
     published=(  # microseconds are of a document: 15.05 seconds for 10,000 documents, and so on
         published(OVERLAP, 939_779, 5_522_510, 6_543_883) | {MICROSECONDS: 1505},
         published(BY_WIDTH[64], 900_359, 5_400_181, 3_527_224) | {MICROSECONDS: 1459},
