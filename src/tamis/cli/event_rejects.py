@@ -10,7 +10,7 @@ from tamis.cli.console import print_note
 from tamis.language.names import print_path
 from tamis.language.spelled import SpelledEvent, read_text
 from tamis.language.types import WrongTypeError, read_value
-from tamis.operators.views import value_at
+from tamis.logic.evaluate import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

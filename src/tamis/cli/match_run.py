@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tamis.cli.match_output import PRINTERS
+from tamis.logic.evaluate import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,9 +52,7 @@ class Run:
         """What an event is called: its number, or the attribute that was asked for."""
         if self.event_id is None:
             return row.number
-        value: Any = row.event
-        for step in self.event_id:
-            value = value.get(step) if isinstance(value, dict) else None
+        value = value_at(row.event, self.event_id)
         self.is_named = self.is_named or value is not None
         if value is None or isinstance(value, bool | int | float | str):
             return value

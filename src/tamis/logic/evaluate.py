@@ -335,8 +335,13 @@ def _expect_type(value: Attribute | Variable) -> Type:
 
 def raw_value(attribute: Attribute, event: Mapping[str, Any]) -> Any:
     """The event's value as it is there; None when missing."""
+    return value_at(event, attribute.path)
+
+
+def value_at(event: Mapping[str, Any], path: tuple[str, ...]) -> Any:
+    """What the event has at a path; None when missing."""
     value: Any = event
-    for name in attribute.path:
+    for name in path:
         value = value.get(name) if hasattr(value, "get") else None
     return value
 

@@ -20,8 +20,9 @@ import orjson
 from tamis.errors import InputError
 from tamis.language.names import parse_path
 from tamis.language.signatures import parse_signature, read_as_text
+from tamis.logic.evaluate import value_at
 from tamis.operators.registry import operator
-from tamis.operators.views import column_at, value_at
+from tamis.operators.views import column_at
 from tamis.text.analysers import ANY_WORD, get_analyser
 
 if TYPE_CHECKING:

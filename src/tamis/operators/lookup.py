@@ -24,8 +24,9 @@ import orjson
 
 from tamis.errors import InputError
 from tamis.language.signatures import parse_reads, parse_signature
+from tamis.logic.evaluate import value_at
 from tamis.operators.registry import operator
-from tamis.operators.views import frozen, value_at
+from tamis.operators.views import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

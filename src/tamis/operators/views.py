@@ -74,14 +74,6 @@ def _reads_twice(signature: Signature, path: Path) -> SchemaError:
     )
 
 
-def value_at(event: Mapping[str, Any], path: Path) -> Any:
-    """The attribute of that path, or None."""
-    value: Any = event
-    for name in path:
-        value = value.get(name) if hasattr(value, "get") else None
-    return value
-
-
 def column_at(events: pa.Table, path: Path) -> pa.ChunkedArray:
     """The attribute of that path of all events."""
     import pyarrow.compute as pc
