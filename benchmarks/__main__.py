@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 PREFIX = "bench_"
 RESULTS = Path(__file__).with_name("results")
+WIDE = 240  # columns of text
 
 Row = dict[str, Any]
 
@@ -113,6 +114,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     known = find_benchmarks()
     console = Console()
+    if not console.is_terminal:
+        console.width = WIDE  # a file has room for all columns
     if options.list:
         for name in known:
             console.print(f"{name:20} {load_benchmark(name).TITLE}")
