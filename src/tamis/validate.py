@@ -6,17 +6,12 @@ perhaps not what its author meant.
 
 from __future__ import annotations
 
-import signal
-from collections import deque
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
-from multiprocessing import get_context
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from itertools import chain, islice, tee
+from typing import TYPE_CHECKING, Any, Final
 
-from tamis.errors import ExpressionError, TamisError
+from tamis.errors import ExpressionError
 from tamis.files import RowError
 from tamis.language.ast import attributes
 from tamis.language.check import check
@@ -24,20 +19,19 @@ from tamis.language.infer import infer_schema
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.names import print_path
 from tamis.language.parser import parse
+from tamis.language.processes import map_chunks
 from tamis.language.types import WrongTypeError, read_value
 from tamis.logic.lint import lint
 from tamis.operators.registry import with_registered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from concurrent.futures import Future
 
     from tamis.files import SubscriptionRow
     from tamis.language.ast import Attribute, Condition
     from tamis.language.schema import Schema
 
 CHUNK: Final = 1_000  # expressions handed to a process at a time
-CHUNKS_AHEAD: Final = 4  # per process: enough to keep it busy, few enough to stream
 
 
 class Severity(StrEnum):
@@ -120,11 +114,13 @@ def check_subscriptions(
         schema = infer_schema(_parse_good(judged, limits, kept))
         judged = iter(kept)
     judge = _Judge(with_registered(schema), limits, with_lint)
-    if processes > 1:
-        yield from _check_in_processes(judged, judge, processes)
-        return
+    judged, ahead = tee(judged)
+    good = (checked.row for checked in ahead if checked.is_ok)
+    size = CHUNK if processes > 1 else 1
+    chunks = iter(lambda: list(islice(good, size)), [])
+    found = chain.from_iterable(map_chunks(judge, chunks, processes))
     for checked in judged:
-        yield Checked(checked.row, judge(checked.row)) if checked.is_ok else checked
+        yield Checked(checked.row, next(found)) if checked.is_ok else checked
 
 
 def find_wrong_values(condition: Condition, event: Mapping[str, Any]) -> dict[str, str]:
@@ -187,51 +183,10 @@ class _Judge:
     limits: Limits
     with_lint: bool
 
-    def __call__(self, row: SubscriptionRow) -> tuple[Problem, ...]:
+    def __call__(self, rows: list[SubscriptionRow]) -> list[tuple[Problem, ...]]:
+        return [self._find_problems(row) for row in rows]
+
+    def _find_problems(self, row: SubscriptionRow) -> tuple[Problem, ...]:
         return check_expression(
             row.text, self.schema, self.limits, row.subscription_id, with_lint=self.with_lint
         )[1]
-
-    def judge_all(self, rows: list[SubscriptionRow]) -> list[tuple[Problem, ...]]:
-        """The problems of each row."""
-        return [self(row) for row in rows]
-
-
-# ── processes ───────────────────────────────────────────────────────────────────────────────
-
-_Answer: TypeAlias = "Future[list[tuple[Problem, ...]]]"
-
-
-def _check_in_processes(
-    rows: Iterator[Checked], judge: _Judge, processes: int
-) -> Iterator[Checked]:
-    # Spawned, not forked: the caller may hold threads (Arrow, Spark) that a fork would break.
-    spawn = get_context("spawn")
-    pool = ProcessPoolExecutor(processes, mp_context=spawn, initializer=_leave_interrupts)
-    pending: deque[tuple[list[Checked], _Answer]] = deque()
-    try:
-        while chunk := list(islice(rows, CHUNK)):
-            good = [checked.row for checked in chunk if checked.is_ok]
-            pending.append((chunk, pool.submit(judge.judge_all, good)))
-            if len(pending) >= CHUNKS_AHEAD * processes:
-                yield from _collect(*pending.popleft())
-        while pending:
-            yield from _collect(*pending.popleft())
-    except BrokenProcessPool:
-        raise TamisError(
-            "a process that checks expressions ended unexpectedly",
-            hint="it may have run out of memory; try fewer processes",
-        ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _leave_interrupts() -> None:
-    # Ctrl-C reaches every process of a terminal; only the first one has something to say.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _collect(chunk: list[Checked], answer: _Answer) -> Iterator[Checked]:
-    problems = iter(answer.result())
-    for checked in chunk:
-        yield Checked(checked.row, next(problems)) if checked.is_ok else checked

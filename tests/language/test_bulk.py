@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import gc
+import os
 from random import Random
 
 import pytest
 
+from tamis.errors import TamisError
 from tamis.language import Limits, Schema, check, parse, parse_many, print_expression
 from tamis.language.bulk import CHUNK
+from tamis.language.processes import map_chunks
 from tests.generators import random_condition, random_schema
 
 SCHEMA = Schema.of("a BIGINT, s STRING, b BOOLEAN")
@@ -82,3 +85,21 @@ def test_garbage_collection_is_left_as_it_was():
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def end_at_three(chunk):
+    if chunk == 3:
+        os._exit(1)
+    return chunk + 100
+
+
+def test_chunks_come_back_in_order():
+    for processes in (1, 2):
+        results = map_chunks(end_at_three, iter([9, 1, 5] * 20), processes)
+        assert list(results) == [109, 101, 105] * 20
+
+
+def test_a_process_that_ends_is_an_error_of_ours():
+    with pytest.raises(TamisError, match="ended unexpectedly") as caught:
+        list(map_chunks(end_at_three, [1, 2, 3, 4], 2))
+    assert "fewer processes" in str(caught.value.hint)

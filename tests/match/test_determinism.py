@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+from tamis.index.build import CHUNK
 from tamis.logic.evaluate import Missing
 from tamis.match.index import Index, build
 from tests.match.examples import draw_example
@@ -56,6 +57,22 @@ def test_the_number_of_processes_makes_no_difference(seed):
     one, two = (build(broken, example.schema, processes=n) for n in (1, 2))
     assert_identical(one, two)
     assert [str(reject) for reject in one.rejects] == [str(reject) for reject in two.rejects]
+
+
+def test_nor_where_plain_expressions_and_others_alternate():
+    """More than a chunk of both kinds: the parser, which processes share, reads every other one."""
+    plain = ("a = {0}", "a < {0} AND b > 5", "a IN ({0}, 5) OR b = {0}")
+    other = ("day = DATE '2024-01-01' AND a = {0}", "a = b XOR a = {0}", "a = ")
+    shapes = [shape for pair in zip(plain, other, strict=True) for shape in pair]
+    texts = {str(at): shapes[at % 6].format(at) for at in range(2 * CHUNK + 100)}
+    schema = "a BIGINT, b BIGINT, day DATE"
+    one, two, three = (build(texts, schema, processes=n) for n in (1, 2, 3))
+    assert len(one.rejects) == len(texts) // 6
+    for more in (two, three):
+        assert_identical(one, more)
+        assert [str(reject) for reject in one.rejects] == [str(reject) for reject in more.rejects]
+        for event in ({"a": 5, "b": 5}, {"a": 606, "b": 7, "day": "2024-01-01"}):
+            assert one.match(event) == more.match(event), "the order is the same too"
 
 
 DIGEST = """

@@ -22,7 +22,7 @@ from tamis.index.reader import Reader
 from tamis.index.reorganise import reorganise
 from tamis.index.store import Store
 from tamis.index.triggers import build_triggers
-from tamis.language.bulk import parse_many
+from tamis.language.bulk import parse_chunks
 from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse
@@ -32,10 +32,11 @@ from tamis.operators.plan import PlanWriter
 from tamis.operators.residual import split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tamis.index.frequencies import Frequencies
     from tamis.language.ast import Condition
+    from tamis.language.bulk import Parsed
     from tamis.language.schema import Schema
     from tamis.language.signatures import Signature
     from tamis.operators.plan import Plan
@@ -83,15 +84,11 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
         schema = collect_votes(taken.texts, limits).elect()
     more = [own for own in operators if schema.operator(own.name) is None]
     schema = schema.with_operators((*schema.operators, *more))
-    read = _Intake(schema, missing, limits, processes)
-    # Each chunk that leaves expressions to the parser starts its processes anew.
-    size = CHUNK if processes <= 1 else 25 * CHUNK
-    for start in range(0, len(taken.texts), size):
-        own = slice(start, start + size)
-        read.add(taken.ids[own], taken.texts[own])
+    read = _Intake(schema, missing, limits)
+    for n_done in read.add(taken, processes):
         if progress is not None:
-            progress(min(start + size, len(taken.texts)), len(taken.texts))
-    roots = np.concatenate([np.empty(0, np.int32), *read.roots])
+            progress(n_done, len(taken.texts))
+    roots = np.delete(read.roots, list(read.rejects))
     finished = finish(read.store, roots)
     term_rates = estimate_term_rates(finished, frequencies)
     finished = order_nodes(reorganise(finished, ~np.isnan(term_rates)), term_rates)
@@ -100,6 +97,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     triggers = build_triggers(finished.nodes, rates)
     finished.never.flags.writeable = False
     ids = _without(pa.array(taken.ids, pa.string()), list(read.rejects))
+    texts = _without(pa.chunked_array(read.texts, pa.string()), list(read.rejects))
     plan = read.finish_plan()
     contents = Contents(
         schema.with_operators(
@@ -114,7 +112,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
         freeze(triggers),
         finished.never,
         ids,
-        pa.chunked_array(read.texts, pa.string()),
+        texts,
         _tag_array(ids, tags or {}),
         plan,
         provenance=dict(provenance or {}),
@@ -124,48 +122,63 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
 
 
 class _Intake:
-    """Chunks of subscriptions on their way into a store."""
+    """Subscriptions on their way into a store.
 
-    def __init__(self, schema: Schema, missing: Missing, limits: Limits, processes: int) -> None:
+    What they are numbered by there, and so the order of the index, follows from the subscriptions
+    alone: first come those that are read without the parser, then the others, in chunks that are
+    the same for any number of processes.
+    """
+
+    def __init__(self, schema: Schema, missing: Missing, limits: Limits) -> None:
         self.store = Store(is_signed=missing is Missing.SATISFIES_NEGATION)
-        self.roots: list[np.ndarray] = []  # references, of all that are right
-        self.texts: list[pa.StringArray] = []
+        self.roots = np.empty(0, np.int32)  # references, by ordinal; of a reject any
+        self.texts: list[pa.StringArray] = []  # by chunk
         self.rejects: dict[int, ExpressionError] = {}  # by ordinal
         self.called: set[str] = set()  # names of operators
         self._schema, self._missing, self._limits = schema, missing, limits
-        self._processes = processes
         self._reader = Reader(limits)
         self._patterns = PatternTests(schema, self.store, limits)
         self._keywords = KeywordReader(schema, self.store, limits)
         self._plan = PlanWriter()
-        self._n_read = 0
 
-    def add(self, ids: list[str], texts: list[str]) -> None:
-        """Add the subscriptions of one chunk."""
+    def add(self, taken: _Taken, processes: int) -> Iterator[int]:
+        """Add all subscriptions; how many are done, after each chunk."""
+        self.roots = np.empty(len(taken.texts), np.int32)
+        left: list[int] = []  # ordinals
+        for start in range(0, len(taken.texts), CHUNK):
+            left += self._read(start, taken.texts[start : start + CHUNK])
+            yield min(start + CHUNK, len(taken.texts)) - len(left)
+        rows = [(taken.ids[ordinal], taken.texts[ordinal]) for ordinal in left]
+        n_parsed = 0
+        for parsed in parse_chunks(rows, self._schema, self._limits, processes):
+            self._write(left[n_parsed : n_parsed + len(parsed)], parsed)
+            n_parsed += len(parsed)
+            yield len(taken.texts) - len(left) + n_parsed
+
+    def _read(self, start: int, texts: list[str]) -> list[int]:
+        """Add what can be read without the parser; the ordinals of the others."""
         chunk = self._reader.read(texts)
         programs = self._reader.programs(chunk, self._schema, self.store, self._patterns)
         roots = self.store.add(programs)
         left = np.flatnonzero(programs.is_left)
         plain = self._keywords.read([texts[at] for at in left.tolist()])
         roots[left] = self.store.add(plain)
-        left = left[plain.is_left.astype(np.bool_)]
-        rows = [(ids[at], texts[at]) for at in left.tolist()]
-        parsed = parse_many(rows, self._schema, self._limits, processes=self._processes)
-        conditions = [
-            self._split(self._n_read + at, row.condition)
-            for at, row in zip(left.tolist(), parsed, strict=True)
-            if row.condition is not None
-        ]
-        is_right = np.array([row.condition is not None for row in parsed], dtype=np.bool_)
-        roots[left[is_right]] = self.store.add(
-            write_programs(conditions, self.store, self._missing)
-        )
-        wrong = left[~is_right]
-        errors = (row.error for row in parsed if row.error is not None)
-        self.rejects.update(zip((self._n_read + wrong).tolist(), errors, strict=True))
-        self.roots.append(np.delete(roots, wrong))
-        self.texts.append(_without(chunk.texts, wrong))
-        self._n_read += len(texts)
+        self.roots[start : start + len(texts)] = roots
+        self.texts.append(chunk.texts)
+        ordinals: list[int] = (start + left[plain.is_left.astype(np.bool_)]).tolist()
+        return ordinals
+
+    def _write(self, ordinals: list[int], parsed: list[Parsed]) -> None:
+        """Add what was parsed."""
+        right, conditions = [], []
+        for ordinal, row in zip(ordinals, parsed, strict=True):
+            if row.condition is not None:
+                right.append(ordinal)
+                conditions.append(self._split(ordinal, row.condition))
+            elif row.error is not None:
+                self.rejects[ordinal] = row.error
+        programs = write_programs(conditions, self.store, self._missing)
+        self.roots[right] = self.store.add(programs)
 
     def _split(self, ordinal: int, condition: Condition) -> Condition:
         """What is indexed of a condition; what operators decide of it goes into the plan."""
@@ -178,7 +191,7 @@ class _Intake:
 
     def finish_plan(self) -> Plan:
         """The plan, by the ordinals of those that are right."""
-        is_right = np.ones(self._n_read, dtype=np.int64)
+        is_right = np.ones(len(self.roots), dtype=np.int64)
         is_right[list(self.rejects)] = 0
         return self._plan.finish(np.cumsum(is_right) - 1)
 
@@ -274,7 +287,7 @@ def _in_input_order(
     return [found[row] for row in sorted(found)]
 
 
-def _without(array: pa.Array, rows: Sequence[int] | np.ndarray) -> pa.Array:
+def _without(array: pa.Array, rows: Sequence[int]) -> pa.Array:
     """The array without some of its rows."""
     if not len(rows):
         return array

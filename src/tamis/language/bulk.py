@@ -5,14 +5,15 @@ from __future__ import annotations
 import gc
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tamis.errors import ExpressionError
 from tamis.language.check import check
 from tamis.language.infer import infer_schema
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse
+from tamis.language.processes import map_chunks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
 
 CHUNK = 2_000  # expressions handed to a process at a time
+Row = TypeVar("Row")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +48,27 @@ def parse_many(
     the work is spread over that many processes.
     """
     rows = list(subscriptions)
-    if processes <= 1:
-        parsed = _parse_rows(rows, schema, limits)
-        return parsed if schema is not None else _check_rows(parsed, _infer(parsed), limits)
-    chunks = [rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK)]
-    # Imported here: it takes longer than all the rest of the package.
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
+    if schema is not None:
+        return [row for chunk in parse_chunks(rows, schema, limits, processes) for row in chunk]
+    parsed = [row for chunk in parse_chunks(rows, None, limits, processes) for row in chunk]
+    check_rows = partial(_check_rows, schema=_infer(parsed), limits=limits)
+    checked = map_chunks(check_rows, _chunks(parsed), processes)
+    return [row for chunk in checked for row in chunk]
 
-    # Spawned, not forked: the caller may hold threads (Arrow, Spark) that a fork would break.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        parsed_chunks = list(pool.map(_parse_rows, chunks, repeat(schema), repeat(limits)))
-        if schema is None:
-            inferred = _infer([row for chunk in parsed_chunks for row in chunk])
-            parsed_chunks = list(
-                pool.map(_check_rows, parsed_chunks, repeat(inferred), repeat(limits))
-            )
-    return [row for chunk in parsed_chunks for row in chunk]
+
+def parse_chunks(
+    rows: list[tuple[str, str]], schema: Schema | None, limits: Limits, processes: int
+) -> Iterator[list[Parsed]]:
+    """The rows parsed, and typed where there is a schema, a chunk at a time and in order.
+
+    The chunks are the same for any number of processes.
+    """
+    parse_rows = partial(_parse_rows, schema=schema, limits=limits)
+    return map_chunks(parse_rows, _chunks(rows), processes)
+
+
+def _chunks(rows: list[Row]) -> Iterator[list[Row]]:
+    return (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
 
 
 def _infer(parsed: list[Parsed]) -> Schema:

@@ -1,0 +1,59 @@
+"""Work on chunks of rows, spread over processes, with the results in order."""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from tamis.errors import TamisError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
+
+Chunk = TypeVar("Chunk")
+Result = TypeVar("Result")
+
+CHUNKS_AHEAD: Final = 4  # per process: enough to keep it busy, few enough to stream
+
+
+def map_chunks(
+    function: Callable[[Chunk], Result], chunks: Iterable[Chunk], processes: int
+) -> Iterator[Result]:
+    """What the function returns for each chunk, in order.
+
+    With more than one process, the function and the chunks travel to them, and some chunks are
+    worked on ahead of the one whose result is returned.
+    """
+    if processes <= 1:
+        yield from map(function, chunks)
+        return
+    # Imported here: it takes longer than all the rest of the package.
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    # Spawned, not forked: the caller may hold threads (Arrow, Spark) that a fork would break.
+    spawn = get_context("spawn")
+    pool = ProcessPoolExecutor(processes, mp_context=spawn, initializer=_ignore_interrupts)
+    pending: deque[Future[Result]] = deque()
+    try:
+        for chunk in chunks:
+            pending.append(pool.submit(function, chunk))
+            if len(pending) >= CHUNKS_AHEAD * processes:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    except BrokenProcessPool:
+        raise TamisError(
+            "a process that reads expressions ended unexpectedly",
+            hint="it may have run out of memory; try fewer processes",
+        ) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _ignore_interrupts() -> None:
+    # Ctrl-C reaches every process of a terminal; only the first one has something to say.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
