@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tamis.operators.lookup import HttpLookup
+from tamis.operators.registry import operator
 from tests.effort import EFFORT, SEED, examples
+from tests.waiting import HANG_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +36,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("tamis")
+
+# Nor are operators given up because the machine is busy: a test about that names its limit.
+for function in (operator, HttpLookup.__init__):
+    function.__kwdefaults__["timeout"] = HANG_SECONDS
 
 
 @pytest.hookimpl(tryfirst=True)

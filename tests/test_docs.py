@@ -28,6 +28,7 @@ from tamis.language.parser import parse as parse_untyped
 from tamis.language.tokens import KEYWORDS, REFUSED_WORDS
 from tamis.logic.evaluate import Missing
 from tamis.logic.truth import and_, not_, or_, xor
+from tests.waiting import HANG_SECONDS
 
 ROOT = Path(__file__).parents[1]
 LANGUAGE = ROOT / "docs" / "language.md"
@@ -362,7 +363,7 @@ def test_shell_command_runs_as_shown(place, command, shown, tmp_path):
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        timeout=300,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert "Traceback" not in done.stderr

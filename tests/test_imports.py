@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import HANG_SECONDS
+
 SOURCE = Path(__file__).parents[1] / "src" / "tamis"
 
 ROOT = "tamis"  # the package's own __init__.py, the public face
@@ -132,6 +134,10 @@ def test_every_way_to_import_is_seen(source, modules):
 def test_import_tamis_is_light():
     loaded = f"import sys, tamis; print([name for name in {HEAVY} if name in sys.modules])"
     finished = subprocess.run(
-        [sys.executable, "-c", loaded], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", loaded],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_SECONDS,
     )
     assert (finished.stdout, finished.stderr) == ("[]\n", "")

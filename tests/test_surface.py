@@ -13,6 +13,7 @@ import pytest
 import tamis
 from tamis.language.ast import Attribute, Comparison
 from tamis.language.types import DOUBLE, INTEGER
+from tests.waiting import HANG_SECONDS
 
 ROOT = Path(__file__).parents[1]
 
@@ -86,6 +87,10 @@ def test_import_loads_nothing_heavy():
     heavy = ["numba", "pandas", "pyspark", "pyarrow", "rich", "click", "re2", "numpy"]
     loaded = f"import sys, tamis; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run(
-        [sys.executable, "-c", loaded], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", loaded],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_SECONDS,
     )
     assert (done.stdout, done.stderr) == ("[]\n", "")

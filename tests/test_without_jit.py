@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import HANG_SECONDS
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -30,5 +32,6 @@ def test_without_compiler(path):
         capture_output=True,
         text=True,
         check=False,
+        timeout=HANG_SECONDS,
     )
     assert finished.returncode == 0, finished.stdout

@@ -12,6 +12,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from tamis.cli import main
+from tests.waiting import HANG_SECONDS
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -32,7 +33,7 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 def run_process(
-    *arguments: str | Path, stdin: bytes = b"", timeout: int = 120, **variables: str
+    *arguments: str | Path, stdin: bytes = b"", **variables: str
 ) -> subprocess.CompletedProcess[bytes]:
     """The same as a process of its own."""
     done = subprocess.run(
@@ -40,7 +41,7 @@ def run_process(
         input=stdin,
         capture_output=True,
         env=environment(**variables),
-        timeout=timeout,
+        timeout=HANG_SECONDS,
         check=False,
     )
     assert b"Traceback" not in done.stderr

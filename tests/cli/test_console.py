@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import time
+from types import SimpleNamespace
 
 import pytest
 
-from tamis.cli.console import STATUS_EVERY_SECONDS, StatusLine, printable
+from tamis.cli import console
+from tamis.cli.console import STATUS_AFTER_SECONDS, STATUS_EVERY_SECONDS, StatusLine, printable
+from tests.waiting import wait_until
 
 
 @pytest.fixture
-def status():
+def clock(monkeypatch):
+    """The time that status lines see; it stands still."""
+    clock = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr(console, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+@pytest.fixture
+def status(clock):
     """A status line on a terminal, with its first second behind it."""
     line = StatusLine()
     line.is_terminal = True
-    line.latest = 0
+    clock.now += STATUS_AFTER_SECONDS
     return line
 
 
@@ -37,27 +47,41 @@ def test_status_makes_room(status, capsys):
     assert capsys.readouterr().err == "\r\x1b[Kread 1\r\x1b[K"
 
 
-def test_status_is_silent_at_first_and_where_there_is_no_terminal(capsys):
+def test_status_is_silent_at_first_and_where_there_is_no_terminal(clock, capsys):
     early = StatusLine()
     early.is_terminal = True
     early.refresh("read 1")
     piped = StatusLine()
-    piped.latest = 0
+    clock.now += 10 * STATUS_AFTER_SECONDS
     piped.refresh("read 1")
     assert capsys.readouterr().err == ""
 
 
-def test_status_ticks_while_a_call_runs(status, capsys):
-    with status.ticking(lambda seconds: f"building: {seconds:.0f} s"):
-        time.sleep(3 * STATUS_EVERY_SECONDS)
-    shown = capsys.readouterr().err
-    assert shown.startswith("\r\x1b[Kbuilding: 0 s")
-    assert shown.endswith("\r\x1b[K")
+def test_status_is_drawn_again_after_a_while(status, clock, capsys):
+    for count in range(4):
+        status.refresh(f"read {count}")
+        clock.now += 0.6 * STATUS_EVERY_SECONDS
+    assert capsys.readouterr().err == "\r\x1b[Kread 0\r\x1b[Kread 2"
+
+
+def test_status_ticks_while_a_call_runs(status, clock, capsys):
+    told = []
+
+    def tell(seconds):
+        told.append(f"building: {seconds:.0f} s")
+        return told[-1]
+
+    with status.ticking(tell):
+        wait_until(lambda: told, "the line ticks")
+        clock.now += 7
+        wait_until(lambda: told[-1] == "building: 7 s", "it ticks again")
+    assert capsys.readouterr().err == "\r\x1b[Kbuilding: 0 s\r\x1b[Kbuilding: 7 s\r\x1b[K"
 
 
 def test_status_ticks_leave_the_line_to_others(status, capsys):
-    with status.ticking(lambda seconds: ""):
-        time.sleep(2 * STATUS_EVERY_SECONDS)
+    ticks = []
+    with status.ticking(lambda seconds: ticks.append(seconds) or ""):
+        wait_until(lambda: len(ticks) > 1, "it has ticked twice")
     assert capsys.readouterr().err == ""
 
 

@@ -11,6 +11,7 @@ import pytest
 import tamis
 from tests.cli.indexes import EVENTS, MATCHES, build_index, in_order, write_rows
 from tests.cli.shell import environment, json_lines, run, run_process
+from tests.waiting import HANG_SECONDS
 
 LINES = "".join(json.dumps(event) + "\n" for event in EVENTS)
 
@@ -325,7 +326,7 @@ def test_a_slow_pipe_is_answered_at_once(index):
             answer = process.stdout.readline()
             assert json.loads(answer) == {"event": number, "matches": ["adult"]}
         process.stdin.close()
-        assert process.wait(60) == 0
+        assert process.wait(HANG_SECONDS) == 0
     finally:
         process.kill()
         process.stdout.close()
@@ -335,7 +336,11 @@ def test_a_reader_that_has_seen_enough(tmp_path, index):
     path = write_rows(tmp_path / "e.jsonl", EVENTS * 20_000)
     command = f"{sys.executable} -m tamis match {index} {path} --threads 2 | head -n 1"
     done = subprocess.run(
-        ["bash", "-c", command], capture_output=True, env=environment(), timeout=120, check=True
+        ["bash", "-c", command],
+        capture_output=True,
+        env=environment(),
+        timeout=HANG_SECONDS,
+        check=True,
     )
     assert len(done.stdout.splitlines()) == 1
     assert done.stderr == b""

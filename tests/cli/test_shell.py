@@ -12,6 +12,7 @@ import pytest
 
 import tamis
 from tests.cli.shell import environment, run, run_process
+from tests.waiting import HANG_SECONDS
 
 
 def test_version():
@@ -39,7 +40,11 @@ def test_a_pipe_that_closes_early_is_no_failure(tmp_path):
             'exit "${PIPESTATUS[0]}"'
         )
         done = subprocess.run(
-            ["bash", "-c", command], capture_output=True, env=environment(), timeout=120, check=True
+            ["bash", "-c", command],
+            capture_output=True,
+            env=environment(),
+            timeout=HANG_SECONDS,
+            check=True,
         )
         assert len(done.stdout.splitlines()) == 1
         assert done.stderr == b""
@@ -53,7 +58,7 @@ def test_full_disk_is_said():
             stdout=full,
             stderr=subprocess.PIPE,
             env=environment(),
-            timeout=120,
+            timeout=HANG_SECONDS,
             check=False,
         )
     assert done.returncode == 1
@@ -76,7 +81,7 @@ def test_closed_standard_streams():
             input=b'{"id": 1, "expression": "a = "}\n',
             capture_output=True,
             env=environment(),
-            timeout=120,
+            timeout=HANG_SECONDS,
             check=False,
         )
         assert done.returncode == 1
@@ -108,7 +113,7 @@ def read_terminal(arguments: list[str], **variables: str) -> str:
         pass
     finally:
         os.close(screen)
-        process.wait(60)
+        process.wait(HANG_SECONDS)
     return shown.decode()
 
 

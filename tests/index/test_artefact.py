@@ -25,6 +25,7 @@ from tamis.logic.evaluate import Missing
 from tamis.match.index import Index, build, open_index
 from tests.match.engines import ENGINES, save_quickly
 from tests.match.examples import Example, draw_example
+from tests.waiting import HANG_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +237,7 @@ def test_two_processes_open_the_same_index(tmp_path):
         for process in running:  # both have it open before either matches
             assert process.stdout.readline() == "ready\n", process.stderr.read()
         for process in running:
-            printed, errors = process.communicate("go\n", timeout=300)
+            printed, errors = process.communicate("go\n", timeout=HANG_SECONDS)
             assert json.loads(printed) == [index.match(event) for event in events], errors
     finally:
         for process in running:

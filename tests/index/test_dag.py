@@ -18,6 +18,7 @@ from tamis.logic.evaluate import Missing
 from tamis.match.index import Index, build
 from tests.effort import examples
 from tests.match.examples import draw_example
+from tests.waiting import HANG_SECONDS
 
 SEEDS = st.integers(0, 2**40)
 
@@ -273,7 +274,7 @@ def test_collisions_cost_no_answer(seed):
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=HANG_SECONDS,
         # Functions that are not compiled can be replaced.
         env=os.environ
         | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},

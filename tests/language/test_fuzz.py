@@ -27,8 +27,7 @@ from tamis.language.ast import Matches, leaves
 from tamis.logic.evaluate import evaluate
 from tests.effort import examples
 from tests.generators import random_condition, random_event, random_untyped_condition
-
-HANG_SECONDS = 10  # of CPU; each text takes milliseconds, this has to catch what never ends
+from tests.waiting import HANG_SECONDS
 
 SCHEMA = Schema.of(
     "a BOOLEAN, b BOOLEAN, c BOOLEAN, i BIGINT, d DOUBLE, f FLOAT, m DECIMAL(10,2), s STRING, "

@@ -30,6 +30,7 @@ from tests.generators import (
     random_untyped_condition,
 )
 from tests.generators.conditions import OPERATORS
+from tests.waiting import HANG_SECONDS
 
 SHOW = """
 from random import Random
@@ -119,7 +120,7 @@ def test_the_same_seed_gives_the_same_in_every_process():
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=HANG_SECONDS,
         ).stdout
         for seed in ("1", "2")
     ]

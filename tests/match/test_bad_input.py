@@ -23,6 +23,7 @@ from tamis.match.index import Index, build
 from tamis.operators.registry import Registry, operator
 from tests.match.engines import ENGINES, Engine, reopened
 from tests.match.examples import reference
+from tests.waiting import HANG_SECONDS
 
 BIG = Limits(text_length=100_000_000, predicates=10_000_000, in_list=10_000_000)
 
@@ -611,7 +612,7 @@ def test_kernels_stay_within_their_arrays(tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=1500,
+        timeout=HANG_SECONDS,
         env=os.environ
         | {
             "NUMBA_BOUNDSCHECK": "1",

@@ -28,6 +28,7 @@ from tests.effort import examples
 from tests.match.engines import ENGINES, Engine, reopened
 from tests.match.examples import Example, draw_example, reference, spread
 from tests.test_cases import FOLDER, read_cases
+from tests.waiting import HANG_SECONDS
 
 BATCH_SIZES = (0, 1, 63, 64, 65, 511, 512, 513, 1030)
 SET_SIZES = (0, 1, 2, 50, 300)
@@ -337,7 +338,7 @@ def test_kernels_without_the_compiler(seed):
         text=True,
         check=False,
         env=environment,
-        timeout=1200,
+        timeout=HANG_SECONDS,
     )
     assert done.returncode == 0, f"seed {seed}\n{done.stderr[-4000:]}"
 

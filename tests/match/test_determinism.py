@@ -14,6 +14,7 @@ from tamis.index.build import CHUNK
 from tamis.logic.evaluate import Missing
 from tamis.match.index import Index, build
 from tests.match.examples import draw_example
+from tests.waiting import HANG_SECONDS
 
 
 def arrays_of(index: Index) -> dict[str, np.ndarray]:
@@ -95,7 +96,7 @@ def test_every_process_builds_the_same(seed):
             capture_output=True,
             text=True,
             check=False,
-            timeout=600,
+            timeout=HANG_SECONDS,
             env=os.environ
             | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )

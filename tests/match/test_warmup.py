@@ -40,7 +40,7 @@ def test_said_once_on_a_machine(tmp_path):
     source = tmp_path / "s.jsonl"
     source.write_text('{"id": "s", "expression": "a = 1"}\n')
     cache = str(tmp_path / "cache")
-    first = run_process("build", source, "-o", tmp_path / "i", timeout=550, NUMBA_CACHE_DIR=cache)
+    first = run_process("build", source, "-o", tmp_path / "i", NUMBA_CACHE_DIR=cache)
     assert first.stderr.startswith(b"note: compiling kernels, about ")
     for _ in range(2):
         again = run_process("match", tmp_path / "i", stdin=b'{"a": 1}\n', NUMBA_CACHE_DIR=cache)

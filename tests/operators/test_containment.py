@@ -14,6 +14,7 @@ from tamis.operators.caller import OperatorLimits
 from tamis.operators.faults import FaultKind
 from tamis.operators.registry import Registry, operator
 from tests.operators.test_faults import RELEASE, hangs, make_index, raises
+from tests.waiting import HANG_SECONDS
 
 # ── one bad event ───────────────────────────────────────────────────────────────────────────
 
@@ -272,7 +273,7 @@ def test_errors_of_any_kind_are_contained(error):
 def test_an_answer_is_read_under_the_watch():
     class Slow:
         def __iter__(self):
-            RELEASE.wait(30)
+            RELEASE.wait(HANG_SECONDS)
             return iter([1])
 
     registry = Registry()

@@ -13,6 +13,7 @@ import pytest
 
 from tamis.errors import InputError
 from tamis.operators.lookup import Cache, HttpLookup, Pool, SqlLookup
+from tests.waiting import HANG_SECONDS
 
 QUERY = "SELECT name, score FROM account WHERE id = ? AND kind = ?"
 
@@ -88,7 +89,7 @@ def test_threads_never_share_a_connection_at_one_time():
     barrier = threading.Barrier(8)
 
     def work():
-        barrier.wait(10)
+        barrier.wait(HANG_SECONDS)
         for _ in range(200):
             with pool.borrow() as connection:
                 with lock:
@@ -101,7 +102,7 @@ def test_threads_never_share_a_connection_at_one_time():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(HANG_SECONDS)
     assert len(seen) == 8 * 200
     assert not any(seen)
     assert len(made) <= 3
@@ -172,7 +173,7 @@ def server():
     yield f"http://127.0.0.1:{running.server_port}"
     running.shutdown()
     running.server_close()
-    thread.join(10)
+    thread.join(HANG_SECONDS)
 
 
 def test_members_are_bindings(server):

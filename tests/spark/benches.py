@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.cli.shell import SOURCE
+from tests.waiting import HANG_SECONDS
 
 ROOT = Path(__file__).parents[2]
 
@@ -26,6 +27,7 @@ def run_tiny(name: str, folder: Path) -> str:
         capture_output=True,
         text=True,
         check=False,
+        timeout=HANG_SECONDS,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout

@@ -11,20 +11,23 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyspark
-from pyspark.sql import DataFrame, SparkSession
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
 
 import tamis.spark as ts
 from tamis.spark.jobs.stream import MatchBatch
 from tamis.spark.store import IndexStore
 from tests.spark.workloads import subscription_frame
+from tests.waiting import wait_until
 
 N_FILES = 6
+N_TASKS = 8
 ROWS = 200
 SUBSCRIPTIONS = [(f"s{n}", f"a BETWEEN {n} AND {n + 2}") for n in range(9)]
 SCHEMA = "id bigint, a int"
@@ -83,7 +86,7 @@ def stream(folder: Path, point: str = "", batch: str = "0") -> None:
 
     Each run publishes a version of its own, so a batch that comes again could take another.
     """
-    die_at(point, int(batch), folder)
+    watcher = die_at(point, int(batch), folder)
     spark = session("local[2]")
     store = IndexStore(folder / "index")
     if store.current_or_none() is None:
@@ -99,11 +102,16 @@ def stream(folder: Path, point: str = "", batch: str = "0") -> None:
         event_id="id",
         trigger={"availableNow": True},
     ).awaitTermination()
+    if watcher is not None:
+        watcher.join()  # late, where the machine is busy
     spark.stop()
 
 
-def die_at(point: str, batch: int, folder: Path) -> None:
-    """Kill driver and JVM at once, as when a machine goes, where `point` says."""
+def die_at(point: str, batch: int, folder: Path) -> threading.Thread | None:
+    """Kill driver and JVM at once, as when a machine goes, where `point` says.
+
+    Returns the thread that does, where it has to watch for the moment.
+    """
 
     def before(kind: type, name: str, is_now: Callable[..., bool]) -> None:
         go_on = getattr(kind, name)
@@ -125,19 +133,22 @@ def die_at(point: str, batch: int, folder: Path) -> None:
         before(MatchBatch, "_report", lambda report: report.batch_id == batch)
     elif point == "version pinned":
         pinned = folder / "checkpoint" / "tamis-versions" / str(batch)
-        _watch(pinned.exists)
+        return _watch(pinned.exists)
     elif point == "output begun":
         output = folder / "matches" / f"batch_id={batch}"
-        _watch(lambda: any(output.rglob("*.parquet")))
+        return _watch(lambda: any(output.rglob("*.parquet")))
+    return None
 
 
-def _watch(is_now: Callable[[], bool]) -> None:
+def _watch(is_now: Callable[[], bool]) -> threading.Thread:
     def run() -> None:
         while not is_now():
             time.sleep(0.001)
         die()
 
-    threading.Thread(target=run, daemon=True).start()
+    watcher = threading.Thread(target=run, daemon=True)
+    watcher.start()
+    return watcher
 
 
 def die() -> None:
@@ -147,10 +158,19 @@ def die() -> None:
 # ── workers and executors ───────────────────────────────────────────────────────────────────
 
 
-def slowly(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        time.sleep(0.3)
-        yield batch
+@dataclass(frozen=True)
+class Held:
+    """Tasks of which the second half waits until something was killed."""
+
+    killed: Path  # there once it was
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        for batch in batches:
+            if context.partitionId() >= N_TASKS // 2:
+                wait_until(self.killed.exists, "something is killed")
+            yield batch
 
 
 def match_and_kill(
@@ -158,35 +178,30 @@ def match_and_kill(
 ) -> None:
     """Match again and again; once in each run, when tasks are at work, `kill` something."""
     ts.build(subscription_frame(spark, SUBSCRIPTIONS), folder / "index", parts=2)
-    events = spark.read.schema(SCHEMA).json(str(folder / "events")).repartition(8)
-    _match(events, folder, "warm")
+    events = spark.read.schema(SCHEMA).json(str(folder / "events")).repartition(N_TASKS)
     for number in range(n_runs):
-        n_killed: list[int] = []
-        killer = threading.Thread(target=_kill_midway, args=(spark, folder, kill, n_killed))
+        killed = folder / "killed" / str(number)
+        killer = threading.Thread(target=_kill_midway, args=(spark, folder, kill, killed))
         killer.start()
-        _match(events, folder, str(number))
+        held = events.mapInArrow(Held(killed), events.schema)
+        found = ts.match(held, folder / "index", event_id="id")
+        found.write.parquet(str(folder / "matches" / str(number)))
         killer.join()
-        (folder / "killed" / str(number)).write_text(str(sum(n_killed)))
     spark.stop()
 
 
-def _match(events: DataFrame, folder: Path, name: str) -> None:
-    slow = events.mapInArrow(slowly, events.schema)
-    found = ts.match(slow, folder / "index", event_id="id")
-    found.write.parquet(str(folder / "matches" / name))
-
-
 def _kill_midway(
-    spark: SparkSession, folder: Path, kill: Callable[[Path], int], n_killed: list[int]
+    spark: SparkSession, folder: Path, kill: Callable[[Path], int], killed: Path
 ) -> None:
     tracker = spark.sparkContext.statusTracker()
-    deadline = time.monotonic() + 60
-    while not n_killed and time.monotonic() < deadline:
+
+    def has_killed() -> bool:
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        if any(stage and 0 < stage.numCompletedTasks < stage.numTasks for stage in stages):
-            n = kill(folder)
-            n_killed += [n] if n else []
-        time.sleep(0.05)
+        is_midway = any(stage and 0 < stage.numCompletedTasks < stage.numTasks for stage in stages)
+        return is_midway and kill(folder) > 0
+
+    wait_until(has_killed, "tasks are at work")
+    killed.touch()
 
 
 def worker(folder: Path, n_runs: str = "1") -> None:

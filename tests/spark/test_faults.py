@@ -21,6 +21,7 @@ from tests.cli.shell import SOURCE
 from tests.spark import faults
 from tests.spark.test_store import version_of, write
 from tests.spark.test_stream import Place, write_events
+from tests.waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,7 +50,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 def finish(program: str, folder: Path, *arguments: str, exit_code: int = 0) -> None:
     process = start(program, folder, *arguments)
     try:
-        ended = process.wait(900)
+        ended = process.wait(HANG_SECONDS)
     finally:
         kill(process)
     assert ended == exit_code, (folder / f"{program}.log").read_text()[-4000:]
@@ -72,13 +73,11 @@ def test_a_killed_publisher_leaves_whole_versions(tmp_path, seed, n_kills):
     reached = 1
     for _ in range(n_kills):
         process = start("publish", tmp_path)
-        deadline = time.monotonic() + 60
-        while store.current().number < reached + 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(rng.random() * 0.05)
+        aim = reached + 3
+        wait_until(lambda aim=aim: store.current().number >= aim, "three versions are published")
+        time.sleep(rng.random() * 0.05)  # anywhere in the next
         kill(process)
         current = store.current()
-        assert current.number >= reached + 3
         assert ts.open_version(store).open()[0].match({"a": 1}) == ["x"]
         for number in store.numbers():
             store.version(number)  # whole, or this raises
@@ -135,7 +134,7 @@ def test_what_is_lost_midway_changes_nothing_but_time(tmp_path, program, n_runs)
     (tmp_path / "killed").mkdir()
     finish(program, tmp_path, str(n_runs))
     for number in range(n_runs):
-        assert int((tmp_path / "killed" / str(number)).read_text()) > 0
+        assert (tmp_path / "killed" / str(number)).exists()
         assert matched(tmp_path / "matches" / str(number)) == faults.expected()
 
 
@@ -147,6 +146,7 @@ def test_soak_every_row_is_right_for_its_version(spark, tmp_path):
     place = Place(spark, tmp_path)
     limits = {place.build(one="a >= 5").version.name: 5}
     events: dict[int, int] = {}
+    taken: set[str] = set()  # versions that answered a batch
     is_over = threading.Event()
 
     def feed() -> None:
@@ -167,10 +167,11 @@ def test_soak_every_row_is_right_for_its_version(spark, tmp_path):
         checkpoint=place.checkpoint,
         event_id="id",
         trigger={"processingTime": "500 milliseconds"},
+        on_batch=lambda report: taken.add(report.version),
     )
     deadline = time.monotonic() + SOAK_SECONDS
     step = 0
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline or len(taken) <= 3:
         step += 1
         low = step % 10
         if step % 3:

@@ -14,6 +14,7 @@ import tamis.spark as ts
 from tamis.errors import InputError
 from tamis.spark.kafka import KafkaReader, _share
 from tests.spark.workloads import subscription_frame
+from tests.waiting import HANG_SECONDS
 
 TOPIC = "events"
 
@@ -24,13 +25,13 @@ class Broker:
     def __init__(self) -> None:
         self.producer = Producer({"bootstrap.servers": "unused", "test.mock.num.brokers": 1})
         # The mock's address is in the metadata of any topic.
-        brokers = self.producer.list_topics(TOPIC, timeout=20).brokers
+        brokers = self.producer.list_topics(TOPIC, timeout=HANG_SECONDS).brokers
         self.servers = ",".join(f"{broker.host}:{broker.port}" for broker in brokers.values())
 
     def send(self, rows: list[dict]) -> None:
         for row in rows:
             self.producer.produce(TOPIC, json.dumps(row).encode(), partition=row["id"] % 2)
-        assert self.producer.flush(20) == 0
+        assert self.producer.flush(HANG_SECONDS) == 0
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,7 @@ import pytest
 import tamis.__main__
 from tamis.spark import choose_java
 from tests.cli.shell import SOURCE
+from tests.waiting import HANG_SECONDS
 
 HOME = Path(pyspark.__file__).parent
 SUBSCRIPTIONS = [("one", "a = 1"), ("more", "a > 0 AND b = 'u'"), ("bad", "a =")]
@@ -69,6 +70,7 @@ def test_a_pipeline_through_spark_submit_on_a_cluster(tmp_path):
         capture_output=True,
         text=True,
         check=False,
+        timeout=HANG_SECONDS,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     assert done.stdout.split()[-6:-1] == ["version", "rows", "seconds", "v00000001", "2"]
@@ -148,6 +150,7 @@ def test_spark_connect(tmp_path):
         capture_output=True,
         text=True,
         check=False,
+        timeout=HANG_SECONDS,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     told = json.loads(done.stdout.splitlines()[-1])

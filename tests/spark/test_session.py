@@ -14,6 +14,7 @@ import pytest
 from tamis.errors import TamisError
 from tamis.spark import local_session, session
 from tests.conftest import SPARK_SETTINGS
+from tests.waiting import HANG_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,7 @@ def run_python(code: str, directory: Path, environment: dict[str, str] | None = 
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=HANG_SECONDS,
     )
 
 

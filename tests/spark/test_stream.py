@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from pyspark.sql import functions as F
 import tamis.spark as ts
 from tamis.errors import IndexFormatError, InputError
 from tests.spark.workloads import subscription_frame
+from tests.waiting import wait_until
 
 SCHEMA = "id bigint, a int"
 
@@ -150,9 +150,7 @@ def test_rejects_and_metrics(place):
             on_batch=listener.on_batch,
         )
         query.awaitTermination()
-        deadline = time.monotonic() + 30
-        while not metrics and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_until(lambda: metrics, "the listener hears of the batch")
     finally:
         place.spark.streams.removeListener(listener)
     (told,) = metrics

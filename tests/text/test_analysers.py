@@ -12,6 +12,7 @@ from tamis.errors import SchemaError
 from tamis.text import ANALYSERS, ANY_WORD, get_analyser
 from tamis.text.analysers import has_words
 from tamis.text.segment import segment
+from tests.waiting import HANG_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,11 @@ def test_without_the_stemmer_the_error_says_what_to_install():
         "get_analyser('english')"
     )
     finished = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_SECONDS,
     )
     assert finished.stdout == "['', 'cat']\n"
     assert "pip install 'tamis[text]'" in finished.stderr
