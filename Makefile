@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check bench clean
+.PHONY: help demo lint test check soak bench clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,8 +15,9 @@ BENCH_EXTRAS := lab,spark,text
 # Two processes, which share two cores well: much of a test on Spark is waiting.
 IN_PARALLEL := -n 2 --dist loadfile
 
-# How many times more examples `make check` draws for each property than `make test`.
-CHECK_EFFORT := 10
+# How many times more examples `make check` draws for each property than `make test`: as many as
+# leave it within an hour on two cores.
+CHECK_EFFORT := 4
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,14 +25,20 @@ help: ## show this list
 demo: $(VENV)/installed-demo ## install it and see it work, on Spark too
 	$(BIN)/tamis demo
 
-test: $(VENV)/installed-test ## run the tests
-	$(BIN)/python -m pytest $(IN_PARALLEL)
-
-check: $(VENV)/installed-test ## lint, format check, types, and all tests with many examples
+lint: $(VENV)/installed-test ## lint, format check and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	TAMIS_EFFORT=$(CHECK_EFFORT) $(BIN)/python -m pytest -m '' -o faulthandler_timeout=1800
+
+test: $(VENV)/installed-test ## run the tests
+	$(BIN)/python -m pytest $(IN_PARALLEL)
+
+check: lint ## lint, and all tests but soaks with more examples; within an hour on two cores
+	TAMIS_EFFORT=$(CHECK_EFFORT) $(BIN)/python -m pytest $(IN_PARALLEL) -m 'not soak'
+
+# One after the other: what is killed, and clusters, want the machine for themselves.
+soak: $(VENV)/installed-test ## kills, soaks and clusters, before a release
+	$(BIN)/python -m pytest -m soak -o faulthandler_timeout=14400
 
 bench: $(VENV)/installed-bench ## run the benchmarks (BENCH="name …" to choose)
 	$(BIN)/python -m benchmarks $(BENCH)

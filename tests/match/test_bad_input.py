@@ -616,6 +616,7 @@ def test_kernels_stay_within_their_arrays(tmp_path):
         env=os.environ
         | {
             "NUMBA_BOUNDSCHECK": "1",
+            "TAMIS_EFFORT": "1",
             "NUMBA_CACHE_DIR": str(tmp_path),  # not to be met by code that is not checked
             "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
         },

@@ -64,7 +64,7 @@ def matched(folder: Path) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize(
-    "n_kills", [4, pytest.param(30, marks=pytest.mark.slow)], ids=["few", "many"]
+    "n_kills", [4, pytest.param(30, marks=pytest.mark.soak)], ids=["few", "many"]
 )
 def test_a_killed_publisher_leaves_whole_versions(tmp_path, seed, n_kills):
     rng = random.Random(seed)
@@ -94,7 +94,7 @@ ALL_POINTS = [
     "points",
     [
         [("output begun", 1)],
-        pytest.param(ALL_POINTS, marks=pytest.mark.slow),
+        pytest.param(ALL_POINTS, marks=pytest.mark.soak),
     ],
     ids=["once", "everywhere"],
 )
@@ -124,9 +124,9 @@ def versions_in(file: Path) -> set[str]:
     ("program", "n_runs"),
     [
         ("worker", 1),
-        pytest.param("worker", 20, marks=pytest.mark.slow),
-        pytest.param("cluster", 20, marks=pytest.mark.slow),
-        pytest.param("standalone", 1, marks=pytest.mark.slow),
+        pytest.param("worker", 20, marks=pytest.mark.soak),
+        pytest.param("cluster", 20, marks=pytest.mark.soak),
+        pytest.param("standalone", 1, marks=pytest.mark.soak),
     ],
 )
 def test_what_is_lost_midway_changes_nothing_but_time(tmp_path, program, n_runs):
@@ -141,7 +141,7 @@ def test_what_is_lost_midway_changes_nothing_but_time(tmp_path, program, n_runs)
 SOAK_SECONDS = float(os.environ.get("TAMIS_SOAK_SECONDS", "180"))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_soak_every_row_is_right_for_its_version(spark, tmp_path):
     place = Place(spark, tmp_path)
     limits = {place.build(one="a >= 5").version.name: 5}

@@ -36,7 +36,7 @@ def environment() -> dict[str, str]:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_pipeline_through_spark_submit_on_a_cluster(tmp_path):
     rows = [{"subscription_id": name, "expression": text} for name, text in SUBSCRIPTIONS]
     for name, own in (("subscriptions", rows), ("events", EVENTS)):
@@ -133,7 +133,7 @@ spark.stop()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.skipif(find_spec("grpc") is None, reason="needs tamis[connect]")
 def test_spark_connect(tmp_path):
     events = [[event.get(name) for name in ("id", "a", "b")] for event in EVENTS]
