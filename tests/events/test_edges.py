@@ -10,6 +10,7 @@ from types import MappingProxyType
 import pyarrow as pa
 import pytest
 
+import tamis
 from tamis.errors import InputError
 from tamis.events import arrow_arrays as array_module
 from tamis.language import parse
@@ -394,3 +395,24 @@ def test_threads_share_an_encoder(engine):
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(engine.match, [rows] * 8))
     assert all(matches == expected for matches in found)
+
+
+@pytest.mark.parametrize(
+    "number", ["1.5", "1234567890.12345678901234567890"], ids=["short", "long"]
+)
+@pytest.mark.parametrize("schema", ["a BIGINT", "a BIGINT, m DECIMAL(38, 20)"])
+@pytest.mark.parametrize("encode", [str, str.encode])
+def test_of_equal_keys_in_json_the_last_counts(number, schema, encode):
+    """Also where a long number has the text read by another parser."""
+    texts = {"first": "a = 1", "last": "a = 2", "in": "n.a = 2"}
+    if "DECIMAL" in schema:
+        texts["sum"] = "m = 7"  # so that numbers are read exactly
+    index = tamis.build(texts, f"{schema}, n.a INT")
+    for text in (
+        f'{{"a": 1, "a": 2, "m": {number}}}',
+        f'{{"a": 1, "m": {number}, "a": 2}}',
+        f'{{"m": {number}, "a": 3, "a": null, "a": 2}}',
+    ):
+        assert index.match_lists([encode(text)]).to_pylist() == [["last"]]
+    inside = f'{{"n": {{"a": 2}}, "m": {number}, "n": {{"a": 1, "a": 2}}}}'
+    assert index.match_lists([encode(inside)]).to_pylist() == [["in"]]

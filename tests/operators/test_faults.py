@@ -256,6 +256,22 @@ def test_batch_operators_are_called_once_per_batch():
     assert sizes == [20, 20]
 
 
+@pytest.mark.parametrize("n_equal", [1, 2, 7])
+def test_pure_batch_operators_are_asked_once_for_equal_attributes(n_equal):
+    asked = []
+
+    def label(table, wanted):
+        asked.append(table["b"].to_pylist())
+        return pa.array([name == wanted for name in table["b"].to_pylist()])
+
+    registry = Registry()
+    operator("label(string)", reads=["b"], batch=True, registry=registry)(label)
+    index = build({"x": "label('x')"}, operators=registry)
+    events = [{"a": number, "b": "xyz"[number % 3]} for number in range(3 * n_equal)]
+    assert index.count_by_event(events).tolist() == [1, 0, 0] * n_equal
+    assert asked == [["x", "y", "z"]], "of equal events the first is asked about, in order"
+
+
 # ── calls that are given up ─────────────────────────────────────────────────────────────────
 
 

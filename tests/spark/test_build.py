@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 import pytest
 
@@ -128,6 +128,22 @@ def test_only_what_is_valid_answers(spark, tmp_path):
     assert owners == {"always": None, "later": "bob", "until": None, "gone": None}
     with pytest.raises(InputError, match="'soon' is no moment"):
         ask("soon")
+
+
+def test_audits_at_the_first_and_the_last_moment_of_a_validity(spark, tmp_path):
+    """Valid from its first moment on, and no longer at its last."""
+    begin, end = datetime(2098, 1, 1, 12), datetime(2099, 1, 1, 12)
+    rows = [("limited", "a > 0", None, begin, end), ("always", "a > 0", None, None, None)]
+    frame = spark.createDataFrame(rows, DETAILED.format(type="timestamp"))
+    ts.build(frame, tmp_path / "i")
+    events = spark.createDataFrame([(1, 1)], "id int, a int")
+    step = timedelta(microseconds=1)
+    for at, n_valid in ((begin - step, 1), (begin, 2), (end - step, 2), (end, 1), (end + step, 1)):
+        opened = ts.open_version(tmp_path / "i", at=at)
+        assert len(pairs_of(ts.match(events, opened))) == n_valid
+        for by in ("reference", "spark"):
+            found = ts.audit(events, opened, share=1.0, by=by).collect()
+            assert [tuple(row) for row in found if row["subscription_id"] is not None] == []
 
 
 def test_a_validity_that_cannot_be_read_rejects_one_subscription(spark, tmp_path):

@@ -16,6 +16,7 @@ import pytest
 import tamis
 from tamis.errors import IndexFormatError, InputError
 from tamis.index.build import build_contents
+from tamis.spark import manifest
 from tamis.spark.cache import PartCache
 from tamis.spark.manifest import BASE, Version, read_version
 from tamis.spark.parts import _OPEN, DETAIL_SCHEMA, PartSet, write_part
@@ -131,6 +132,48 @@ def test_pruning_keeps_what_the_policy_says(store):
     with pytest.raises(IndexFormatError, match='no version "v00000001"') as raised:
         store.version(1)
     assert "v00000003" in raised.value.hint
+
+
+def test_a_version_is_kept_for_some_time_after_it_was_replaced(store, monkeypatch):
+    """However old it is itself: somebody may have opened it just now."""
+    parts = [write(store, {"x": f"a = {n}"}) for n in range(2)]
+    ages = iter([timedelta(days=30), timedelta(0)])
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) - next(ages)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(manifest, "datetime", Clock)
+        for part in parts:
+            store.publish(lambda newest, part=part: version_of(part))
+    assert [store.version(n).created_at[:10] for n in (1, 2)] == [
+        (datetime.now(UTC) - timedelta(days=30)).date().isoformat(),
+        store.current().created_at[:10],
+    ]
+    policy = Retention(versions=1, replaced_within=timedelta(days=1), leftovers_for=NOTHING)
+    assert store.prune(policy) == []
+    assert open_version(store, 1).open()[0].match({"a": 0}) == ["x"]
+    assert store.prune(replace(policy, replaced_within=NOTHING))[0] == "v00000001"
+
+
+def test_current_ends_at_the_newest_version_when_publishers_overtake_each_other(store, monkeypatch):
+    part = write(store, {"x": "a = 1"})
+    write_one, others, published = Storage.write, ["one", "another"], []
+
+    def overtaken(self, name, body):
+        """Somebody else publishes, whole, just before this one's CURRENT is written."""
+        if name == CURRENT and others:
+            others.pop()
+            published.append(IndexStore(store.uri).publish(lambda newest: version_of(part)))
+        write_one(self, name, body)
+
+    monkeypatch.setattr(Storage, "write", overtaken)
+    published.append(store.publish(lambda newest: version_of(part)))
+    assert [version.number for version in published] == [3, 2, 1]
+    assert json.loads(store.storage.read(CURRENT))["version"] == 3
+    assert store.current().number == 3
 
 
 def test_leftovers_of_dead_builders_go_when_they_are_old(store):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from pyspark.sql import functions as F
 
 import tamis.spark as ts
 from tamis.errors import IndexFormatError, InputError
+from tamis.spark import jobs
 from tests.spark.workloads import subscription_frame
 from tests.waiting import wait_until
 
@@ -83,6 +85,26 @@ def test_a_batch_that_runs_again_keeps_its_version_and_its_rows(place):
     (Path(place.checkpoint) / "commits" / ".0.crc").unlink(missing_ok=True)
     place.run()
     assert place.rows() == before
+
+
+def test_a_batch_that_runs_again_is_asked_of_the_same_moment(place, monkeypatch):
+    """Who was valid then answers, though the validity has ended since."""
+    rows = [("ended", "a = 1", datetime(2024, 6, 1)), ("always", "a = 1", None)]
+    frame = place.spark.createDataFrame(
+        [(*row[:2], datetime(2020, 1, 1), row[2]) for row in rows],
+        "subscription_id string, expression string, valid_from timestamp, valid_until timestamp",
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr(jobs.build, "read_at", lambda at: datetime(2024, 5, 1, tzinfo=UTC))
+        ts.build(frame, place.store, schema="a INT")
+    write_events(place.events, "1.json", [(1, 1)])
+    write_events(place.events, "2.json", [(2, 1)])
+    pins = Path(place.checkpoint) / "tamis-versions"
+    pins.mkdir(parents=True)
+    # As after a crash: the first batch has its pin, the second comes now.
+    (pins / "0").write_text('{"version": "v00000001", "at": "2024-05-01T00:00:00+00:00"}')
+    place.run()
+    assert [row[:2] for row in place.rows()] == [(1, "always"), (1, "ended"), (2, "always")]
 
 
 def test_a_pinned_version_that_vanished_is_named(place):
