@@ -56,12 +56,17 @@ REGEXES: Final = (
 
 def random_condition(rng: Random, schema: Schema, depth: int = 3) -> Condition:
     """A condition over the schema's attributes, typed; at most `depth` levels above its leaves."""
+    return check(random_condition_as_written(rng, schema, depth), schema)
+
+
+def random_condition_as_written(rng: Random, schema: Schema, depth: int = 3) -> Condition:
+    """The same, untyped."""
     if depth <= 0 or rng.random() < 0.15:
-        return random_leaf(rng, schema)
+        return random_leaf_as_written(rng, schema)
 
     def operands(least: int, most: int) -> tuple[Condition, ...]:
         n_operands = rng.randint(least, most)
-        return tuple(random_condition(rng, schema, depth - 1) for _ in range(n_operands))
+        return tuple(random_condition_as_written(rng, schema, depth - 1) for _ in range(n_operands))
 
     draw = rng.random()
     if draw < 0.25:
@@ -69,7 +74,7 @@ def random_condition(rng: Random, schema: Schema, depth: int = 3) -> Condition:
     if draw < 0.5:
         return Or(operands(2, 4))
     if draw < 0.7:
-        return Not(random_condition(rng, schema, depth - 1))
+        return Not(random_condition_as_written(rng, schema, depth - 1))
     if draw < 0.8:
         return Xor(operands(2, 4))
     if draw < 0.88:

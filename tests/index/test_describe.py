@@ -20,13 +20,14 @@ from tests.generators.conditions import random_leaf
 
 SCHEMA = (
     "age INT, name STRING, vip BOOLEAN, tags ARRAY<STRING>, url STRING, x INT, y INT, "
-    "born DATE, price DECIMAL(9,2), at TIMESTAMP, score DOUBLE"
+    "born DATE, price DECIMAL(9,2), at TIMESTAMP, score DOUBLE, ratio FLOAT"
 )
 
 LEAVES = [
     *("age >= 18", "age < 3", "age = 5", "age <> 5", "age IN (1, 2)", "age NOT IN (1, 2)"),
     *("age IS NULL", "age IS NOT NULL", "vip", "NOT vip", "tags IS NULL"),
     *("name = 'it''s'", "name < 'b'", "name >= 'b'", "price < 10.50", "price >= 10.50"),
+    *("ratio < 16777217", "ratio IN (1, 16777219)", "ratio = 0.1"),
     *("score < 1.5", "score > 1.5", "score = 1.5", "born > DATE '2024-01-01'"),
     *("at <= TIMESTAMP '2024-01-01'", "x < y", "x <= y", "x = y", "x <> y", "x > y", "x >= y"),
     *("array_contains(tags, 'a')", "NOT arrays_overlap(tags, array('a', 'b'))"),

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from tamis.language.printer import print_for_spark
+from tamis.language import check, parse, print_for_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from tamis.language.ast import Condition
     from tamis.language.schema import Schema
     from tamis.language.types import Type
     from tamis.logic.truth import Truth
@@ -47,12 +46,17 @@ def oracle_settings(spark: SparkSession) -> Iterator[SparkSession]:
 def ask_spark(
     spark: SparkSession,
     schema: Schema,
-    conditions: Sequence[Condition],
+    texts: Sequence[str],
     events: Sequence[Mapping[str, Any]],
 ) -> list[list[Truth]]:
-    """For each event, Spark's truth of each condition."""
-    texts = [print_for_spark(condition) for condition in conditions]
-    return ask_spark_texts(events_frame(spark, schema, events), texts)
+    """For each event, Spark's truth of each text of our language."""
+    asked = [in_spark_sql(text, schema) for text in texts]
+    return ask_spark_texts(events_frame(spark, schema, events), asked)
+
+
+def in_spark_sql(text: str, schema: Schema) -> str:
+    """What Spark is asked: its constants are those of the text, not what we made of them."""
+    return print_for_spark(check(parse(text), schema), text)
 
 
 def ask_spark_texts(events: DataFrame, texts: Sequence[str]) -> list[list[Truth]]:

@@ -1,7 +1,8 @@
 """The reference evaluator says what Spark SQL says: the proof that the law is SQL's.
 
-Spark gets the text printed from the typed tree. Where it would answer otherwise for the text as
-the user wrote it, the difference is a rule of ours and stands in `DOCUMENTED_DIFFERENCES`.
+Spark gets the text printed from the typed tree, with the constants as they were written. Where it
+would answer otherwise for the text as a whole, the difference is a rule of ours and stands in
+`DOCUMENTED_DIFFERENCES`.
 """
 
 from __future__ import annotations
@@ -37,9 +38,20 @@ from tamis.language.types import BOOLEAN, FLOAT, STRING
 from tamis.logic.evaluate import attribute_value, evaluate
 from tests.effort import examples
 from tests.generators import random_condition, random_event, random_schema
-from tests.generators.conditions import OPERATORS, random_leaf_as_written
+from tests.generators.conditions import (
+    OPERATORS,
+    random_condition_as_written,
+    random_leaf_as_written,
+)
 from tests.generators.values import COMMON, DECIMALS, EDGES, ONLY_IN_EVENTS
-from tests.logic.oracle import ROW, ask_spark, ask_spark_texts, events_frame, oracle_settings
+from tests.logic.oracle import (
+    ROW,
+    ask_spark,
+    ask_spark_texts,
+    events_frame,
+    in_spark_sql,
+    oracle_settings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -79,7 +91,7 @@ def test_more_random_conditions(oracle, seed, batch):
 def run_batch(oracle: SparkSession, origin: str) -> None:
     rng = Random(origin)
     schema = random_schema(rng)
-    conditions = [random_condition(rng, schema) for _ in range(N_CONDITIONS)]
+    conditions = [random_condition_as_written(rng, schema) for _ in range(N_CONDITIONS)]
     events = [random_event(rng, schema) for _ in range(N_EVENTS)]
     assert_agreement(oracle, schema, conditions, events, f'Random("{origin}")')
 
@@ -87,19 +99,21 @@ def run_batch(oracle: SparkSession, origin: str) -> None:
 def assert_agreement(
     oracle: SparkSession,
     schema: Schema,
-    conditions: Sequence[Condition],
+    conditions: Sequence[Condition],  # untyped
     events: Sequence[Mapping[str, Any]],
     origin: str,
 ) -> None:
     """Both sides answer alike for every pair; a difference is shown on its smallest subtree."""
+    texts = [print_expression(condition) for condition in conditions]
     try:
-        answers = ask_spark(oracle, schema, conditions, events)
+        answers = ask_spark(oracle, schema, texts, events)
     except PySparkException as error:
         pytest.fail(describe_refusal(oracle, schema, conditions, events, f"{origin}: {error}"))
+    typed = [check(parse(text), schema) for text in texts]
     for event, answer in zip(events, answers, strict=True):
-        for condition, theirs in zip(conditions, answer, strict=True):
-            if evaluate(condition, event) is not theirs:
-                pytest.fail(describe_difference(oracle, schema, condition, event, origin))
+        for at, theirs in enumerate(answer):
+            if evaluate(typed[at], event) is not theirs:
+                pytest.fail(describe_difference(oracle, schema, conditions[at], event, origin))
 
 
 def describe_refusal(
@@ -111,11 +125,12 @@ def describe_refusal(
 ) -> str:
     """The smallest subtree that Spark does not take."""
     subtrees = [subtree for condition in conditions for subtree in all_subtrees(condition)]
-    for subtree in sorted(subtrees, key=lambda found: len(print_expression(found))):
+    for text in sorted(map(print_expression, subtrees), key=len):
         try:
-            ask_spark(oracle, schema, [subtree], events)
+            ask_spark(oracle, schema, [text], events)
         except PySparkException:
-            return f"{error[:300]}\n  refused    {print_for_spark(subtree)}\n  with       {schema}"
+            asked = in_spark_sql(text, schema)
+            return f"{error[:300]}\n  refused    {asked}\n  with       {schema}"
     return f"{error}\n  refused only together with others"
 
 
@@ -127,25 +142,26 @@ def describe_difference(
     origin: str,
 ) -> str:
     """The smallest subtree on which the two differ, its values, and both answers."""
-    subtrees = list(all_subtrees(condition))
-    answers = ask_spark(oracle, schema, subtrees, [event])[0]
+    texts = list(map(print_expression, all_subtrees(condition)))
+    answers = ask_spark(oracle, schema, texts, [event])[0]
     differing = [
-        (subtree, theirs)
-        for subtree, theirs in zip(subtrees, answers, strict=True)
-        if evaluate(subtree, event) is not theirs
+        (text, theirs)
+        for text, theirs in zip(texts, answers, strict=True)
+        if evaluate(check(parse(text), schema), event) is not theirs
     ]
-    subtree, theirs = min(
-        differing or [(condition, "something else when asked with others")],
-        key=lambda found: len(print_expression(found[0])),
+    text, theirs = min(
+        differing or [(print_expression(condition), "something else when asked with others")],
+        key=lambda found: len(found[0]),
     )
+    typed = check(parse(text), schema)
     values = {
         print_expression(attribute): (str(attribute.type), attribute_value(attribute, event))
-        for attribute in attributes(subtree)
+        for attribute in attributes(typed)
     }
     return (
-        f"{origin}: ours {evaluate(subtree, event)}, Spark {theirs}\n"
-        f"  expression {print_expression(subtree)}\n"
-        f"  for Spark  {print_for_spark(subtree)}\n"
+        f"{origin}: ours {evaluate(typed, event)}, Spark {theirs}\n"
+        f"  expression {text}\n"
+        f"  for Spark  {in_spark_sql(text, schema)}\n"
         f"  values     {values}\n"
         f"  part of    {print_expression(condition)}"
     )
@@ -219,7 +235,7 @@ def comparisons(left: str, right: str) -> list[Condition]:
 @pytest.mark.parametrize("type_name", ["boolean", "string", "date", "timestamp"])
 def test_every_pair_of_values_of_one_type(oracle, type_name):
     schema = Schema.of({"left": type_name, "right": type_name})
-    conditions = [check(condition, schema) for condition in comparisons("left", "right")]
+    conditions = comparisons("left", "right")
     events = [{"left": left, "right": right} for left, right in product(pool(type_name), repeat=2)]
     assert_agreement(oracle, schema, conditions, events, type_name)
 
@@ -231,9 +247,7 @@ def test_every_pair_of_numbers(oracle, type_name):
     schema = Schema.of(
         {"left": type_name, **{f"`{name}`": other for name, other in others.items()}}
     )
-    conditions = [
-        check(condition, schema) for name in others for condition in comparisons("left", name)
-    ]
+    conditions = [condition for name in others for condition in comparisons("left", name)]
     pools = {name: pool(other) for name, other in others.items()}
     events = [
         {"left": left, **{name: pool_[row % len(pool_)] for name, pool_ in pools.items()}}
@@ -265,8 +279,7 @@ def test_every_string_as_pattern(oracle):
         for pattern in [*patterns, *(f"%{text}_" for text in ("", "Σ", "i", "\U0001f600"))]
         for ignores_case in (False, True)
     ]
-    conditions = [check(like, schema) for like in likes]
-    assert_agreement(oracle, schema, conditions, [{"s": text} for text in strings], "LIKE")
+    assert_agreement(oracle, schema, likes, [{"s": text} for text in strings], "LIKE")
 
 
 def test_lower_case_of_every_character(oracle):
@@ -406,8 +419,13 @@ DOCUMENTED_DIFFERENCES = (
         *(True, False),
     ),
     Difference(
-        "The same for integers that no float holds: 16777217 is rounded to a float.",
-        *("f FLOAT", "f = 16777217", {"f": 16777216.0}),
+        "The same for whole numbers that no float is, if they are written as decimals.",
+        *("f FLOAT", "f = 16777217.0", {"f": 16777216.0}),
+        *(True, False),
+    ),
+    Difference(
+        "Elements of an array are sought by constants of their type, whatever stands beside them.",
+        *("fs ARRAY<FLOAT>", "arrays_overlap(fs, array(16777217, 0.5F))", {"fs": [16777216.0]}),
         *(True, False),
     ),
     Difference(
@@ -438,10 +456,12 @@ def test_documented_difference(oracle, difference):
     schema = Schema.of(difference.schema)
     condition = check(parse(difference.text), schema)
     frame = events_frame(oracle, schema, [difference.event])
-    written, printed = ask_spark_texts(frame, [difference.text, print_for_spark(condition)])[0]
+    texts = [difference.text, print_for_spark(condition), in_spark_sql(difference.text, schema)]
+    written, printed, audited = ask_spark_texts(frame, texts)[0]
     assert evaluate(condition, difference.event) is difference.ours, difference.why
     assert written is difference.sparks, difference.why
     assert printed is difference.ours, "the printed text says to Spark what we mean"
+    assert audited is difference.ours, "and so it does with constants as they were written"
 
 
 REFUSED = (

@@ -14,6 +14,7 @@ import tamis.spark as ts
 from tamis.errors import InputError
 from tamis.index import artefact
 from tamis.match.learn import count_leaves
+from tamis.spark.jobs.audit_sql import render
 from tamis.spark.parts import _OPEN
 from tamis.spark.tuning import read_sample
 from tests.spark.workloads import (
@@ -188,6 +189,41 @@ def test_audit_finds_a_wrong_answer(events, tmp_path, by):
         for name in ("low", "high")
     }
     _OPEN.clear()
+
+
+def test_audit_by_spark_sees_a_constant_that_was_rounded(spark, tmp_path):
+    path = tmp_path / "index"
+    index = tamis.build({"s": "f < 16777216"}, schema="f FLOAT")
+    artefact.save(replace(index.contents, texts=pa.chunked_array([["f < 16777217"]])), path)
+    events = spark.createDataFrame([(1, 16777216.0)], "id int, f float")
+    rows = ts.audit(events, path, event_id="id", share=1.0, by="spark").collect()
+    assert [(row["subscription_id"], row["engine"]) for row in rows if row[1]] == [
+        ("s", "not true")
+    ]
+    _OPEN.clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("f < 16777217", "f < 16777217"),
+        ("f IN (9007199254740993, 0.5F)", "f IN (9007199254740993, 0.5F)"),
+        ("f BETWEEN -0.1 AND (1.50BD)", "f BETWEEN CAST(-0.1 AS FLOAT) AND CAST(1.50BD AS FLOAT)"),
+        ("f = 1.00000005960464477539062500001F", "f = 1.00000005960464477539062500001F"),
+        ("d > 0.1000", "d > 0.1000"),
+        ("i = 5.00", "i = 5"),  # trailing zeros count as digits in Spark
+        ("m = 5.00", "m = 5BD"),
+        ("at > '2024-01-31 10:00'", "at > '2024-01-31 10:00'"),
+        ("at = TIMESTAMP '2024-01-31T10:00Z'", "at = TIMESTAMP '2024-01-31T10:00Z'"),
+        ("array_contains(fs, 16777217)", "array_contains(fs, CAST(16777217 AS float))"),
+        ("s = 'it''s'", r"s = 'it\'s'"),
+    ],
+)
+def test_audit_by_spark_asks_with_the_constants_of_the_user(text, asked):
+    schema = tamis.Schema.of(
+        "f FLOAT, d DOUBLE, i INT, m DECIMAL(9,2), at TIMESTAMP, fs ARRAY<FLOAT>, s STRING"
+    )
+    assert render({"s": text}, schema).texts == (asked,)
 
 
 def test_audit_by_spark_leaves_out_keywords_and_the_session_as_it_was(spark, tmp_path):

@@ -162,8 +162,10 @@ def _convert_integer(array: pa.Array, places: Int64 | None, type_: Type) -> Conv
 def _convert_floating(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
     if _is.is_decimal(array.type):
         return _convert_distinct(take(array, places), type_)
-    doubles = read_fixed(array, places).astype(np.float64) + 0.0  # -0.0 + 0.0 is 0.0
-    return Converted(round_to_floats(doubles) if type_.name == "float" else doubles)
+    numbers = read_fixed(array, places)
+    if type_.name == "float":
+        return Converted(round_to_floats(numbers))
+    return Converted(numbers.astype(np.float64) + 0.0)  # -0.0 + 0.0 is 0.0
 
 
 def _convert_decimal(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:

@@ -51,7 +51,8 @@ class AttributeTable:
         for attribute, path in enumerate(self.paths):
             self.tree.add(path, attribute)
         self.spellings = _spell(self.paths)
-        self.has_decimals = any((t.element or t).name == "decimal" for t in self.types)
+        # Of types for which a double in place of a number's text may lose or change something.
+        self.needs_digits = any((t.element or t).name in ("decimal", "float") for t in self.types)
 
     @classmethod
     def of(cls, columns: Iterable[Column]) -> AttributeTable:

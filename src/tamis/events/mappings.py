@@ -56,7 +56,7 @@ def read_json(
     texts: Iterable[str | bytes | None], table: AttributeTable, rejects: Rejects
 ) -> EventValues:
     """Events as JSON objects, one in each text; a text that holds none is a row set aside."""
-    parse = parse_exactly if table.has_decimals else _parse_quickly
+    parse = parse_exactly if table.needs_digits else _parse_quickly
     rows: list[int] = []
     found: list[dict[str, Any]] = []
     n_rows = 0
@@ -82,9 +82,11 @@ def read_json(
 # ── JSON ────────────────────────────────────────────────────────────────────────────────────
 
 # A decimal of at most 15 digits is the shortest that reads back as its double: no digit is lost
-# on the way through one. Of longer ones, and of integers beyond 64 bits, some are.
-_LONG_NUMBER: Final = re.compile(rb"[0-9.]{16}")
-_LONG_NUMBER_TEXT: Final = re.compile(r"[0-9.]{16}")
+# on the way through one. With at most 12 of them after the point it is also rounded to the same
+# float: it is a tie between two floats, or farther from every tie than from its double. Of longer
+# ones, of those with an exponent, and of integers beyond 64 bits, some are changed.
+_LONG_NUMBER: Final = re.compile(rb"[0-9.]{15}|[0-9][eE]")
+_LONG_NUMBER_TEXT: Final = re.compile(r"[0-9.]{15}|[0-9][eE]")
 
 
 def _parse_quickly(text: str | bytes) -> Any:
@@ -96,7 +98,8 @@ def _parse_quickly(text: str | bytes) -> Any:
 
 
 def parse_exactly(text: str | bytes) -> Any:
-    """As `_parse_quickly`, without rounding what a decimal attribute may hold in full."""
+    """As `_parse_quickly`, without rounding what a decimal attribute may hold in full, or a float
+    attribute round in another way."""
     is_long = _LONG_NUMBER_TEXT if isinstance(text, str) else _LONG_NUMBER
     if is_long.search(text):  # type: ignore[arg-type]
         return json.loads(text, parse_float=Decimal)

@@ -24,8 +24,8 @@ from tamis.events.carriers import (
 )
 from tamis.events.entries import Converted, ConvertedArrays, Given, group_elements
 from tamis.events.rejects import explain_by, is_wrong_type
-from tamis.events.spelled import convert_texts, round_to_floats
-from tamis.language.types import Type, WrongTypeError, read_value
+from tamis.events.spelled import are_ties, convert_texts, round_to_floats
+from tamis.language.types import Type, WrongTypeError, read_value, round_to_float
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -128,7 +128,7 @@ def _convert_bulk(values: list[Any], type_: Type) -> Any:
     match type_.name:
         case "float" | "double":
             doubles = np.array(values, dtype=np.float64) + 0.0
-            return round_to_floats(doubles) if type_.name == "float" else doubles
+            return _round_once(values, doubles) if type_.name == "float" else doubles
         case "decimal":
             # repr is the shortest decimal that reads back as the float: what the JSON text said.
             exact = [Decimal(repr(v)) if type(v) is float else v for v in values]
@@ -141,6 +141,14 @@ def _convert_bulk(values: list[Any], type_: Type) -> Any:
             return pa.array(values, LARGE_STRING)
         case _:
             return np.array(values, dtype=np.int64)
+
+
+def _round_once(values: list[Any], doubles: np.ndarray) -> np.ndarray:
+    """The values as 32-bit floats; `doubles` are the values as doubles."""
+    floats = round_to_floats(doubles)
+    for place in np.flatnonzero(are_ties(doubles, floats)).tolist():
+        floats[place] = round_to_float(values[place])
+    return floats
 
 
 # ── dates and timestamps, which are often strings ───────────────────────────────────────────

@@ -40,6 +40,9 @@ _KERNELS: Final[dict[str, tuple[Callable[..., None], Any]]] = {
 }
 
 
+_BEYOND_A_TIE: Final = np.int64((1 << 28) - 1)
+
+
 def convert_texts(texts: pa.Array, type_: Type) -> Converted:
     """What `read_text` gives for each of many large strings, of a scalar type."""
     if type_.name in ("string", "any"):
@@ -55,15 +58,28 @@ def convert_texts(texts: pa.Array, type_: Type) -> Converted:
         values = np.empty(len(texts), dtype)
         read(*text_buffers(texts), values, statuses)
     if type_.name == "float":
-        values = round_to_floats(values)
+        doubles, values = values, round_to_floats(values)
+        statuses[are_ties(doubles, values)] = ASK
     return _ask_about(np.flatnonzero(statuses == ASK), texts, type_, values)
 
 
 def round_to_floats(values: np.ndarray) -> np.ndarray:
-    """Doubles rounded to 32-bit floats, infinite where they overflow; -0.0 becomes 0.0."""
+    """Numbers rounded to 32-bit floats, infinite where they overflow; -0.0 becomes 0.0."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         rounded: np.ndarray = values.astype(np.float32).astype(np.float64) + 0.0
     return rounded
+
+
+def are_ties(doubles: np.ndarray, floats: np.ndarray) -> np.ndarray:
+    """Where a double lies halfway between two floats.
+
+    What was rounded to that double may lie on either side: only there do two roundings differ
+    from one.
+    """
+    # A float has 24 bits of 53, so a tie has 25; below the normal floats it has fewer.
+    is_short: np.ndarray = doubles.view(np.int64) & _BEYOND_A_TIE == 0
+    is_tie: np.ndarray = is_short & (doubles != floats)
+    return is_tie
 
 
 def _ask_about(places: np.ndarray, texts: pa.Array, type_: Type, values: Any) -> Converted:

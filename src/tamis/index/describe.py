@@ -7,13 +7,14 @@ that make it true, the threshold it is, the leaf it is the complement of, the pa
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tamis.index.columns import ARRAY, PAIR, PATTERN, TEXT
 from tamis.language.ast import ArraysOverlap, Comparison, Condition, IsNull, Literal, Not, Words
 from tamis.language.printer import print_expression
+from tamis.language.types import FLOAT, INTEGER, round_to_float
 from tamis.logic.leaves import FALSE, TRUE, inverse, one_of
 from tamis.text.terms import read_term
 
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
 WIDTH: Final = 80
 MEMBERS: Final = 1_000  # of one IN list that are printed; no label shows more
 _PAIR_BOUNDS: Final = ("<", "<=")
+
+
+def _literal(value: Any, column: Column) -> Literal:
+    """A constant of the column, typed as `fit_literal` does: an integer may be no float."""
+    if column.type == FLOAT and round_to_float(value) != value:
+        return Literal(int(value), INTEGER)
+    return Literal(value, column.type)
 
 
 def describe_leaf(contents: Contents, leaf: int) -> str:
@@ -76,7 +84,7 @@ class LeafReader:
         values = [column.constants[(int(code) - first) // 2] for code in codes]
         if column.kind == TEXT:
             return Words(column.attributes[0], read_term(values[0], column.type.analyser))
-        literals = tuple(Literal(value, column.type) for value in values)
+        literals = tuple(_literal(value, column) for value in values)
         attribute = column.attributes[0]
         if column.kind == ARRAY:
             return ArraysOverlap(attribute, literals)
@@ -93,7 +101,7 @@ class LeafReader:
             left, right = column.attributes
             return Comparison(_PAIR_BOUNDS[highest], left, right)
         operator = "<=" if highest % 2 else "<"
-        literal = Literal(column.constants[highest // 2], column.type)
+        literal = _literal(column.constants[highest // 2], column)
         return Comparison(operator, column.attributes[0], literal)
 
     # ── where a leaf stands ────────────────────────────────────────────────────────────────

@@ -49,6 +49,7 @@ from tamis.language.fitting import (
     check_list,
     check_number,
     check_pair,
+    fit_element,
     fit_literal,
     refuse,
     spell,
@@ -200,7 +201,8 @@ class _Checker:
         """A list of constants, each fitted to the attribute or to its elements."""
         if isinstance(node, In):
             operand = self.comparable(node.operand)
-            members_of = operand
+            values = tuple(fit_literal(value, operand) for value in node.values)
+            check_list(operand, values, node.span)
         else:
             operand = self.attribute(node.operand)
             assert operand.type is not None
@@ -211,10 +213,8 @@ class _Checker:
                     node.operand.span,
                     hint=f"test one value with {spell(operand)} IN (…)",
                 )
-            members_of = replace(operand, type=operand.type.element)
-        values = tuple(fit_literal(value, members_of) for value in node.values)
-        if isinstance(node, In):
-            check_list(operand, values, node.span)
+            element = replace(operand, type=operand.type.element)
+            values = tuple(fit_element(value, element) for value in node.values)
         return replace(node, operand=operand, values=values)
 
     def text_test(self, node: Like | Rlike | StringTest) -> Like | Rlike | StringTest:

@@ -36,11 +36,21 @@ _AS_DECIMAL: Final = decimal_type(20, 0)  # what Spark compares 64-bit integers 
 
 
 def fit_literal(literal: Literal, attribute: Attribute | Variable) -> Literal:
-    """The constant as a value of the attribute's type; refused where that has no exact sense.
+    """The constant as it is compared with the attribute; refused where that has no exact sense.
 
     On integers a decimal constant stays a decimal where it is no whole number: `level < 4.5` is
-    exact. On floats and doubles it is rounded to the attribute's type.
+    exact. On floats and doubles it is rounded to the attribute's type. An integer and a float are
+    compared as doubles: an integer that no float is stays an integer, rounded to a double.
     """
+    if attribute.type == FLOAT and literal.type == INTEGER:
+        double = float(literal.value)
+        if round_to_float(double) != double:
+            return Literal(int(double), INTEGER, literal.span)
+    return fit_element(literal, attribute)
+
+
+def fit_element(literal: Literal, attribute: Attribute | Variable) -> Literal:
+    """The constant as a value of the attribute's type, as members of arrays are in Spark."""
     type_ = attribute.type
     assert type_ is not None
     fitted = FITTERS[type_.name](literal, type_)
@@ -77,7 +87,7 @@ def _fit_double(literal: Literal, type_: Type) -> Literal | None:
 def _fit_float(literal: Literal, type_: Type) -> Literal | None:
     if not literal.type.is_numeric or literal.type == DOUBLE:
         return None
-    rounded = round_to_float(float(literal.value))
+    rounded = round_to_float(literal.value)
     if math.isinf(rounded):
         refuse(f"{literal.value} is too large for a float", literal.span)
     return Literal(rounded + 0.0, FLOAT, literal.span)

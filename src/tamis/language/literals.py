@@ -24,7 +24,7 @@ from tamis.language.types import (
     decimal_type,
     parse_date,
     parse_timestamp,
-    round_to_float,
+    read_float,
 )
 
 if TYPE_CHECKING:
@@ -153,9 +153,7 @@ def _decimal(digits: str, span: Span) -> Literal:
 
 
 def _floating(digits: str, type_: Type, span: Span) -> Literal:
-    value = float(digits)
-    if type_ == FLOAT:
-        value = round_to_float(value)
+    value = read_float(digits) if type_ == FLOAT else float(digits)
     if math.isinf(value):
         raise ParseError("bad-number", f"{_shorten(digits)} is too large for {type_}", span=span)
     return Literal(value + 0.0, type_, span)

@@ -1,14 +1,17 @@
 """The AST back into text, in our own dialect and in Spark SQL's.
 
-Ours is the identity under `parse`. Spark's is for typed trees: constants carry their type, XOR and
-at_least are spelled with what Spark has, and regular expressions are rewritten for Java.
+Ours is the identity under `parse`. Spark's is for typed trees: XOR and at_least are spelled with
+what Spark has, regular expressions are rewritten for Java, and constants carry their type. Given
+the text that the tree was read from, constants are printed as they stand there, so that Spark reads
+and rounds them by itself.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from tamis.errors import TamisError
@@ -38,7 +41,9 @@ from tamis.language.ast import (
     Xor,
 )
 from tamis.language.java_regex import to_java_regex
+from tamis.language.literals import read_number
 from tamis.language.names import print_path
+from tamis.language.types import DATE, DOUBLE, FLOAT, INTEGER, TIMESTAMP, Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,10 +57,12 @@ _TIGHTNESS: Final = {Or: _OR, And: _AND, Not: _NOT}
 class Dialect:
     """How the few things that differ between dialects are spelled."""
 
+    print_literal: Callable[[Literal], str]
+    print_element: Callable[[Literal], str]  # a constant that is sought in an array
     print_regex: Callable[[str], str]
     print_xor: Callable[[Xor | Xnor, Callable[[Condition, int], str], int], str]
     print_at_least: Callable[[int, list[str]], str]
-    print_overlap: Callable[[ArraysOverlap], str]
+    print_overlap: Callable[[ArraysOverlap, Dialect], str]
     print_matches: Callable[[Matches | Words], str]
     print_call: Callable[[OperatorCall], str]
 
@@ -65,18 +72,29 @@ def print_expression(condition: Condition) -> str:
     return _print(condition, 0, TAMIS)
 
 
-def print_for_spark(condition: Condition) -> str:
-    """The Spark SQL text that means this typed condition."""
-    return _print(condition, 0, SPARK)
+def print_for_spark(condition: Condition, text: str | None = None) -> str:
+    """The Spark SQL text that means this typed condition.
+
+    With `text`, from which the condition was read, numbers that it rounded and dates are printed
+    as they are written there: what Spark makes of them then owes nothing to our reading.
+    """
+    if text is None:
+        return _print(condition, 0, SPARK)
+    literal, element = partial(_print_as_written, text), partial(_print_cast, text)
+    return _print(condition, 0, replace(SPARK, print_literal=literal, print_element=element))
 
 
 def print_value(value: Value) -> str:
     """The text of one attribute, constant, variable or arithmetic expression."""
+    return _print_value(value, TAMIS)
+
+
+def _print_value(value: Value, dialect: Dialect) -> str:
     match value:
         case Attribute():
             return print_path(value.path)
         case Literal():
-            return print_literal(value)
+            return dialect.print_literal(value)
         case Variable():
             return f"?{value.name}"
         case Arithmetic():
@@ -148,13 +166,14 @@ def _print_at_least_for_spark(k: int, operands: list[str]) -> str:
 def _print_leaf(node: Condition, dialect: Dialect) -> str:
     match node:
         case Comparison():
-            return f"{print_value(node.left)} {node.operator} {print_value(node.right)}"
+            left, right = _print_value(node.left, dialect), _print_value(node.right, dialect)
+            return f"{left} {node.operator} {right}"
         case In():
-            values = ", ".join(map(print_literal, node.values))
+            values = ", ".join(map(dialect.print_literal, node.values))
             return f"{print_value(node.operand)}{_not(node)} IN ({values})"
         case Between():
-            bounds = f"{print_value(node.low)} AND {print_value(node.high)}"
-            return f"{print_value(node.operand)}{_not(node)} BETWEEN {bounds}"
+            bounds = " AND ".join(_print_value(bound, dialect) for bound in (node.low, node.high))
+            return f"{_print_value(node.operand, dialect)}{_not(node)} BETWEEN {bounds}"
         case IsNull():
             return f"{print_value(node.operand)} IS{_not(node)} NULL"
         case Like():
@@ -168,7 +187,7 @@ def _print_leaf(node: Condition, dialect: Dialect) -> str:
         case StringTest():
             return f"{node.function}({print_value(node.operand)}, {print_string(node.text)})"
         case ArraysOverlap():
-            return dialect.print_overlap(node)
+            return dialect.print_overlap(node, dialect)
         case Matches() | Words():
             return dialect.print_matches(node)
         case OperatorCall():
@@ -183,18 +202,18 @@ def _not(node: In | Between | IsNull | Like | Rlike) -> str:
     return " NOT" if node.negated else ""
 
 
-def _print_overlap(node: ArraysOverlap) -> str:
-    values = ", ".join(map(print_literal, node.values))
+def _print_overlap(node: ArraysOverlap, dialect: Dialect) -> str:
+    values = ", ".join(map(dialect.print_element, node.values))
     members = values if node.function == "array_contains" else f"array({values})"
     return f"{node.function}({print_value(node.operand)}, {members})"
 
 
-def _print_overlap_for_spark(node: ArraysOverlap) -> str:
+def _print_overlap_for_spark(node: ArraysOverlap, dialect: Dialect) -> str:
     # arrays_overlap brings decimals to no common type, array_contains does.
     if node.function == "array_contains" or all(v.type.name != "decimal" for v in node.values):
-        return _print_overlap(node)
+        return _print_overlap(node, dialect)
     array = print_value(node.operand)
-    tests = (f"array_contains({array}, {print_literal(value)})" for value in node.values)
+    tests = (f"array_contains({array}, {dialect.print_element(value)})" for value in node.values)
     return f"({' OR '.join(tests)})"
 
 
@@ -277,7 +296,39 @@ _LITERAL_PRINTERS: Final[dict[str, Callable[[Any], str]]] = {
     "timestamp": _print_timestamp,
 }
 
+# ── constants as the user wrote them ────────────────────────────────────────────────────────
+
+
+def _print_as_written(text: str, literal: Literal) -> str:
+    """The constant as it stands in the text; by its value where no rounding was involved."""
+    if literal.type in (DATE, TIMESTAMP):
+        return text[slice(*literal.span)]
+    if literal.type not in (INTEGER, FLOAT, DOUBLE):
+        return print_literal(literal)
+    written, kind = _written_number(text, literal)
+    if kind.name == "decimal" and literal.type != DOUBLE:
+        # A whole decimal on an integer may have trailing zeros, which count as digits in Spark.
+        return print_literal(literal) if literal.type == INTEGER else f"CAST({written} AS FLOAT)"
+    return written
+
+
+def _print_cast(text: str, literal: Literal) -> str:
+    """The constant as a value of the elements' type: Spark brings it there in some cases only."""
+    if not literal.type.is_floating:
+        return print_literal(literal)
+    return f"CAST({_written_number(text, literal)[0]} AS {literal.type})"
+
+
+def _written_number(text: str, literal: Literal) -> tuple[str, Type]:
+    """The number as it stands in the text, and its type there."""
+    written = text[slice(*literal.span)].strip("() \t\r\n")
+    digits = written.lstrip("- \t\r\n")
+    return written, read_number(digits, literal.span, is_negative=digits != written).type
+
+
 TAMIS: Final = Dialect(
+    print_literal,
+    print_literal,
     lambda pattern: pattern,
     _print_xor,
     _print_at_least,
@@ -286,6 +337,8 @@ TAMIS: Final = Dialect(
     _print_call,
 )
 SPARK: Final = Dialect(
+    print_literal,
+    print_literal,
     to_java_regex,
     _print_xor_for_spark,
     _print_at_least_for_spark,

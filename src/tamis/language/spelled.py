@@ -7,7 +7,7 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from tamis.language.types import WrongTypeError, read_value
+from tamis.language.types import FLOAT, WrongTypeError, read_float, read_value
 
 if TYPE_CHECKING:
     from tamis.language.types import Type
@@ -43,7 +43,8 @@ def _parse(text: str, type_: Type) -> Any:
             return int(text) if _WHOLE.fullmatch(text) else text
         case "float" | "double":
             is_number = _NUMBER.fullmatch(text) or _NOT_FINITE.fullmatch(text)
-            return float(text) if is_number else text
+            read = read_float if type_ == FLOAT else float
+            return read(text) if is_number else text
         case "decimal":
             return Decimal(text) if _NUMBER.fullmatch(text) else text
         case "array":

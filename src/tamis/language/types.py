@@ -7,7 +7,7 @@ import re
 import struct
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from tamis.errors import SchemaError
@@ -186,13 +186,40 @@ def _parse_zone(zone: str | None) -> timezone:
     return timezone(-offset if zone[0] == "-" else offset)
 
 
-def round_to_float(value: float) -> float:
-    """The 32-bit float nearest to `value`, as a Python float; infinite where it overflows."""
+def round_to_float(value: float | Decimal) -> float:
+    """The 32-bit float nearest to `value`, as a Python float; infinite where it overflows.
+
+    Integers and decimals are rounded once: a double on the way must not decide a tie that they
+    are not. Raises `OverflowError` for an integer beyond the doubles.
+    """
+    wide = float(value)
+    if not isinstance(value, float) and math.isfinite(wide) and wide != value:
+        wide = _round_to_odd(wide, value)
     try:
-        rounded: float = struct.unpack("f", struct.pack("f", value))[0]
+        rounded: float = struct.unpack("f", struct.pack("f", wide))[0]
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.copysign(math.inf, wide)
     return rounded
+
+
+def read_float(text: str) -> float:
+    """The 32-bit float nearest to the number that `text` spells, as a Python float."""
+    wide = float(text)
+    if wide == 0 or not math.isfinite(wide):
+        return wide
+    try:
+        return round_to_float(Decimal(text))
+    except InvalidOperation:  # an exponent of more than 18 digits
+        return round_to_float(wide)
+
+
+def _round_to_odd(wide: float, value: int | Decimal) -> float:
+    """Of the two doubles around `value`, of which `wide` is one, the one whose last bit is 1.
+
+    It lies on the side of every tie between two floats on which `value` lies.
+    """
+    (bits,) = struct.unpack("<q", struct.pack("<d", wide))
+    return wide if bits & 1 else math.nextafter(wide, math.inf if value > wide else -math.inf)
 
 
 def read_value(value: Any, type_: Type) -> Any:
@@ -263,10 +290,10 @@ def _read_floating(value: Any, type_: Type) -> float:
     if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
         raise _wrong(value, type_)
     try:
-        wide = float(value) + 0.0  # -0.0 + 0.0 is 0.0
+        read = round_to_float(value) if type_ == FLOAT else float(value)
     except (OverflowError, ValueError):  # too large, or Decimal's signalling NaN
         raise _wrong(value, type_) from None
-    return round_to_float(wide) + 0.0 if type_ == FLOAT else wide
+    return read + 0.0  # -0.0 + 0.0 is 0.0
 
 
 def _read_decimal(value: Any, type_: Type) -> Decimal:

@@ -133,7 +133,7 @@ def render(expressions: dict[str, str], schema: Schema) -> Rendered:
     for name, text in expressions.items():
         condition = check(parse(text), schema, text=text)
         try:
-            texts.append(print_for_spark(condition))
+            texts.append(print_for_spark(condition, text))
         except TamisError:
             continue  # keywords, operators
         ids.append(name)
