@@ -145,9 +145,17 @@ class _Checker:
             )
         return typed
 
-    def comparison(self, node: Comparison) -> Comparison:
-        """Two attributes, or an attribute and a constant, or two constants; or a constraint."""
+    def comparison(self, node: Comparison) -> Condition:
+        """Two attributes, or an attribute and a constant, or two constants; or a constraint.
+
+        Two Boolean attributes are conditions: `p = q` is `p XNOR q`, and `p <> q` is `p XOR q`.
+        """
         left, right = self.operands(node.left, node.right, node.span)
+        if isinstance(left, Attribute) and isinstance(right, Attribute) and left.type == BOOLEAN:
+            if node.operator == "=":
+                return Xnor((left, right), node.span)
+            if node.operator == "<>":
+                return Xor((left, right), node.span)
         if node.operator == "<=>" and self.variables is not None and any(variables_of(node)):
             refuse("a variable is never NULL", node.span, hint="write = instead of <=>")
         return replace(node, left=left, right=right)
