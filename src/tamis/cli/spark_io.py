@@ -69,6 +69,8 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
     so both mean what they mean in `tamis match`."""
     from pyspark.sql import functions as F
 
+    from tamis.spark.layout import quoted
+
     kind = choose_format(path, asked)
     with explained(path):
         reader: Any = spark.readStream if is_stream else spark.read
@@ -91,11 +93,11 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
         static = spark.read.options(header=True, escape='"').csv(path)
         frame = reader.options(header=True, escape='"').schema(static.schema).csv(path)
     names = [name for name in frame.columns if name != event_id]
-    pairs = [part for name in names for part in (F.lit(name), F.col(f"`{name}`"))]
+    pairs = [part for name in names for part in (F.lit(name), F.col(quoted(name)))]
     event = F.create_map(*pairs).alias("event")
     if event_id and event_id not in frame.columns:
         raise InputError(f'{path} has no column "{event_id}"; it has: {", ".join(frame.columns)}')
-    ids = [F.col(f"`{event_id}`").alias("id")] if event_id else []
+    ids = [F.col(quoted(event_id)).alias("id")] if event_id else []
     return Events(frame.select(*ids, event), "id" if event_id else None, "event")
 
 

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DataType, MapType, StringType, StructType
 
 from tamis.errors import InputError, suggest
+from tamis.language.names import parse_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,6 +25,7 @@ ID: Final = "\x01id"
 EVENT: Final = "\x01event"
 KEPT: Final = "\x01kept"
 ANONYMOUS: Final = "\x01anonymous"  # for an event id: there is none, and none is needed
+_DISGUISED: Final = "\x01="  # before a name in hexadecimal digits; see `_disguise`
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +90,13 @@ def _identity(events: DataFrame, event_id: str | None) -> Column:
 
 def select_key(events: DataFrame, name: str) -> Column:
     """The column, or the field of a struct, by whose values to count."""
-    first = name.partition(".")[0]
-    if name not in events.columns and name != first:
-        _find(events, first)
-        return F.col(name)
-    return _find(events, name)
+    if name in events.columns:
+        return _find(events, name)
+    first, *fields = parse_path(name) if "`" in name else name.split(".")
+    column = _find(events, first)
+    for field in fields:
+        column = column.getField(field)
+    return column
 
 
 def quoted(name: str) -> str:
@@ -132,9 +136,20 @@ def _attribute_columns(
     for field in found:
         _find(events, field.name)
     return [
-        _prune(F.col(quoted(field.name)), field.dataType, wanted[field.name]).alias(field.name)
+        _prune(F.col(quoted(field.name)), field.dataType, wanted[field.name]).alias(
+            _disguise(field.name)
+        )
         for field in found
     ]
+
+
+def _disguise(name: str) -> str:
+    """The name of a column on its way to a worker.
+
+    `mapInArrow` takes the names of columns for references, in which a dot leads into a struct.
+    """
+    is_plain = "." not in name and "`" not in name and not name.startswith(_DISGUISED)
+    return name if is_plain else _DISGUISED + name.encode().hex()
 
 
 def _whole_event(events: DataFrame, name: str, paths: Iterable[Path]) -> Column:
@@ -172,6 +187,20 @@ def _by_first_name(paths: Iterable[Path]) -> dict[str, list[Path]]:
     for path in paths:
         found.setdefault(path[0], []).append(path[1:])
     return found
+
+
+def undisguised(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch, or table, with the names that its columns have in the events."""
+    names = batch.schema.names
+    if not any(name.startswith(_DISGUISED) for name in names):
+        return batch
+    return batch.rename_columns(list(map(_own_name, names)))
+
+
+def _own_name(name: str) -> str:
+    if not name.startswith(_DISGUISED):
+        return name
+    return bytes.fromhex(name.removeprefix(_DISGUISED)).decode()
 
 
 def only_attributes(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tamis.events.read import read_events
 from tamis.spark.event_rejects import ListedRejects
-from tamis.spark.layout import ID, KEPT, only_attributes
+from tamis.spark.layout import ID, KEPT, only_attributes, undisguised
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -183,11 +183,12 @@ class RejectValues(Matcher):
 
 
 def cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The batches in pieces of bounded rows and bytes; tiny ones are put together."""
+    """The batches in pieces of bounded rows and bytes, columns named as in the events; tiny ones
+    are put together."""
     waiting: list[pa.RecordBatch] = []
     n_rows = n_bytes = 0
     for batch in batches:
-        for piece in _split(batch):
+        for piece in _split(undisguised(batch)):
             if waiting and (
                 n_rows + piece.num_rows > MOST_ROWS or n_bytes + piece.nbytes > MOST_BYTES
             ):

@@ -15,7 +15,7 @@ from tamis.errors import InputError
 from tamis.language.names import print_path
 from tamis.language.types import STRING
 from tamis.spark.failures import telling
-from tamis.spark.layout import expect_some, quoted, select_events
+from tamis.spark.layout import expect_some, quoted, select_events, undisguised
 from tamis.spark.parts import PartSet
 from tamis.spark.store import IndexStore
 from tamis.spark.transforms import count_terms
@@ -127,7 +127,7 @@ def _sample(events: DataFrame, version: Version, n_events: int, n_rows: int, see
     if n_events > n_rows:
         # A little more than wanted, then cut: what a sample gives varies.
         attributes = attributes.sample(min(1.0, 1.1 * n_rows / n_events), seed)
-    return attributes.limit(n_rows).toArrow()
+    return undisguised(attributes.limit(n_rows).toArrow())
 
 
 def _column(events: DataFrame, path: tuple[str, ...]) -> tuple[Column, Any] | None:
