@@ -17,7 +17,7 @@ ROOT = "tamis"  # the package's own __init__.py, the public face
 
 ENGINE = {"errors", "kernels", "language", "text", "logic"}
 ENGINE |= {"operators", "events", "index", "match"}
-SHARED = ENGINE | {"records", "files", "validate"}
+SHARED = ENGINE | {"batches", "columnar", "records", "files", "validate"}
 
 # What each part may import, type-only and lazy imports included.
 ALLOWED = {
@@ -28,9 +28,12 @@ ALLOWED = {
     "logic": {"errors", "language", "text"},
     "operators": {"errors", "kernels", "language", "text", "logic"},
     "index": {"errors", "kernels", "language", "text", "logic", "operators"},
-    "events": {"errors", "kernels", "language", "text", "logic", "operators", "index"},
+    "events": {"errors", "kernels", "language", "text", "logic", "operators", "index"}
+    | {"batches", "columnar"},
     "match": ENGINE - {"match"},
-    "records": {"errors"},
+    "batches": set(),
+    "columnar": {"batches"},
+    "records": {"errors", "batches", "columnar"},
     "files": {"errors", "language", "records"},
     "validate": {"errors", "language", "text", "logic", "operators", "records", "files"},
     "spark": SHARED,

@@ -65,6 +65,7 @@ class EventRow:
     file_line: int | None
     event: Values
     error: RowError | None = None
+    n_bytes: int = 0  # about as many as the event takes
 
 
 def read_subscriptions(
@@ -82,7 +83,7 @@ def read_subscriptions(
 def read_events(source: Source, file_format: Format | None = None) -> Iterator[EventRow]:
     """The events of a JSON lines or Parquet file, or of an open binary stream, one at a time."""
     for record in read_records(source, file_format, None):
-        yield EventRow(record.number, record.file_line, record.values, record.error)
+        yield EventRow(record.number, record.file_line, record.values, record.error, record.n_bytes)
 
 
 def read_schema(text: str) -> Schema:

@@ -12,13 +12,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
+from tamis.batches import first_repeated
 from tamis.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
 Source: TypeAlias = str | Path | IO[bytes]
 Values: TypeAlias = dict[str, Any]
@@ -106,6 +106,7 @@ class Record:
     file_line: int | None
     values: Values
     error: RowError | None = None
+    n_bytes: int = 0  # about as many as it takes
 
 
 def read_records(
@@ -207,7 +208,7 @@ def _read_jsonl(stream: IO[bytes], load: Callable[[bytes], Values]) -> Iterator[
             continue
         number += 1
         try:
-            yield Record(number, file_line, load(content))
+            yield Record(number, file_line, load(content), n_bytes=len(content))
         except RowError as error:
             yield Record(number, file_line, {}, error)
 
@@ -296,7 +297,7 @@ def _read_header(rows: Any, name: str, columns: Columns) -> list[str]:
     if not header:
         raise InputError(f"{name} is empty; a CSV file begins with a header line")
     _expect_columns(header, name, columns)
-    twice = next((column for column in header if header.count(column) > 1), None)
+    twice = first_repeated(header)
     if twice is not None:
         raise InputError(f'{name} has two columns "{twice}"; each needs a name of its own')
     return header
@@ -347,38 +348,36 @@ def _expect_columns(names: list[str], name: str, columns: Columns) -> None:
 
 def _read_parquet(stream: IO[bytes], name: str, columns: Columns | None) -> Iterator[Record]:
     number = 0
-    for batch in _read_batches(stream, name, columns):
-        for values in batch:
+    for batch, sizes in _read_batches(stream, name, columns):
+        for values, n_bytes in zip(batch, sizes, strict=True):
             number += 1
-            yield Record(number, None, values)
+            yield Record(number, None, values, n_bytes=n_bytes)
 
 
 def _read_batches(
     stream: IO[bytes], name: str, columns: Columns | None
-) -> Iterator[Iterable[Values]]:
+) -> Iterator[tuple[Iterable[Values], list[int]]]:
+    """The rows of the file, some at a time, and how large each is."""
     import pyarrow as pa
 
-    try:
-        file = _open_parquet(stream)
-        wanted = None
+    from tamis.columnar import read_parquet, row_sizes
+
+    wanted = None
+
+    def choose(names: list[str]) -> list[str] | None:
+        nonlocal wanted
         if columns is not None:
-            _expect_columns(file.schema_arrow.names, name, columns)
-            wanted = [found for found in columns.find(file.schema_arrow.names) if found]
-        for batch in file.iter_batches(batch_size=BATCH, columns=wanted):
-            yield _to_events(batch) if wanted is None else _to_records(batch, wanted)
+            _expect_columns(names, name, columns)
+            wanted = [found for found in columns.find(names) if found]
+        return wanted
+
+    try:
+        for batch in read_parquet(stream, choose, BATCH):
+            rows = _to_events(batch) if wanted is None else _to_records(batch, wanted)
+            yield rows, row_sizes(batch).tolist()
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise InputError(f"{name} cannot be read as Parquet: {reason}") from None
-
-
-def _open_parquet(stream: IO[bytes]) -> pq.ParquetFile:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    # Parquet is read from its end: a pipe must be held whole.
-    seekable = stream if stream.seekable() else pa.BufferReader(stream.read())
-    # Spark writes timestamps of 96 bits, which would come as nanoseconds.
-    return pq.ParquetFile(seekable, coerce_int96_timestamp_unit="us")
 
 
 def _to_events(batch: pa.RecordBatch) -> list[Values]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from itertools import combinations
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
+from tamis.batches import first_repeated
 from tamis.cli.console import print_note
 from tamis.errors import InputError
 from tamis.files import EventRow, RowError
@@ -70,7 +70,7 @@ def _read_rows(
             error = problem
         else:
             number += 1
-            yield EventRow(number, file_line, event)
+            yield EventRow(number, file_line, event, n_bytes=sum(map(len, fields)))
             continue
         number += 1
         yield EventRow(number, file_line, {}, error)
@@ -85,9 +85,9 @@ def _read_header(lines: Any, name: str) -> list[AttributePath]:
         raise InputError(f"{name} is empty; a CSV file begins with a header line")
     if any("\0" in column for column in header):
         raise InputError(f"{name} is not text: it holds zero bytes; csv is UTF-8 text")
-    for first, second in combinations(sorted(header), 2):
-        if first == second:
-            raise InputError(f'{name} has two columns "{first}"; each needs a name of its own')
+    twice = first_repeated(header)
+    if twice is not None:
+        raise InputError(f'{name} has two columns "{twice}"; each needs a name of its own')
     return [parse_path(column) if column else ("",) for column in header]
 
 

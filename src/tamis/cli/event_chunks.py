@@ -1,15 +1,16 @@
-"""Events of a file in chunks: as many at a time as the batch matcher likes, or as have come."""
+"""Events of a file in chunks: as many at a time as the batch matcher likes, or as have come, and
+never more than fit in memory."""
 
 from __future__ import annotations
 
 import os
-from itertools import islice
 from queue import Empty, Queue
 from stat import S_ISREG
-from threading import Thread
+from threading import Condition, Thread
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Final
 
+from tamis.batches import MOST_BYTES, batched
 from tamis.cli.csv_events import read_csv_events
 from tamis.files import EventRow, Format, detect_format, read_events
 
@@ -30,10 +31,13 @@ def read_event_chunks(
     chosen = file_format or detect_format(str(source))
     rows = read_csv_events(source, types) if chosen is Format.CSV else read_events(source, chosen)
     if isinstance(source, str) or _is_file(source):
-        while chunk := list(islice(rows, CHUNK)):
-            yield chunk
+        yield from batched(rows, CHUNK, _weigh)
     else:
         yield from _as_they_come(rows)
+
+
+def _weigh(row: EventRow) -> int:
+    return row.n_bytes
 
 
 def _is_file(stream: IO[bytes]) -> bool:
@@ -49,10 +53,12 @@ def _is_file(stream: IO[bytes]) -> bool:
 def _as_they_come(rows: Iterator[EventRow]) -> Iterator[list[EventRow]]:
     """Chunks of what has come: full ones while the pipe is full, single events from a slow one."""
     arrived: Queue[EventRow | BaseException | None] = Queue(2 * CHUNK)
+    waiting = _Waiting()
 
     def read() -> None:
         try:
             for row in rows:
+                waiting.add(row.n_bytes)
                 arrived.put(row)
             arrived.put(None)
         except BaseException as error:  # raised where the rows are taken
@@ -63,11 +69,14 @@ def _as_they_come(rows: Iterator[EventRow]) -> Iterator[list[EventRow]]:
     is_open = True
     while is_open:
         chunk: list[EventRow] = []
+        n_bytes = 0
         item = arrived.get()
         until = monotonic() + LINGER_SECONDS
         while isinstance(item, EventRow):
             chunk.append(item)
-            if len(chunk) == CHUNK:
+            waiting.take(item.n_bytes)
+            n_bytes += item.n_bytes
+            if len(chunk) == CHUNK or n_bytes >= MOST_BYTES:
                 break
             try:
                 item = arrived.get(timeout=max(0, until - monotonic()))
@@ -79,3 +88,23 @@ def _as_they_come(rows: Iterator[EventRow]) -> Iterator[list[EventRow]]:
             yield chunk
         if isinstance(item, BaseException):
             raise item
+
+
+class _Waiting:
+    """How many bytes of events have come and are not yet taken; more wait outside."""
+
+    def __init__(self) -> None:
+        self._n_bytes = 0
+        self._changed = Condition()
+
+    def add(self, n_bytes: int) -> None:
+        """Wait until there is room for so many more, or none are there."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._n_bytes + n_bytes <= max(MOST_BYTES, n_bytes))
+            self._n_bytes += n_bytes
+
+    def take(self, n_bytes: int) -> None:
+        """Make room for others."""
+        with self._changed:
+            self._n_bytes -= n_bytes
+            self._changed.notify()

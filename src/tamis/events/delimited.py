@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from functools import partial
-from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
+from tamis.batches import batched, first_repeated
 from tamis.errors import InputError
 from tamis.events.arrow import read_spelled_table
 from tamis.events.carriers import LARGE_STRING
@@ -39,7 +39,7 @@ def split_csv(
     try:
         header = _read_header(rows, name)
         checked = _check_rows(rows, len(header))
-        while batch := list(islice(checked, n_rows)):
+        for batch in batched(checked, n_rows, lambda row: sum(map(len, row.fields))):
             yield partial(read_csv_rows, header, batch, table)
     finally:
         text.detach()  # the stream belongs to the caller
@@ -71,7 +71,7 @@ def _read_header(rows: Any, name: str) -> list[str]:
         raise InputError(f"{name}: the header line cannot be read: {error}") from None
     if not header:
         raise InputError(f"{name} is empty; a CSV file begins with a header line")
-    twice = next((column for column in header if header.count(column) > 1), None)
+    twice = first_repeated(header)
     if twice is not None:
         raise InputError(f'{name} has two columns "{twice}"; each needs a name of its own')
     return header

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from tamis.batches import batched
+from tamis.columnar import cut, read_parquet
 from tamis.errors import InputError
 from tamis.events.delimited import split_csv
 from tamis.events.mappings import read_json
@@ -58,7 +59,7 @@ def read_batches(  # noqa: PLR0913 - what to read, and how
     n_rows: int = BATCH_ROWS,
     strict: bool = False,
 ) -> Iterator[EventValues]:
-    """The events of `source` in batches of at most `n_rows`.
+    """The events of `source` in batches of at most `n_rows`, and of bounded size.
 
     `source` is the path of a file (`str` or `Path`), an open binary stream or its `bytes` (both
     JSON lines unless `file_format` says otherwise), an Arrow table, reader or array, or an
@@ -83,7 +84,7 @@ def _split(
     chosen = _choose_format(source, file_format)
     with _opened(source, name) as stream:
         if chosen is EventFormat.JSONL:
-            for lines in _batched(_json_lines(stream), n_rows):
+            for lines in batched(_json_lines(stream), n_rows, len):
                 yield partial(read_json, lines, table)
         elif chosen is EventFormat.CSV:
             yield from split_csv(stream, name, table, n_rows)
@@ -98,20 +99,18 @@ def _split_events(source: Any, n_rows: int) -> Iterator[Any]:
         for batch in source:
             yield from _split_events(batch, n_rows)
     elif isinstance(source, pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray):
-        for first_row in range(0, len(source), n_rows):
-            yield source.slice(first_row, n_rows)
+        yield from cut(source, n_rows)
     elif hasattr(source, "__arrow_c_stream__"):
         yield from _split_events(pa.RecordBatchReader.from_stream(source), n_rows)
     elif isinstance(source, Mapping) or not isinstance(source, Iterable):
         raise InputError(f"no events can be read from {type(source).__name__}", hint=ALLOWED)
     else:
-        yield from _batched(source, n_rows)
+        yield from batched(source, n_rows, _weigh)
 
 
-def _batched(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
-        yield batch
+def _weigh(event: Any) -> int:
+    """The length of a JSON text; what a mapping holds is in memory already."""
+    return len(event) if isinstance(event, str | bytes) else 0
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────
@@ -165,18 +164,15 @@ def _read_columnar(  # noqa: PLR0913 - where from, and which of it
     n_rows: int,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of a Parquet or Arrow file, without the columns that nobody asks for."""
-    import pyarrow.parquet as pq
-
     wanted = table.tree.slots.keys() if column is None else {column}
     try:
-        # These formats are read from their end: a pipe must be held whole.
-        seekable = stream if stream.seekable() else pa.BufferReader(stream.read())
         if file_format is EventFormat.PARQUET:
-            # Spark writes timestamps of 96 bits, which would come as nanoseconds.
-            file = pq.ParquetFile(seekable, coerce_int96_timestamp_unit="us")
-            names = [known for known in file.schema_arrow.names if known in wanted]
-            yield from file.iter_batches(batch_size=n_rows, columns=names)
+            yield from read_parquet(
+                stream, lambda names: [known for known in names if known in wanted], n_rows
+            )
         else:
+            # A file of Arrow's is read from its end: a pipe must be held whole.
+            seekable = stream if stream.seekable() else pa.BufferReader(stream.read())
             yield from _split_events(_open_arrow(seekable), n_rows)
     except (pa.ArrowException, OSError) as error:
         reason = str(error).strip().partition("\n")[0]

@@ -1,0 +1,35 @@
+"""Rows in batches of bounded number and size, whatever a single row holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+Item = TypeVar("Item")
+
+MOST_BYTES: Final = 32 << 20  # of values in one batch; a single row may have more
+
+
+def batched(
+    items: Iterable[Item], n_items: int, weigh: Callable[[Item], int]
+) -> Iterator[list[Item]]:
+    """Lists of at most so many items, each closed by the item with which it weighs enough."""
+    batch: list[Item] = []
+    n_bytes = 0
+    for item in items:
+        batch.append(item)
+        n_bytes += weigh(item)
+        if len(batch) == n_items or n_bytes >= MOST_BYTES:
+            yield batch
+            batch, n_bytes = [], 0
+    if batch:
+        yield batch
+
+
+def first_repeated(names: Sequence[str]) -> str | None:
+    """The first name that comes again."""
+    counted = Counter(names)
+    return next((name for name in names if counted[name] > 1), None)
