@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -122,3 +124,75 @@ def test_colours_on_a_terminal_unless_unwanted():
     assert "\x1b[32m" in read_terminal(arguments)
     assert "\x1b[32m" not in read_terminal(arguments, NO_COLOR="1")
     assert "\x1b[32m" not in read_terminal(arguments, TERM="dumb")
+
+
+ODD_ID = "a\x1b[31mb\x07c\x9bd\x7fe\tf\\g\nh\u2028i"
+
+
+@pytest.fixture
+def odd_index(tmp_path):
+    path = tmp_path / "odd.tamis"
+    tamis.build({ODD_ID: "a = 1"}, schema="a INT").save(path)
+    return path
+
+
+def test_ids_come_through_a_pipe_as_they_are(odd_index):
+    event = json.dumps({"a": 1, "id": ODD_ID}).encode()
+    done = run_process("match", odd_index, "--output", "tsv", "--event-id", "id", stdin=event)
+    assert not has_unseen(done.stdout.decode())
+    spelled = done.stdout.decode().removesuffix("\n").split("\t")
+    assert [unescape(name) for name in spelled] == [ODD_ID, ODD_ID]
+    assert spelled[0] == r"a\u001b[31mb\u0007c\u009bd\u007fe\tf\\g\nh\u2028i"
+    for output in ("json", "pairs"):
+        done = run_process("match", odd_index, "--output", output, "--event-id", "id", stdin=event)
+        assert not has_unseen(done.stdout.decode())
+        told = json.loads(done.stdout)
+        assert told["event"] == ODD_ID
+        assert ODD_ID in (told.get("subscription_id"), *told.get("matches", []))
+    done = run_process("explain", odd_index, ODD_ID, "--event", '{"a": 2}', "--output", "json")
+    assert not has_unseen(done.stdout.decode())
+    assert json.loads(done.stdout)["subscription_id"] == ODD_ID
+
+
+def has_unseen(text: str) -> bool:
+    """Whether a line holds what is no character to show, or no tab of ours."""
+    return any(not c.isprintable() for c in text.removesuffix("\n").replace("\t", ""))
+
+
+def unescape(text: str) -> str:
+    """As the documentation says that TSV is read."""
+    plain = {"\\": "\\", "t": "\t", "n": "\n", "r": "\r"}
+    return re.sub(
+        r"\\(?:u([0-9a-f]{4})|(.))", lambda m: chr(int(m[1], 16)) if m[1] else plain[m[2]], text
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments", [["match"], ["stats"], ["eval", "a = 1", "--event", "{}"], ["--version"]]
+)
+def test_a_closed_output_is_an_error(odd_index, arguments):
+    given = [*arguments, str(odd_index)] if arguments[0] in ("match", "stats") else arguments
+    command = [sys.executable, "-m", "tamis", *given]
+    for closing, said in ((">&-", "error: standard output is closed"), (">&- 2>&-", "")):
+        done = subprocess.run(
+            ["bash", "-c", f'"$@" {closing}', "-", *command],
+            input=b'{"a": 1}\n',
+            capture_output=True,
+            env=environment(),
+            check=False,
+        )
+        assert done.returncode == 1
+        assert done.stdout == b""
+        assert done.stderr.decode().startswith(said)
+
+
+def test_closed_messages_are_no_error(odd_index):
+    done = subprocess.run(
+        ["bash", "-c", '"$@" 2>&-', "-", sys.executable, "-m", "tamis", "match", str(odd_index)],
+        input=b'{"a": 1}\nnot JSON\n',
+        stdout=subprocess.PIPE,
+        env=environment(),
+        check=False,
+    )
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == 1

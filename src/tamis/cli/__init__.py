@@ -40,8 +40,7 @@ class _Commands(click.Group):
         try:
             result = super().invoke(context)
             # Here, so that a full disk or a closed pipe is noticed while it can still be said.
-            if sys.stdout is not None:
-                sys.stdout.flush()
+            sys.stdout.flush()
         except MissingOperatorError as error:
             hint = "name the module that registers them: --operators MODULE"
             _fail(str(MissingOperatorError(error.message, hint=hint)))

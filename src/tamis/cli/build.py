@@ -32,7 +32,7 @@ from tamis.cli.options import (
     read_rows,
     schema_option,
 )
-from tamis.cli.output import prepare_kernels, write_lines
+from tamis.cli.output import prepare_kernels, print_json, write_lines
 from tamis.errors import InputError
 from tamis.files import RowError
 from tamis.validate import Problem, Severity
@@ -233,7 +233,7 @@ def _print_summary(index: tamis.Index, path: str, feed: Feed, seconds: float, ou
         "seconds": round(seconds, 3),
     }
     if output == "json":
-        click.echo(json.dumps({"kind": "summary", "index": path, **numbers}))
+        print_json({"kind": "summary", "index": path, **numbers})
         return
     if not len(index):
         print_note(f"{path} holds no subscriptions")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from tamis.cli.options import (
     read_rows,
     schema_option,
 )
+from tamis.cli.output import print_json
 from tamis.validate import Severity, check_subscriptions
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _print_json(checked: Checked) -> None:
         "subscription_id": row.subscription_id,
     }
     for problem in checked.problems:
-        click.echo(json.dumps(place | problem.to_dict() | place, ensure_ascii=False))
+        print_json(place | problem.to_dict() | place)
 
 
 def _printer_for_people(file: str, status: StatusLine) -> Callable[[Checked], None]:
@@ -139,7 +139,7 @@ def _printer_for_people(file: str, status: StatusLine) -> Callable[[Checked], No
 def _print_summary(summary: Summary, output: str, file: str) -> None:
     numbers = summary.to_dict()
     if output == "json":
-        click.echo(json.dumps({"kind": "summary", **numbers}))
+        print_json({"kind": "summary", **numbers})
         return
     if not summary.rows:
         make_console(stderr=True).print(f"{file} holds no rows")

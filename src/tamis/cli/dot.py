@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 import tamis
+from tamis.cli.output import print_data
 
 
 @click.command("dot")
@@ -23,4 +24,4 @@ def dot_command(index_path: str, subscription_id: str, depth: int | None) -> Non
     from tamis.index.dot import to_dot
 
     index = tamis.open(index_path, operators=None)
-    click.echo(to_dot(index.contents, index.ordinal(subscription_id), depth), nl=False)
+    print_data(to_dot(index.contents, index.ordinal(subscription_id), depth))

@@ -18,6 +18,7 @@ from tamis.cli.options import (
     output_option,
     schema_option,
 )
+from tamis.cli.output import print_json
 from tamis.files import EventRow, Format, RowError, detect_format, parse_event, read_events
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.operators.ask import ask
@@ -123,7 +124,7 @@ def _print_json(
     else:
         told |= {"result": truth, "wrong_values": wrong}
         told |= {"failed_calls": failures} if failures else {}
-    click.echo(json.dumps(told, ensure_ascii=False))
+    print_json(told)
 
 
 def _to_plain(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -11,6 +10,7 @@ from rich.text import Text
 import tamis
 from tamis.cli.console import make_console, printable
 from tamis.cli.options import open_source, operators_option, output_option
+from tamis.cli.output import print_json
 from tamis.files import parse_event
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def explain_command(index_path: str, subscription_id: str, event: str, output: s
     parsed = parse_event(text)
     explanation = tamis.open(index_path).explain(subscription_id, parsed)
     if output == "json":
-        click.echo(json.dumps(explanation.to_dict(), ensure_ascii=False))
+        print_json(explanation.to_dict())
     else:
         print_explanation(make_console(), explanation)
 

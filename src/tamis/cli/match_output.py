@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
-import click
 import numpy as np
 
 from tamis.cli.console import make_console, print_columns, printable
+from tamis.cli.output import UNSEEN, print_data, spell_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SHOWN_MATCHES: Final = 5  # of one event, in a table
-_TSV_ESCAPES: Final = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
+_TSV_ESCAPES: Final = UNSEEN | str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 
 class Printer(ABC):
@@ -51,7 +51,7 @@ class Printer(ABC):
         chunks = pairs["subscription_id"].chunks
         ordinals = [chunk.indices.to_numpy() for chunk in chunks]
         ids = self._spell_ids(np.concatenate([np.empty(0, dtype=np.int64), *ordinals]))
-        told = pairs["bindings"].to_pylist()
+        told = [one and one.translate(UNSEEN) for one in pairs["bindings"].to_pylist()]
         limits = np.searchsorted(pairs["event_row"].to_numpy(), np.arange(len(events) + 1))
         lines: list[str] = []
         for event, (begin, end) in zip(events, pairwise(limits.tolist()), strict=True):
@@ -79,7 +79,7 @@ class Printer(ABC):
     def write(self, lines: list[str]) -> None:
         """Print the lines, and do not wait for more."""
         if lines:
-            click.echo("\n".join(lines))
+            print_data("\n".join(lines) + "\n")
 
     @abstractmethod
     def spell(self, name: Any) -> str:
@@ -102,7 +102,7 @@ class JsonPrinter(Printer):
     """One JSON object for each event."""
 
     def spell(self, name: Any) -> str:
-        return json.dumps(name, ensure_ascii=False)
+        return spell_json(name)
 
     def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
         return (f'{{"event": {event}, "matches": [{", ".join(ids)}]}}',)
@@ -130,13 +130,13 @@ class PairPrinter(JsonPrinter):
 
 
 class TsvPrinter(Printer):
-    """One line for each match: event, tab, subscription; tabs and line breaks escaped.
+    """One line for each match: event, tab, subscription; control characters escaped.
 
     JSON, as values of variables are told, has neither.
     """
 
     def spell(self, name: Any) -> str:
-        return name.translate(_TSV_ESCAPES) if isinstance(name, str) else json.dumps(name)
+        return name.translate(_TSV_ESCAPES) if isinstance(name, str) else spell_json(name)
 
     def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
         return [f"{event}\t{name}" for name in ids]

@@ -6,7 +6,7 @@ import json
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from tamis.cli.console import print_note
 from tamis.errors import InputError
@@ -15,11 +15,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
+# What steers a terminal or ends a line for some reader. JSON has this escape; in TSV it is ours.
+UNSEEN: Final = {
+    code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
+}
+
+
+def spell_json(value: Any) -> str:
+    """The value as JSON on one line that can be shown anywhere."""
+    return json.dumps(value, ensure_ascii=False).translate(UNSEEN)
+
+
+def print_json(value: Any) -> None:
+    """The value as a line of standard output."""
+    print_data(spell_json(value) + "\n")
+
+
+def print_data(text: str) -> None:
+    """The text on standard output at once, just as it is: `click.echo` leaves out what it takes
+    for colours."""
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
 def write_lines(name: str, rows: Iterable[dict[str, Any]]) -> None:
     """The rows as JSON lines, into a file or to standard output."""
     with open_sink(name) as sink:
         for row in rows:
-            sink.write(json.dumps(row, ensure_ascii=False) + "\n")
+            sink.write(spell_json(row) + "\n")
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -10,6 +9,7 @@ import click
 import tamis
 from tamis.cli.console import make_console, print_columns, printable
 from tamis.cli.options import output_option
+from tamis.cli.output import print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,7 +40,7 @@ def stats_command(index_path: str, top: int, output: str) -> None:
 
     stats = compute_stats(tamis.open(index_path, operators=None).contents, index_path, top=top)
     if output == "json":
-        click.echo(json.dumps(stats.to_dict(), ensure_ascii=False))
+        print_json(stats.to_dict())
     else:
         _Report(make_console()).show(stats)
 
