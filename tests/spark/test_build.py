@@ -146,6 +146,30 @@ def test_audits_at_the_first_and_the_last_moment_of_a_validity(spark, tmp_path):
             assert [tuple(row) for row in found if row["subscription_id"] is not None] == []
 
 
+def test_an_expired_change_removes_what_it_replaces(spark, tmp_path):
+    path = tmp_path / "i"
+    past = datetime(2024, 5, 1)
+    ts.build(subscription_frame(spark, [("x", "a > 0"), ("y", "a > 0"), ("z", "a > 0")]), path)
+    events = spark.createDataFrame([(1, 1)], "id int, a int")
+    rows = [
+        ("x", "a > 0", None, None, past),
+        ("y", "a > 5", None, None, past),  # of two rows with one id, the one that has not expired
+        ("y", "a > 1 OR a = 1", "new", None, None),
+        ("new", "a > 0", None, None, past),
+        (None, "a > 0", None, None, past),
+    ]
+    change = spark.createDataFrame(rows, DETAILED.format(type="timestamp"))
+    report = ts.update(spark, path, change)
+    assert (report.n_subscriptions, report.n_rejects, report.n_expired) == (2, 0, 4)
+    assert report.version.n_subscriptions == ts.subscriptions(spark, path).count() == 2
+    assert pairs_of(ts.match(events, path, event_id="id")) == [(1, "y"), (1, "z")]
+    owners = {
+        row["subscription_id"]: row["owner"] for row in ts.subscriptions(spark, path).collect()
+    }
+    assert owners == {"y": "new", "z": None}
+    assert ts.compact(spark, path).n_subscriptions == 2
+
+
 def test_a_validity_that_cannot_be_read_rejects_one_subscription(spark, tmp_path):
     rows = [("x", "a = 1", "ann", "2024-05-01", "soon"), ("y", "a = 1", "bob", "2024-05-01", None)]
     frame = spark.createDataFrame(rows, DETAILED.format(type="string"))

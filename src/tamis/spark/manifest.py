@@ -65,7 +65,8 @@ class Version:
 
     @property
     def n_subscriptions(self) -> int:
-        """How many subscriptions answer."""
+        """How many subscriptions it has: those that are neither replaced nor removed, and that had
+        not expired when their part was built."""
         return sum(part.n_live for part in self.parts)
 
     @property

@@ -31,6 +31,7 @@ from tamis.spark.parts import PartSet
 from tamis.spark.store import IndexStore
 from tamis.spark.tables import numbered_parts
 from tamis.spark.transforms import subscriptions as read_subscriptions
+from tamis.spark.validity import is_expired, read_at
 
 if TYPE_CHECKING:
     import os
@@ -53,23 +54,30 @@ def update(  # noqa: PLR0913
 ) -> BuildReport:
     """Add, replace and remove subscriptions: a new version with one more, small part.
 
-    A subscription that is wrong becomes a reject and the one it should have replaced stays. A
-    stream that runs on the store answers by the new version from its next batch on. `operators`
-    names modules that register operators, as for `build`.
+    A subscription that is wrong becomes a reject and the one it should have replaced stays. One
+    that has expired is left out, as in a build, and so is the one that it replaces. A stream that
+    runs on the store answers by the new version from its next batch on. `operators` names modules
+    that register operators, as for `build`.
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     base = target.current()
     gone = _check_removed(removed)
     nobody = spark.createDataFrame([], "subscription_id string, expression string")
     rows = select_rows(nobody if subscriptions is None else subscriptions, *_NAMES)
+    now = read_at(None)
     with telling():
-        found = with_registered(infer_schema(rows, limits), REGISTRY.load(operators))
+        expired = [
+            row[0] for row in rows.where(is_expired(now)).select("subscription_id").collect()
+        ]
+        live = rows.where(~is_expired(now))
+        gone += tuple(one for one in expired if one is not None)
+        found = with_registered(infer_schema(live, limits), REGISTRY.load(operators))
         schema = extend_schema(base.typed_schema(), found)
         task = BuildPart(
             *(target.storage, schema, Missing(base.missing), limits, Reusable({}), DELTA, gone),
             operators=module_names(operators),
         )
-        (entry,) = run_parts(rows.withColumn("part", F.lit(0)), 1, task)
+        (entry,) = run_parts(live.withColumn("part", F.lit(0)), 1, task)
 
         def derive(newest: Version | None) -> Version:
             last = newest or base
@@ -83,7 +91,9 @@ def update(  # noqa: PLR0913
     if n_deltas > most_deltas:
         return compact(spark, target)
     part = entry.part
-    return BuildReport(version, version.n_subscriptions, part.n_rejects, len(version.parts), 1)
+    return BuildReport(
+        version, version.n_subscriptions, part.n_rejects, len(version.parts), 1, len(expired)
+    )
 
 
 _NAMES: Final = ("subscription_id", "expression")
