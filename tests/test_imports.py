@@ -15,19 +15,20 @@ SOURCE = Path(__file__).parents[1] / "src" / "tamis"
 
 ROOT = "tamis"  # the package's own __init__.py, the public face
 
-ENGINE = {"errors", "kernels", "language", "text", "logic"}
+ENGINE = {"errors", "durable", "kernels", "language", "text", "logic"}
 ENGINE |= {"operators", "events", "index", "match"}
 SHARED = ENGINE | {"batches", "columnar", "records", "files", "validate"}
 
 # What each part may import, type-only and lazy imports included.
 ALLOWED = {
     "errors": set(),
+    "durable": set(),
     "kernels": set(),
     "language": {"errors", "text"},
     "text": {"errors"},
     "logic": {"errors", "language", "text"},
     "operators": {"errors", "kernels", "language", "text", "logic"},
-    "index": {"errors", "kernels", "language", "text", "logic", "operators"},
+    "index": {"errors", "durable", "kernels", "language", "text", "logic", "operators"},
     "events": {"errors", "kernels", "language", "text", "logic", "operators", "index"}
     | {"batches", "columnar"},
     "match": ENGINE - {"match"},

@@ -17,9 +17,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tamis import durable
 from tamis.errors import IndexFormatError, InputError
-from tamis.index import artefact, content
-from tamis.index.artefact import FORMAT_VERSION, MANIFEST
+from tamis.index import artefact, saving
+from tamis.index.artefact import FORMAT_VERSION
+from tamis.index.saving import MANIFEST
 from tamis.index.stored_texts import BLOCK
 from tamis.logic.evaluate import Missing
 from tamis.match.index import Index, build, open_index
@@ -530,7 +532,7 @@ def test_a_failed_replacement_leaves_what_was(old, n_calls, monkeypatch):
 
 def test_a_failed_removal_of_the_old_is_no_failure_of_the_new(old, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(artefact, "remove_content", lambda *_, **__: None)
+        patched.setattr(saving, "remove_content", lambda *_, **__: None)
         build(NEW).save(old, overwrite=True)
     assert open_index(old).match({"a": 1}) == ["new"]
     assert len(list(old.glob("content-*"))) == 2
@@ -545,7 +547,7 @@ def test_a_writer_that_dies_leaves_the_old_or_the_new(old, monkeypatch):
     for n_calls in range(1, 20):
         copy = Path(shutil.copytree(old, old.with_name(f"copy{n_calls}")))
         with monkeypatch.context() as patched:
-            patched.setattr(artefact, "remove_content", lambda *_, **__: None)
+            patched.setattr(saving, "remove_content", lambda *_, **__: None)
             patched.setattr(Path, "unlink", lambda *_, **__: None)
             calls = fail_at(n_calls, patched, os, "fsync")
             with suppress(InputError):
@@ -582,7 +584,7 @@ def test_an_interrupted_write_leaves_what_was(old, interruption, monkeypatch):
         raise interruption
 
     with monkeypatch.context() as patched:
-        patched.setattr(content, "sync_directory", interrupt)
+        patched.setattr(durable, "sync_directory", interrupt)
         with pytest.raises(interruption):
             build(NEW).save(old, overwrite=True)
     assert_still_old(old)

@@ -33,7 +33,6 @@ from tamis.cli.options import (
     schema_option,
 )
 from tamis.cli.output import prepare_kernels, print_json, write_lines
-from tamis.errors import InputError
 from tamis.files import RowError
 from tamis.validate import Problem, Severity
 
@@ -167,9 +166,10 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     Exit codes: 0 built, with or without rejects; 1 not built, which with --strict one reject is
     enough for; 2 wrong usage.
     """
+    from tamis.index.saving import expect_place
+
     started = time.monotonic()
-    if Path(index_path).exists() and not overwrite:
-        raise InputError(f"{index_path} exists", hint="name another one, or say --overwrite")
+    expect_place(index_path, overwrite=overwrite)
     prepare_kernels()
     status = StatusLine()
     feed = Feed(status.watch_reading(read_rows(file, file_format, id_column, expression_column)))

@@ -2,29 +2,21 @@
 
 The manifest lists every part of the content with its place and checksum, and carries a checksum of
 itself; an index that is incomplete, cut short or altered is refused with the name of what is wrong.
-Nothing in it is code.
-
-A new index is written beside its place and moved there when it is whole. To overwrite one, the new
-content is written under a name of its own, then the manifest is replaced, then the old content is
-removed: POSIX replaces a file in one step, but no directory that is not empty. Whoever dies in
-between leaves the old index or the new one in its place, and at most a content that nobody names,
-which the next overwriting removes.
+Nothing in it is code. How it gets to its place is in `saving.py`.
 """
 
 from __future__ import annotations
 
 import json
-import secrets
-import shutil
 import zlib
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from tamis.errors import IndexFormatError, InputError
+from tamis.durable import replace_file
+from tamis.errors import IndexFormatError
 from tamis.index.columns import TEXT
 from tamis.index.constants import pack_columns, unpack_columns
 from tamis.index.content import (
@@ -33,13 +25,12 @@ from tamis.index.content import (
     MissingContentError,
     Part,
     array_part,
-    remove_content,
     table_part,
     write_content,
-    write_file,
 )
 from tamis.index.contents import Contents
 from tamis.index.layout import LeafArrays, NodeArrays, RootArrays
+from tamis.index.saving import FORMAT, MANIFEST, place_index
 from tamis.index.stored_texts import StoredTexts, pack_texts
 from tamis.index.triggers import TriggerArrays
 from tamis.language.names import print_path
@@ -57,9 +48,7 @@ if TYPE_CHECKING:
 
     from tamis.index.columns import Column
 
-FORMAT: Final = "tamis-index"
 FORMAT_VERSION: Final = 3
-MANIFEST: Final = "manifest.json"
 _GROUPS: Final[dict[str, Any]] = {
     "leaves": LeafArrays,
     "nodes": NodeArrays,
@@ -70,49 +59,23 @@ _GROUPS: Final[dict[str, Any]] = {
 
 def save(contents: Contents, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write the index to the directory `path`, whole or not at all."""
-    target = Path(path)
-    if target.exists() and not overwrite:
-        raise InputError(f"{target} exists", hint="choose another path, or overwrite it")
-    if target.exists() and not (target / MANIFEST).exists():
-        raise InputError(f"{target} exists and is not an index: it is not overwritten")
-    if not target.absolute().parent.is_dir():
-        raise InputError(f"the directory {target.parent}, to hold {target.name}, does not exist")
-    try:
-        if target.exists():
-            _write(contents, target)
-        else:
-            _write_new(contents, target)
-    except OSError as error:
-        raise InputError(
-            f"cannot write the index to {target}: {error.strerror or error}"
-        ) from error
-
-
-def _write_new(contents: Contents, target: Path) -> None:
-    """Write the index beside its place, and move it there when it is whole."""
-    beside = target.with_name(f".{target.name}.{secrets.token_hex(4)}.new")
-    try:
-        beside.mkdir()
-        _write(contents, beside)
-        beside.rename(target)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+    place_index(path, lambda directory: write(contents, directory), overwrite=overwrite)
 
 
 def open_contents(path: str | os.PathLike[str], *, verify: bool = True) -> Contents:
     """The index saved at `path`, memory-mapped; with `verify` every checksum is compared."""
     directory = Path(path)
-    manifest = _read_manifest(directory)
+    missed = None
     while True:
+        manifest = _read_manifest(directory)
         try:
             content = Content(directory, manifest["content"])
             break
         except MissingContentError:
-            # Was it overwritten since we read the manifest?
-            newer = _read_manifest(directory)
-            if newer["content"] == manifest["content"]:
+            # Overwritten since we read the manifest? Then the next look finds what is there now.
+            if manifest == missed:
                 raise
-            manifest = newer
+            missed = manifest
     if verify:
         content.verify()
     return _read_contents(manifest, content, directory)
@@ -153,18 +116,15 @@ def _read_plan(content: Content, schema: Schema, paths: list[list[str]]) -> Plan
 # ── writing ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _write(contents: Contents, directory: Path) -> None:
+def write(contents: Contents, directory: Path) -> None:
     """Write the content, then put the manifest that names it in place of the one before.
 
     What is there stays as it is until the manifest is replaced, which is one step: a reader finds
     the one index or the other.
     """
-    try:
-        described, *packed = pack_columns(contents.columns)
-        entry = write_content(directory, _parts(contents, *packed))
-        write_file(directory / MANIFEST, [_spell_manifest(contents, described, entry)])
-    finally:
-        _remove_unused(directory)
+    described, *packed = pack_columns(contents.columns)
+    entry = write_content(directory, _parts(contents, *packed))
+    replace_file(directory / MANIFEST, [_spell_manifest(contents, described, entry)])
 
 
 def _spell_manifest(
@@ -193,13 +153,6 @@ def _spell_manifest(
     }
     manifest["checksum"] = _manifest_checksum(manifest)
     return json.dumps(manifest, indent=1, ensure_ascii=False).encode()
-
-
-def _remove_unused(directory: Path) -> None:
-    """Remove the old content, or where something failed the new one."""
-    # Where no manifest can be read, who knows what is used.
-    with suppress(IndexFormatError):
-        remove_content(directory, except_for=_read_manifest(directory)["content"]["file"])
 
 
 def _parts(

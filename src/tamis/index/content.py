@@ -9,7 +9,7 @@ import hashlib
 import json
 import mmap
 import os
-import secrets
+import re
 import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 import numpy as np
 import pyarrow as pa
 
+from tamis.durable import replace_file
 from tamis.errors import IndexFormatError
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 REBUILD: Final = "build the index anew, or restore it from a copy"
 _ALIGNMENT: Final = 64  # bytes: a cache line
-_PREFIX: Final = "content-"
+CONTENT_NAME: Final = re.compile(r"content-[0-9a-f]{16}\.bin")
 
 
 class Part(NamedTuple):
@@ -75,40 +76,16 @@ def write_content(directory: Path, parts: Iterable[Part]) -> dict[str, Any]:
         chunks += (content, padding)
         offset += content.nbytes + len(padding)
     digest = hashlib.blake2b(json.dumps(described).encode(), digest_size=8).hexdigest()
-    name = f"{_PREFIX}{digest}.bin"
-    write_file(directory / name, chunks)
+    name = f"content-{digest}.bin"
+    replace_file(directory / name, chunks)
     return {"file": name, "bytes": offset, "parts": described}
 
 
-def write_file(path: Path, chunks: Iterable[Any]) -> None:
-    """Write a file, or put it in place of the one there is, in one step and for good."""
-    beside = path.with_name(f"{_PREFIX}{secrets.token_hex(4)}.new")
-    try:
-        with beside.open("wb") as file:
-            for chunk in chunks:
-                file.write(chunk)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-        sync_directory(path.parent)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def sync_directory(directory: Path) -> None:
-    """Make sure that the names in a directory are on disk."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def remove_content(directory: Path, *, except_for: str) -> None:
-    """Remove all contents but one, as far as it can be done."""
+    """Remove all contents but one, as far as it can be done; no file of another name."""
     with suppress(OSError):
-        for path in directory.glob(f"{_PREFIX}*"):
-            if path.name != except_for:
+        for path in directory.iterdir():
+            if CONTENT_NAME.fullmatch(path.name) and path.name != except_for:
                 path.unlink()
 
 

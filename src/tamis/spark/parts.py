@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from tamis.errors import IndexFormatError, InputError
 from tamis.index import artefact
 from tamis.index.layout import RootArrays, freeze
+from tamis.index.saving import MANIFEST
 from tamis.index.stored_texts import StoredTexts
 from tamis.match.index import Index
 from tamis.operators.registry import REGISTRY
@@ -261,11 +262,11 @@ def write_part(  # noqa: PLR0913 - all that a part holds
         artefact.save(contents, directory)
         _write_tables(directory, rejects, details, removed)
         n_bytes = sum(file.stat().st_size for file in directory.iterdir())
-        manifest = (directory / artefact.MANIFEST).read_bytes()
+        manifest = (directory / MANIFEST).read_bytes()
         if parts is not None:
             directory.rename(parts / part_id)
         else:
-            storage.upload(directory, f"parts/{part_id}", last=artefact.MANIFEST)
+            storage.upload(directory, f"parts/{part_id}", last=MANIFEST)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return Part(
@@ -340,7 +341,7 @@ def all_texts(contents: Contents) -> pa.ChunkedArray:
 def plain_part(directory: Path) -> tuple[Version, Part]:
     """An artefact by itself, saved by `Index.save`, as a version of one part."""
     contents = artefact.open_contents(directory, verify=False)
-    content = (directory / artefact.MANIFEST).read_bytes()
+    content = (directory / MANIFEST).read_bytes()
     part = Part(
         id=directory.name,
         kind="base",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import InputError
-from tamis.index.artefact import MANIFEST
+from tamis.index.saving import MANIFEST
 from tamis.spark.parts import PartSet, plain_part
 from tamis.spark.storage import Storage
 from tamis.spark.store import IndexStore
