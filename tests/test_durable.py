@@ -14,6 +14,7 @@ import pytest
 from tamis import durable
 from tamis.durable import (
     LOCK,
+    NotPrivateError,
     create_file,
     draft_directory,
     locked,
@@ -275,7 +276,7 @@ def test_a_directory_that_others_may_use(tmp_path, mode):
     path = tmp_path / "open"
     path.mkdir()
     path.chmod(mode)
-    with pytest.raises(PermissionError, match="other users"):
+    with pytest.raises(NotPrivateError, match="other users"):
         make_private_directory(path)
 
 
@@ -283,7 +284,7 @@ def test_a_directory_of_somebody_else(tmp_path, monkeypatch):
     path = tmp_path / "theirs"
     path.mkdir(mode=0o700)
     monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
-    with pytest.raises(PermissionError, match="another user"):
+    with pytest.raises(NotPrivateError, match="another user"):
         make_private_directory(path)
 
 
@@ -295,5 +296,5 @@ def test_what_is_no_directory(tmp_path, is_link):
         path.symlink_to(tmp_path / "elsewhere")
     else:
         path.write_text("")
-    with pytest.raises(PermissionError, match="symbolic link"):
+    with pytest.raises(NotPrivateError, match="symbolic link"):
         make_private_directory(path)

@@ -32,6 +32,10 @@ _BUSY: Final = (errno.EAGAIN, errno.EACCES)
 _held: set[int] = set()  # descriptors whose locks this process holds
 
 
+class NotPrivateError(PermissionError):
+    """A directory that should be this user's alone is not."""
+
+
 # ── files ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -107,18 +111,18 @@ def make_directory(path: Path) -> None:
 def make_private_directory(path: Path) -> None:
     """Make a directory that only this user can read and write, and expect it to be so.
 
-    PermissionError if somebody else owns it or may use it, or if it is a symbolic link.
+    NotPrivateError if somebody else owns it or may use it, or if it is a symbolic link.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):
-        raise PermissionError(errno.EPERM, "it is not a directory, or a symbolic link", str(path))
+        raise NotPrivateError(errno.EPERM, "it is a file or a symbolic link", str(path))
     if found.st_uid != os.geteuid():
-        raise PermissionError(errno.EPERM, "it belongs to another user", str(path))
+        raise NotPrivateError(errno.EPERM, "it belongs to another user", str(path))
     if stat.S_IMODE(found.st_mode) & 0o077:
-        raise PermissionError(errno.EPERM, "other users may use it; chmod 700 it", str(path))
+        raise NotPrivateError(errno.EPERM, "other users may use it", str(path))
 
 
 @contextmanager
@@ -151,6 +155,13 @@ def new_directory(target: Path) -> Iterator[Path]:
         # Nothing fails any more: what is left undone is a file without contents.
         with suppress(OSError):
             (target / LOCK).unlink()
+
+
+def remove_directory(path: Path) -> None:
+    """Remove a directory; to others it is there whole, or not at all."""
+    grave = path.with_name(_draft_name())
+    path.rename(grave)
+    shutil.rmtree(grave, ignore_errors=True)
 
 
 def _rename_new(draft: Path, target: Path) -> None:

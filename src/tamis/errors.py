@@ -50,6 +50,10 @@ class IndexFormatError(TamisError):
     """A saved index is missing, damaged, or of another format."""
 
 
+class TamisWarning(UserWarning):
+    """What was asked for was done, but something needs attention."""
+
+
 class MissingOperatorError(TamisError):
     """An index calls an operator that this process does not have."""
 

@@ -126,7 +126,7 @@ def die_at(point: str, batch: int, folder: Path) -> threading.Thread | None:
     if point == "parts written":
         before(IndexStore, "publish", lambda _: True)
     elif point == "manifest written":
-        before(IndexStore, "_settle", lambda: True)
+        before(IndexStore, "_settle", lambda _: True)
     elif point == "batch begun":
         before(MatchBatch, "pin", lambda number: number == batch)
     elif point == "output written":

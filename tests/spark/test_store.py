@@ -35,6 +35,12 @@ def write(store: IndexStore, subscriptions: dict[str, str], kind: str = BASE, re
     return write_part(store.storage, built.contents, "d" * 64, kind, [], details, removed)
 
 
+def reseal(body: bytes, **changed) -> bytes:
+    """A manifest whose checksum is right."""
+    told = json.loads(body) | changed
+    return json.dumps(told | {"checksum": manifest._checksum(told)}).encode()
+
+
 def version_of(*parts) -> Version:
     return Version(0, tuple(parts), {"a": "integer"}, "undefined")
 
@@ -195,7 +201,13 @@ def test_a_policy_keeps_at_least_the_current_version():
         (lambda body: body[: len(body) // 2], "is not the manifest"),
         (lambda body: b"[]", "is not the manifest"),
         (lambda body: body.replace(b'"undefined"', b'"undefinde"'), "checksum is wrong"),
-        (lambda body: body.replace(b'"format_version": 1', b'"format_version": 9'), "version 9"),
+        (lambda body: body.replace(b'"format_version": 2', b'"format_version": 9'), "version 9"),
+        (lambda body: b"[" * 100_000, "is not the manifest"),
+        (lambda body: b"9" * 5_000, "is not the manifest"),
+        (lambda body: reseal(body, parts=[{}]), "damaged: KeyError"),
+        (lambda body: reseal(body, parts=[{"id": "../../x", "checksums": {}}]), "part '../../x'"),
+        (lambda body: reseal(body, parts=5), "damaged: TypeError"),
+        (lambda body: reseal(body, provenance=None, parts=[{"id": "x" * 29}]), "damaged"),
     ],
 )
 def test_a_damaged_manifest_is_refused(change, said, tmp_path):
@@ -253,6 +265,24 @@ def test_a_delta_hides_what_it_replaces_and_removes(tmp_path):
     (first, *_) = indexes
     assert sorted(first.match_lists([{"a": 0}]).to_pylist()[0]) == ["also", "s6"]
     assert first.count_by_event([{"a": 0}]).tolist() == [2]
+
+
+def test_what_is_hidden_matches_in_no_way(tmp_path):
+    """Expressions of several tests, which nothing else shares, hidden in every way there is."""
+    store = IndexStore(tmp_path)
+    base = {f"s{n}": f"a >= {n} AND b <> 'x{n}'" for n in range(30)}
+    parts = [write(store, base), write(store, {}, "delta", [f"s{n}" for n in range(30) if n % 3])]
+    store.publish(lambda newest: version_of(*parts))
+    index = open_version(store).open()[0]
+    for a in (-1, 0, 1, 7, 30):
+        event = {"a": a, "b": "y"}
+        shown = [f"s{n}" for n in range(30) if n % 3 == 0 and n <= a]
+        assert sorted(index.match(event)) == sorted(shown)
+        assert sorted(index.match_lists([event]).to_pylist()[0]) == sorted(shown)
+        assert index.count_by_event([event]).tolist() == [len(shown)]
+        assert index.match_batch([event]).num_rows == len(shown)
+        some = index.match_batch([event], subset=["s0", "s1", "s2", "s3"])
+        assert set(some["subscription_id"].to_pylist()) == {"s0", "s3"} & set(shown)
 
 
 # ── the cache ───────────────────────────────────────────────────────────────────────────────

@@ -18,6 +18,7 @@ import tamis
 from tamis.cli import spark_commands, spark_jobs  # noqa: F401 - add their commands to the group
 from tamis.cli.build import build_command
 from tamis.cli.check import check_command
+from tamis.cli.console import noting_warnings
 from tamis.cli.demo import demo_command
 from tamis.cli.dot import dot_command
 from tamis.cli.evaluate import eval_command
@@ -38,7 +39,8 @@ class _Commands(click.Group):
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="replace")
         try:
-            result = super().invoke(context)
+            with noting_warnings():
+                result = super().invoke(context)
             # Here, so that a full disk or a closed pipe is noticed while it can still be said.
             sys.stdout.flush()
         except MissingOperatorError as error:

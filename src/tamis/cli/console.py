@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rich.console import Console
 from rich.text import Text
 
-from tamis.errors import ExpressionError
+from tamis.errors import ExpressionError, TamisWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -65,6 +66,22 @@ def print_columns(console: Console, rows: Iterable[Iterable[str | Text]], gap: i
 def print_note(message: str) -> None:
     """A remark on stderr, beside the output."""
     make_console(stderr=True).print(Text.assemble(("note: ", "yellow"), printable(message)))
+
+
+@contextmanager
+def noting_warnings() -> Iterator[None]:
+    """Print our own warnings as remarks, without a line of Python."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def note(message: Any, category: type[Warning], *rest: Any, **options: Any) -> None:
+            if issubclass(category, TamisWarning):
+                print_note(str(message))
+            else:
+                show(message, category, *rest, **options)
+
+        warnings.showwarning = note
+        yield
 
 
 def describe_problem(problem: Problem, place: str = "") -> Text:

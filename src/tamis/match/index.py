@@ -41,7 +41,7 @@ from tamis.match.kernels.rows import ROW
 from tamis.match.learn import learn
 from tamis.match.names import Names
 from tamis.match.operators import Operators, read_registry, spell_bindings
-from tamis.match.single import SingleScratch, make_single_scratch
+from tamis.match.single import SingleScratch, make_single_scratch, with_all_tops
 from tamis.operators.registry import REGISTRY, Registry
 from tamis.operators.verdict import Verdict
 
@@ -334,7 +334,7 @@ class Index:
             self.encoder.encode_event(event),
             contents.leaves,
             contents.nodes,
-            contents.roots,
+            self._single_roots,
             contents.triggers,
             scratch,
         )
@@ -424,7 +424,11 @@ class Index:
         return make_scratch(self.contents, self._choose_groups())
 
     def _make_single_scratch(self) -> SingleScratch:
-        return make_single_scratch(self.contents)
+        return make_single_scratch(self.contents, self._single_roots)
+
+    @cached_property
+    def _single_roots(self) -> RootArrays:
+        return with_all_tops(self.contents)
 
 
 PAIR_SCHEMA = pa.schema(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
@@ -12,7 +13,10 @@ from tamis.errors import IndexFormatError
 from tamis.language.schema import Schema
 
 FORMAT: Final = "tamis-index-version"
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
+PART_ID: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{12}")
+FILE_NAME: Final = re.compile(r"[a-z0-9-]+\.[a-z]+")
+RESTORE: Final = "build the index anew, or use an older version"
 BASE: Final = "base"
 DELTA: Final = "delta"  # its subscriptions hide those with the same ids in the parts before it
 
@@ -24,7 +28,7 @@ class Part:
     id: str  # its folder below parts/, unique for all time
     kind: str  # BASE or DELTA
     digest: str  # of all that decides what is in it
-    manifest_crc32: int  # of its manifest.json, which has the checksums of all other files
+    checksums: dict[str, int]  # the CRC-32 of every file, by name
     n_subscriptions: int
     n_hidden: int  # of these, by later parts
     n_rejects: int
@@ -38,6 +42,19 @@ class Part:
     def folder(self) -> str:
         """Where it is below the store's root."""
         return f"parts/{self.id}"
+
+    def expect_file(self, name: str, checksum: int | None, where: str) -> None:
+        """Refuse one of the part's files, by its checksum, unless it is as it was published; None
+        is the checksum of a file that is not there."""
+        if checksum is None:
+            raise IndexFormatError(
+                f"{where} has no {name}: it is incomplete, or its version was pruned", hint=RESTORE
+            )
+        if checksum != self.checksums.get(name):
+            raise IndexFormatError(
+                f"{where}/{name} is damaged: it is not the one that the version was published with",
+                hint=RESTORE,
+            )
 
     @property
     def n_live(self) -> int:
@@ -100,6 +117,10 @@ class Version:
         return json.dumps(body, ensure_ascii=False, indent=1).encode()
 
 
+class DamagedManifestError(IndexFormatError):
+    """A version's manifest is not as it was written."""
+
+
 def version_name(number: int) -> str:
     """As a version is called."""
     return f"v{number:08d}"
@@ -109,10 +130,10 @@ def read_version(content: bytes, where: str) -> Version:
     """The version that a manifest describes."""
     try:
         body = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise IndexFormatError(f"{where} is not the manifest of an index version", hint=_RESTORE)
+        raise DamagedManifestError(f"{where} is not the manifest of an index version", hint=RESTORE)
     if body.get("format_version") != FORMAT_VERSION:
         raise IndexFormatError(
             f"{where} has format version {body.get('format_version')}; this program reads "
@@ -120,17 +141,19 @@ def read_version(content: bytes, where: str) -> Version:
             hint="build the index anew with this version of the program",
         )
     if body.get("checksum") != _checksum(body):
-        raise IndexFormatError(f"{where} is damaged: its checksum is wrong", hint=_RESTORE)
+        raise DamagedManifestError(f"{where} is damaged: its checksum is wrong", hint=RESTORE)
     known = {each.name for each in fields(Version)}
     values = {key: value for key, value in body.items() if key in known}
-    return Version(**values | {"parts": tuple(map(read_part, body["parts"]))})
-
-
-_RESTORE: Final = "build the index anew, or use an older version"
+    try:
+        return Version(**values | {"parts": tuple(map(read_part, body["parts"]))})
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise DamagedManifestError(f"{where} is damaged: {error!r}", hint=RESTORE) from None
 
 
 def read_part(body: dict[str, Any]) -> Part:
-    """A part as it is spelled in JSON."""
+    """A part as it is spelled in JSON; ValueError if it names other files than its own."""
+    if not PART_ID.fullmatch(body["id"]) or not all(map(FILE_NAME.fullmatch, body["checksums"])):
+        raise ValueError(f"a part {body['id']!r} of the files {sorted(body['checksums'])}")
     paths = tuple(tuple(path) for path in body["attributes"])
     return Part(**body | {"attributes": paths, "operators": tuple(body.get("operators", ()))})
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-import shutil
 import tempfile
 import zlib
 from collections import OrderedDict
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,19 +18,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tamis import durable
 from tamis.errors import IndexFormatError, InputError
 from tamis.index import artefact
-from tamis.index.layout import RootArrays, freeze
+from tamis.index.content import CONTENT_NAME
+from tamis.index.layout import RootArrays, freeze, run_starts
 from tamis.index.saving import MANIFEST
 from tamis.index.stored_texts import StoredTexts
 from tamis.match.index import Index
 from tamis.operators.registry import REGISTRY
-from tamis.spark.cache import PartCache, check_manifest
+from tamis.spark.cache import SIZE_VARIABLE, PartCache, check_files
 from tamis.spark.manifest import DELTA, Part, Version
 from tamis.spark.validity import Validity, read_validity
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from tamis.errors import ExpressionError
@@ -56,6 +58,7 @@ REJECT_SCHEMA: Final = pa.schema(
         ("hint", pa.string()),
     ]
 )
+REMOVED_SCHEMA: Final = pa.schema([("subscription_id", pa.string())])
 MOMENT: Final = pa.timestamp("us", "UTC")
 DETAIL_SCHEMA: Final = pa.schema(
     [
@@ -65,6 +68,7 @@ DETAIL_SCHEMA: Final = pa.schema(
         ("valid_until", MOMENT),
     ]
 )
+TABLES: Final = {REJECTS: REJECT_SCHEMA, DETAILS: DETAIL_SCHEMA, REMOVED: REMOVED_SCHEMA}
 
 
 # ── opening ─────────────────────────────────────────────────────────────────────────────────
@@ -125,12 +129,19 @@ class PartSet:
         return contents if hidden is None else hide(contents, hidden)
 
     def _map(self, part: Part) -> Contents:
-        for _ in range(0 if self.storage.is_local else EVICTED_ATTEMPTS):
+        if self.storage.is_local:
+            return artefact.open_contents(self.directory(part))
+        for _ in range(EVICTED_ATTEMPTS):
+            directory = self.directory(part)
             try:
-                return artefact.open_contents(self.directory(part))
-            except (IndexFormatError, FileNotFoundError):
-                continue  # another process may have evicted the copy just now
-        return artefact.open_contents(self.directory(part))
+                return artefact.open_contents(directory, verify=False)  # the cache has done that
+            except IndexFormatError:
+                if directory.exists():  # else another process has evicted the copy just now
+                    raise
+        raise InputError(
+            f"copies of {self.storage.where(part.folder)} are evicted before they are opened",
+            hint=f"allow the cache more bytes: {SIZE_VARIABLE}",
+        )
 
     def hidden(self, part: Part) -> pa.ChunkedArray | None:
         """The ids of the part's subscriptions that do not answer, and perhaps others."""
@@ -177,13 +188,18 @@ class PartSet:
         if self.is_plain:
             return None
         content = self.storage.read(f"{part.folder}/{name}")
-        if content is None:
-            raise IndexFormatError(f"{self.storage.where(part.folder)} has no {name}", hint=REBUILD)
+        where = self.storage.where(part.folder)
+        part.expect_file(name, None if content is None else zlib.crc32(content), where)
         try:
-            return pq.read_table(pa.BufferReader(content))
+            table = pq.read_table(pa.BufferReader(content))
         except (pa.ArrowException, OSError) as error:
-            where = self.storage.where(f"{part.folder}/{name}")
-            raise IndexFormatError(f"{where} is damaged: {error}", hint=REBUILD) from None
+            raise IndexFormatError(f"{where}/{name} is damaged: {error}", hint=REBUILD) from None
+        if table.schema != TABLES[name]:
+            told = ", ".join(table.schema.names)
+            raise IndexFormatError(
+                f"{where}/{name} is damaged: it has other columns: {told}", hint=REBUILD
+            )
+        return table
 
     def directory(self, part: Part) -> Path:
         """Where the part's files are on this machine."""
@@ -192,7 +208,8 @@ class PartSet:
         if not self.storage.is_local:
             return PartCache.default().fetch(self.storage, part)
         directory = self.storage.local_path(part.folder)
-        check_manifest(directory, part)
+        # The manifest has the checksums of the content, which are compared as it is opened.
+        check_files(directory, part, [MANIFEST], self.storage.where(part.folder))
         return directory
 
 
@@ -201,16 +218,17 @@ _VALIDITIES: OrderedDict[tuple[str, ...], Validity] = OrderedDict()
 
 
 def is_whole(storage: Storage, part: Part) -> bool:
-    """Whether the part is as it was written: all bytes are there, and where they can be read in
-    place, their checksums are right."""
-    n_bytes = sum(stored.bytes for stored in storage.list(part.folder))
-    if n_bytes != part.n_bytes:
-        return False
-    alone = PartSet(storage, Version(0, (part,), {}, ""), (part,))
+    """Whether every file of the part is as it was published, and where it can be read in place,
+    this program can open it."""
+    for name, checksum in part.checksums.items():
+        if storage.checksum(f"{part.folder}/{name}") != checksum:
+            return False
     try:
-        return not storage.is_local or bool(artefact.open_contents(alone.directory(part)))
+        if storage.is_local:
+            artefact.open_contents(storage.local_path(part.folder), verify=False)
     except IndexFormatError:
         return False
+    return True
 
 
 def hide(contents: Contents, ids: pa.ChunkedArray) -> Contents:
@@ -220,11 +238,9 @@ def hide(contents: Contents, ids: pa.ChunkedArray) -> Contents:
     is_kept = is_shown[roots.subscriptions]
     owners = np.repeat(np.arange(len(roots.nodes)), np.diff(roots.subscription_starts))
     counts = np.bincount(owners[is_kept], minlength=len(roots.nodes))
-    starts = np.zeros(int((counts > 0).sum()) + 1, dtype=roots.subscription_starts.dtype)
-    np.cumsum(counts[counts > 0], out=starts[1:])
     shown = RootArrays(
         roots.nodes[counts > 0],
-        starts,
+        run_starts(counts[counts > 0]),
         roots.subscriptions[is_kept],
         roots.always[is_shown[roots.always]],
     )
@@ -255,25 +271,22 @@ def write_part(  # noqa: PLR0913 - all that a part holds
 ) -> Part:
     """Write a part under a name that nobody else uses; it is visible once a version names it."""
     part_id = f"{digest[:16]}-{secrets.token_hex(6)}"
-    parts = storage.local_path("parts") if storage.is_local else None
-    draft = _make_draft(storage, parts)
-    try:
-        directory = draft / part_id
-        artefact.save(contents, directory)
-        _write_tables(directory, rejects, details, removed)
-        n_bytes = sum(file.stat().st_size for file in directory.iterdir())
-        manifest = (directory / MANIFEST).read_bytes()
-        if parts is not None:
-            directory.rename(parts / part_id)
-        else:
-            storage.upload(directory, f"parts/{part_id}", last=MANIFEST)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
+    tables = {
+        REJECTS: pa.Table.from_pylist([reject_row(reject) for reject in rejects], REJECT_SCHEMA),
+        DETAILS: details,
+        REMOVED: pa.table([pa.array(removed, pa.string())], schema=REMOVED_SCHEMA),
+    }
+    with _new_part(storage, part_id) as directory:
+        _write_tables(directory, tables)
+        artefact.write(contents, directory)
+        files = sorted(file for file in directory.iterdir() if is_part_file(file.name))
+        n_bytes = sum(file.stat().st_size for file in files)
+        checksums = {file.name: zlib.crc32(file.read_bytes()) for file in files}
     return Part(
         id=part_id,
         kind=kind,
         digest=digest,
-        manifest_crc32=zlib.crc32(manifest),
+        checksums=checksums,
         n_subscriptions=len(contents.ids),
         n_hidden=0,
         n_timed=count_timed(details),
@@ -285,16 +298,35 @@ def write_part(  # noqa: PLR0913 - all that a part holds
     )
 
 
-def _make_draft(storage: Storage, parts: Path | None) -> Path:
+@contextmanager
+def _new_part(storage: Storage, part_id: str) -> Iterator[Path]:
+    """A local directory to write the part's files into, put into the storage when all is there."""
     try:
-        if parts is not None:
-            parts.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=".draft-", dir=parts))
+        if storage.is_local:
+            parts = storage.local_path("parts")
+            durable.make_directory(parts)
+            durable.sweep(parts)
+            with durable.new_directory(parts / part_id) as directory:
+                yield directory
+        else:
+            parent = Path(tempfile.gettempdir())
+            durable.sweep(parent)
+            with durable.draft_directory(parent, 0o700) as directory:
+                yield directory
+                names = {file.name for file in directory.iterdir() if is_part_file(file.name)}
+                # The manifest comes last: where it is, the others are.
+                ordered = [*sorted(names - {MANIFEST}), MANIFEST]
+                storage.upload(directory, f"parts/{part_id}", ordered)
     except OSError as error:
         raise InputError(
-            f"cannot write {storage.where('parts')}: {error.strerror}",
+            f"cannot write {storage.where('parts')}: {error.strerror or error}",
             hint="name a folder that can be written",
         ) from None
+
+
+def is_part_file(name: str) -> bool:
+    """Whether a file in a part's folder is the part's own, by its name."""
+    return name == MANIFEST or name in TABLES or CONTENT_NAME.fullmatch(name) is not None
 
 
 def count_timed(details: pa.Table) -> int:
@@ -312,18 +344,11 @@ def mentioned_paths(contents: Contents) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(paths))
 
 
-def _write_tables(
-    directory: Path,
-    rejects: Sequence[ExpressionError],
-    details: pa.Table,
-    removed: Sequence[str],
-) -> None:
-    told = [reject_row(reject) for reject in rejects]
-    pq.write_table(pa.Table.from_pylist(told, REJECT_SCHEMA), directory / REJECTS)
-    pq.write_table(details, directory / DETAILS)
-    pq.write_table(
-        pa.table({"subscription_id": pa.array(removed, pa.string())}), directory / REMOVED
-    )
+def _write_tables(directory: Path, tables: dict[str, pa.Table]) -> None:
+    for name, table in tables.items():
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink)
+        durable.replace_file(directory / name, [sink.getvalue()])
 
 
 def reject_row(reject: ExpressionError) -> dict[str, Any]:
@@ -346,7 +371,7 @@ def plain_part(directory: Path) -> tuple[Version, Part]:
         id=directory.name,
         kind="base",
         digest="",
-        manifest_crc32=zlib.crc32(content),
+        checksums={},
         n_subscriptions=len(contents.ids),
         n_hidden=0,
         n_rejects=0,

@@ -10,6 +10,8 @@ import os
 import random
 import secrets
 import time
+import zlib
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,15 +20,17 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from pyarrow import fs
 
+from tamis import durable
 from tamis.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable
 
 # A claim older than this is a dead writer's. A live one writes a few kilobytes within it.
 CLAIM_SECONDS: Final = 60.0
 CLAIM_ATTEMPTS: Final = 50
 CLAIM: Final = ".claim-"
+CHUNK_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +85,33 @@ class Storage:
 
     def read(self, name: str) -> bytes | None:
         """The object's contents; None where there is no such object."""
+        chunks: list[bytes] = []
+        return b"".join(chunks) if self._read_into(name, chunks.append) else None
+
+    def checksum(self, name: str) -> int | None:
+        """The CRC-32 of the object's contents; None where there is no such object."""
+        checksum = 0
+
+        def add(chunk: bytes) -> None:
+            nonlocal checksum
+            checksum = zlib.crc32(chunk, checksum)
+
+        return checksum if self._read_into(name, add) else None
+
+    def _read_into(self, name: str, take: Callable[[bytes], None]) -> bool:
+        """Hand the object's contents to `take`, piece by piece; False if there is none."""
         try:
             with self._fs.open_input_stream(f"{self._path}/{name}") as stream:
-                return bytes(stream.read())
+                while chunk := stream.read(CHUNK_BYTES):
+                    take(chunk)
+                return True
         except FileNotFoundError:
-            return None
+            return False
         except NotADirectoryError:
             raise self._no_folder() from None
         except OSError as error:
+            if self._info(name).type == fs.FileType.Directory:
+                return False
             raise InputError(f"cannot read {self.where(name)}: {error}") from None
 
     def exists(self, name: str) -> bool:
@@ -99,7 +122,7 @@ class Storage:
         """Make the object have these contents; a reader sees the old ones or the new ones."""
         try:
             if self.is_local:
-                _replace_file(self.local_path(name), content)
+                durable.replace_file(self._prepare(name), [content])
             else:
                 with self._fs.open_output_stream(f"{self._path}/{name}") as stream:
                     stream.write(content)
@@ -110,10 +133,17 @@ class Storage:
         """Make the object unless it exists; False if it does. Of many writers one succeeds."""
         try:
             if self.is_local:
-                return _link_file(self.local_path(name), content)
+                return durable.create_file(self._prepare(name), [content])
             return self._create_by_claim(name, content)
         except OSError as error:
             raise InputError(f"cannot write {self.where(name)}: {error}") from None
+
+    def _prepare(self, name: str) -> Path:
+        """The place of a local file, with the folders above it and without leftovers beside it."""
+        path = self.local_path(name)
+        durable.make_directory(path.parent)
+        durable.sweep(path.parent)
+        return path
 
     def delete(self, name: str) -> None:
         """Remove the object or the folder, if it is there."""
@@ -130,6 +160,24 @@ class Storage:
             raise InputError(f"cannot delete {self.where(name)}: {error}") from None
 
     # ── folders ────────────────────────────────────────────────────────────────────────────
+
+    def sweep(self, folder: str = "") -> None:
+        """Remove drafts that dead writers left in a local folder."""
+        if self.is_local:
+            durable.sweep(self.local_path(folder))
+
+    def delete_own(self, folder: str, first: str, is_own: Callable[[str], bool]) -> None:
+        """Remove the file `first` of a folder, then those others that are our own, then the folder
+        if nothing is left in it."""
+        self.delete(f"{folder}/{first}")
+        for stored in self.list(folder):
+            if not stored.is_folder and is_own(stored.name.rpartition("/")[2]):
+                self.delete(stored.name)
+        if self.is_local:
+            with suppress(OSError):  # a foreign file is in it
+                self.local_path(folder).rmdir()
+        elif not self.list(folder):
+            self.delete(folder)
 
     def list(self, folder: str = "", *, deep: bool = False) -> list[Stored]:
         """What is in a folder; nothing if there is no such folder."""
@@ -152,31 +200,27 @@ class Storage:
             for info in infos
         ]
 
-    def upload(self, source: Path, folder: str, last: str) -> None:
-        """Copy the files of a local directory; `last` after all others, so it vouches for them."""
+    def upload(self, source: Path, folder: str, names: Iterable[str]) -> None:
+        """Copy files of a local directory, one after the other."""
         target = f"{self._path}/{folder}"
         try:
             self._fs.create_dir(target)
-            for file in _in_order(source, last):
+            for name in names:
                 fs.copy_files(
-                    str(file),
-                    f"{target}/{file.name}",
+                    str(source / name),
+                    f"{target}/{name}",
                     source_filesystem=fs.LocalFileSystem(),
                     destination_filesystem=self._fs,
                 )
         except OSError as error:
             raise InputError(f"cannot write {self.where(folder)}: {error}") from None
 
-    def download(self, folder: str, target: Path) -> None:
-        """Copy the files of a folder into a local directory, which is made."""
-        target.mkdir(parents=True)
-        files = [stored for stored in self.list(folder) if not stored.is_folder]
-        if not files:
-            raise InputError(f"{self.where(folder)} is not there")
-        for stored in files:
+    def download(self, folder: str, target: Path, names: Iterable[str]) -> None:
+        """Copy files of a folder into a local directory."""
+        for name in names:
             fs.copy_files(
-                f"{self._path}/{stored.name}",
-                str(target / stored.name.rpartition("/")[2]),
+                f"{self._path}/{folder}/{name}",
+                str(target / name),
                 source_filesystem=self._fs,
                 destination_filesystem=fs.LocalFileSystem(),
             )
@@ -220,55 +264,15 @@ class Storage:
         ]
         # Ages by the store's own clock: the machines' clocks may differ.
         now = max((stored.changed_at for stored in claims if stored.name == claim), default=None)
-        return all(
-            stored.name == claim
-            or (now is not None and (now - stored.changed_at).total_seconds() > CLAIM_SECONDS)
-            for stored in claims
-        )
+        others = [stored for stored in claims if stored.name != claim]
+        for stored in others.copy():
+            if now is not None and (now - stored.changed_at).total_seconds() > CLAIM_SECONDS:
+                self.delete(stored.name)
+                others.remove(stored)
+        return not others
 
     def _info(self, name: str) -> Any:
         try:
             return self._fs.get_file_info(f"{self._path}/{name}")
         except OSError as error:
             raise InputError(f"cannot look at {self.where(name)}: {error}") from None
-
-
-# ── local files ─────────────────────────────────────────────────────────────────────────────
-
-
-def _replace_file(path: Path, content: bytes) -> None:
-    draft = _write_draft(path, content)
-    try:
-        os.replace(draft, path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
-
-
-def _link_file(path: Path, content: bytes) -> bool:
-    """A link to a finished draft: the name appears with its contents, or was taken before."""
-    draft = _write_draft(path, content)
-    try:
-        os.link(draft, path)
-    except FileExistsError:
-        return False
-    else:
-        return True
-    finally:
-        draft.unlink()
-
-
-def _write_draft(path: Path, content: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    with draft.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    return draft
-
-
-def _in_order(source: Path, last: str) -> Iterator[Path]:
-    files = sorted(source.iterdir())
-    yield from (file for file in files if file.name != last)
-    yield source / last

@@ -1,26 +1,36 @@
 """Versions of one index on storage: opened, published, pruned.
 
-    <root>/CURRENT                     the newest version's number, replaced whole
     <root>/v00000012/manifest.json     made once, if absent; never changed
     <root>/parts/<unique name>/…       artefacts, written before any manifest names them
+    <root>/CURRENT                     the newest version's number, replaced whole
 
-The truth is the highest manifest there is; CURRENT spares readers the listing. A part is never
-changed, so whoever has opened a version keeps it whatever is published meanwhile.
+The truth is the highest manifest that is whole. CURRENT is for people and other programs: nothing
+here reads it, so it may lag or be lost. A part is never changed, so whoever has opened a version
+keeps it whatever is published meanwhile.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from tamis.errors import IndexFormatError, InputError
-from tamis.spark.manifest import Version, read_version, version_name
-from tamis.spark.storage import Storage
+from tamis.durable import DRAFT, LOCK
+from tamis.errors import IndexFormatError, InputError, TamisWarning
+from tamis.spark.manifest import (
+    PART_ID,
+    RESTORE,
+    DamagedManifestError,
+    Version,
+    read_version,
+    version_name,
+)
+from tamis.spark.parts import is_part_file
+from tamis.spark.storage import CLAIM, Storage
 
 if TYPE_CHECKING:
     import os
@@ -30,7 +40,7 @@ CURRENT: Final = "CURRENT"
 PARTS: Final = "parts"
 ARTEFACT_MANIFEST: Final = "manifest.json"
 PUBLISH_ATTEMPTS: Final = 100
-_VERSION: Final = re.compile(r"v(\d{8,})")
+_VERSION: Final = re.compile(r"v([0-9]{8,18})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,25 +74,36 @@ class IndexStore:
     # ── reading ────────────────────────────────────────────────────────────────────────────
 
     def current(self) -> Version:
-        """The newest published version."""
-        number = self._read_current() or max(self.numbers(), default=None)
-        if number is None:
-            self.expect_versions()
-            raise IndexFormatError(
-                f"{self.uri} holds no version of an index", hint="build one: tamis spark build"
-            )
-        return self.version(number)
+        """The newest version that is whole; warns of damaged ones that are newer."""
+        damaged = None
+        for number in reversed(self._folders()):
+            try:
+                found = self._read(number)
+            except DamagedManifestError as error:
+                damaged = damaged or error
+                continue
+            if found is None:
+                continue
+            if damaged is not None:
+                _warn(f"{damaged.message}; {found.name} answers instead. Build the index again.")
+            return found
+        self.expect_versions()
+        raise damaged or IndexFormatError(
+            f"{self.uri} holds no version of an index", hint="build one: tamis spark build"
+        )
 
     def current_or_none(self) -> Version | None:
-        """The newest version there is, published or about to be; None before the first."""
-        newest = max(self.numbers(), default=None)
+        """The newest version there is, which must be whole; None before the first."""
+        newest = self._newest_number()
         return None if newest is None else self.version(newest)
 
     def newest_whole(self) -> Version | None:
-        """The newest version whose manifest is not damaged; None if there is none."""
-        for number in reversed(self.numbers()):
+        """The newest version that this program can read; None if there is none."""
+        for number in reversed(self._folders()):
             with suppress(IndexFormatError):
-                return self.version(number)
+                found = self._read(number)
+                if found is not None:
+                    return found
         return None
 
     def expect_versions(self) -> None:
@@ -93,36 +114,56 @@ class IndexStore:
                 hint="build versions in a folder of their own: tamis spark build",
             )
 
+    def expect_room(self) -> None:
+        """Refuse a folder to which versions cannot be added without harm."""
+        self.expect_versions()
+        if self._newest_number() is None and self.storage.exists(CURRENT):
+            told = None
+            with suppress(ValueError, RecursionError):
+                told = json.loads(self.storage.read(CURRENT) or b"")
+            if not isinstance(told, dict) or told.keys() != {"version", "name"}:
+                raise InputError(
+                    f"{self.storage.where(CURRENT)} is not of an index: it is not overwritten",
+                    hint="build the index in a folder of its own",
+                )
+
     def version(self, which: int | str) -> Version:
         """One version, by number or name."""
         name = version_name(which) if isinstance(which, int) else which
-        path = f"{name}/{ARTEFACT_MANIFEST}"
-        content = self.storage.read(path) if _VERSION.fullmatch(name) else None
-        if content is None:
+        match = _VERSION.fullmatch(name)
+        found = self._read(int(match[1])) if match else None
+        if found is None:
             known = ", ".join(version_name(number) for number in self.numbers()[-5:])
             raise IndexFormatError(
                 f'{self.uri} has no version "{name}"',
                 hint=f"there are: {known}; older ones were pruned" if known else "it is empty",
             )
-        return read_version(content, self.storage.where(path))
+        return found
 
     def numbers(self) -> list[int]:
         """The numbers of all versions, rising."""
-        found = (_VERSION.fullmatch(each.name) for each in self.storage.list() if each.is_folder)
-        numbers = sorted(int(match[1]) for match in found if match)
         # A folder without a manifest is a version that was never finished, or is being pruned.
-        return [n for n in numbers if self.storage.exists(f"{version_name(n)}/{ARTEFACT_MANIFEST}")]
+        return [number for number in self._folders() if self.storage.exists(_manifest_of(number))]
 
-    def _read_current(self) -> int | None:
-        """What CURRENT says; None where it says nothing that can be read."""
-        content = self.storage.read(CURRENT)
-        with suppress(ValueError, TypeError, KeyError):
-            number = json.loads(content or b"")["version"]
-            if isinstance(number, int) and self.storage.exists(
-                f"{version_name(number)}/{ARTEFACT_MANIFEST}"
-            ):
-                return number
-        return None
+    def _newest_number(self) -> int | None:
+        rising = self._folders()
+        return next((n for n in reversed(rising) if self.storage.exists(_manifest_of(n))), None)
+
+    def _folders(self) -> list[int]:
+        found = (_VERSION.fullmatch(each.name) for each in self.storage.list() if each.is_folder)
+        return sorted(int(match[1]) for match in found if match)
+
+    def _read(self, number: int) -> Version | None:
+        path = _manifest_of(number)
+        content = self.storage.read(path)
+        if content is None:
+            return None
+        found = read_version(content, self.storage.where(path))
+        if found.number != number:
+            raise DamagedManifestError(
+                f"{self.storage.where(path)} is the manifest of {found.name}", hint=RESTORE
+            )
+        return found
 
     # ── publishing ─────────────────────────────────────────────────────────────────────────
 
@@ -135,28 +176,43 @@ class IndexStore:
         change is lost. What is made afresh mends a store whose newest version is damaged.
         """
         for _ in range(PUBLISH_ATTEMPTS):
-            number = max(self.numbers(), default=0) + 1
+            number = (self._newest_number() or 0) + 1
             newest = self.newest_whole() if is_afresh else self.current_or_none()
             version = derive(newest).numbered(number)
             self._expect_parts(version)
-            if self.storage.create(f"{version.name}/{ARTEFACT_MANIFEST}", version.to_bytes()):
-                self._settle()
+            if self._create(version):
+                self._settle(version)
                 return version
         raise InputError(f"{self.uri}: too many others publish at the same time")
 
-    def _settle(self) -> None:
+    def _create(self, version: Version) -> bool:
+        """Create the version's manifest; False if somebody else has taken its number."""
+        path, content = _manifest_of(version.number), version.to_bytes()
+        try:
+            return self.storage.create(path, content)
+        except InputError as error:
+            if self.storage.read(path) != content:
+                raise
+            # It is there, and others may have read it already: that is no failure.
+            _warn(f"{version.name} is published, but may not survive a power cut: {error.message}")
+            return True
+
+    def _settle(self, version: Version) -> None:
         """Let CURRENT name the newest version: also when two publishers overtake each other, as
         each looks again after it has written."""
         written = None
-        while (newest := max(self.numbers(), default=None)) is not None and newest != written:
-            body = {"version": newest, "name": version_name(newest)}
-            self.storage.write(CURRENT, json.dumps(body).encode())
-            written = newest
+        try:
+            while (newest := self._newest_number()) is not None and newest != written:
+                body = {"version": newest, "name": version_name(newest)}
+                self.storage.write(CURRENT, json.dumps(body).encode())
+                written = newest
+        except InputError as error:
+            _warn(f"{version.name} is published, but {CURRENT} does not name it: {error.message}")
 
     def roll_back(self, which: int | str) -> Version:
         """Publish an older version's parts again, as the newest version."""
         older = self.version(which)
-        return self.publish(lambda _: older)
+        return self.publish(lambda _: older, is_afresh=True)
 
     def _expect_parts(self, version: Version) -> None:
         for part in version.parts:
@@ -172,39 +228,84 @@ class IndexStore:
         """Delete what the policy does not keep: versions, then parts that no version names.
 
         Returns what was deleted. A version goes by its manifest, so no reader sees half of one.
+        Versions whose manifests are damaged go as others do. While one stays, parts stay too: which
+        ones it names is not known. Only files that Tamis writes are deleted.
         """
         policy = retention or Retention()
-        versions = [self.version(number) for number in self.numbers()]
-        gone = [
-            version
-            for version, successor in itertools.pairwise(versions)
-            if version not in versions[-policy.versions :]
-            and _age(successor.created_at) > policy.replaced_within
-        ]
-        for version in gone:
-            self.storage.delete(f"{version.name}/{ARTEFACT_MANIFEST}")
-            self.storage.delete(version.name)
+        self.storage.sweep(PARTS)
+        versions = self._read_all()
+        gone = _choose_gone(versions, policy)
+        for number in gone:
+            self.storage.delete_own(version_name(number), ARTEFACT_MANIFEST, _is_version_file)
         # Asked again: somebody may have published meanwhile.
-        named = {part.folder for n in self.numbers() for part in self.version(n).parts}
-        orphaned = {part.folder for version in gone for part in version.parts}
+        kept = self._read_all()
+        for number in kept:
+            self.storage.sweep(version_name(number))
+        named = {part.folder for version in kept.values() if version for part in version.parts}
+        orphaned = {part.folder for n in gone if (own := versions[n]) for part in own.parts}
         dead = [
             folder
             for folder, changed_at in self._part_ages().items()
             if folder not in named
+            and None not in kept.values()
             and (folder in orphaned or datetime.now(UTC) - changed_at > policy.leftovers_for)
         ]
         for folder in dead:
-            self.storage.delete(f"{folder}/{ARTEFACT_MANIFEST}")
-            self.storage.delete(folder)
-        return [version.name for version in gone] + dead
+            self.storage.delete_own(folder, ARTEFACT_MANIFEST, _is_file_of_part)
+        return [version_name(number) for number in gone] + dead
+
+    def _read_all(self) -> dict[int, Version | None]:
+        """All versions by number, rising; None for one whose manifest cannot be read."""
+        found: dict[int, Version | None] = {}
+        for number in self._folders():
+            try:
+                version = self._read(number)
+                if version is None:
+                    continue  # unfinished, or somebody else prunes it
+            except IndexFormatError:
+                version = None
+            found[number] = version
+        return found
 
     def _part_ages(self) -> dict[str, datetime]:
         """When something was last written into each part's folder."""
         ages: dict[str, datetime] = {}
         for stored in self.storage.list(PARTS, deep=True):
             folder = "/".join(stored.name.split("/")[:2])
-            ages[folder] = max(ages.get(folder, stored.changed_at), stored.changed_at)
+            if PART_ID.fullmatch(folder.rpartition("/")[2]):
+                ages[folder] = max(ages.get(folder, stored.changed_at), stored.changed_at)
         return ages
+
+
+def _choose_gone(versions: dict[int, Version | None], policy: Retention) -> list[int]:
+    """The numbers of the versions that the policy does not keep."""
+    whole = [number for number, version in versions.items() if version is not None]
+    kept = whole[-policy.versions :]
+    gone = []
+    for number in versions:
+        # The next one that tells when it came; it cannot have come before those between.
+        successor = next((versions[other] for other in whole if other > number), None)
+        if number in kept or successor is None:
+            continue
+        if _age(successor.created_at) > policy.replaced_within:
+            gone.append(number)
+    return gone
+
+
+def _is_version_file(name: str) -> bool:
+    return name.startswith(ARTEFACT_MANIFEST + CLAIM) or DRAFT.fullmatch(name) is not None
+
+
+def _is_file_of_part(name: str) -> bool:
+    return is_part_file(name) or name == LOCK
+
+
+def _manifest_of(number: int) -> str:
+    return f"{version_name(number)}/{ARTEFACT_MANIFEST}"
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, TamisWarning, stacklevel=3)
 
 
 def _age(moment: str) -> timedelta:

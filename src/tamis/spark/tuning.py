@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tamis.errors import TamisWarning
 from tamis.match.index import Index
 from tamis.match.learn import learn
 
@@ -25,8 +27,7 @@ def tune(contents: Contents, sample: pa.Table) -> Contents:
 
 def find_sample(store: IndexStore) -> str | None:
     """The object in which the newest version's statistics keep a sample of events."""
-    newest = store.newest_whole()
-    return None if newest is None else newest.statistics.get("sample")
+    return _find(store, "sample")
 
 
 def find_operator_statistics(store: IndexStore) -> dict[str, Any]:
@@ -38,8 +39,25 @@ def find_operator_statistics(store: IndexStore) -> dict[str, Any]:
 
 def find_terms(store: IndexStore) -> str | None:
     """The object in which the newest version's statistics keep the frequencies of words."""
+    return _find(store, "terms")
+
+
+def _find(store: IndexStore, what: str) -> str | None:
+    """An object of the newest version's statistics; None where it is not as it was written."""
     newest = store.newest_whole()
-    return None if newest is None else newest.statistics.get("terms")
+    name: str | None = None if newest is None else newest.statistics.get(what)
+    if newest is None or name is None:
+        return None
+    if store.storage.checksum(name) == newest.statistics.get(f"{what}_crc32"):
+        return name
+    # It serves speed alone.
+    warnings.warn(
+        f"{store.storage.where(name)} is missing or damaged: the build goes on without it. "
+        "Save the statistics again.",
+        TamisWarning,
+        stacklevel=4,
+    )
+    return None
 
 
 def write_terms(counted: pa.Table, n_events: int) -> bytes:

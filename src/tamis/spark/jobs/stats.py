@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -82,14 +83,20 @@ def save_statistics(
         terms = _count_terms(events, target, version)
     token = secrets.token_hex(8)
     if terms is not None and terms.num_rows:
-        told["terms"] = f"statistics/{token}-terms.parquet"
-        target.storage.write(told["terms"], write_terms(terms, told["n_events"]))
-    name = f"statistics/{token}.parquet"
+        counted = write_terms(terms, told["n_events"])
+        told |= _write(target, "terms", f"statistics/{token}-terms.parquet", counted)
     sink = pa.BufferOutputStream()
     pq.write_table(sample, sink)
-    target.storage.write(name, sink.getvalue().to_pybytes())
-    told |= {"sample": name, "sample_rows": sample.num_rows}
+    content = sink.getvalue().to_pybytes()
+    told |= _write(target, "sample", f"statistics/{token}.parquet", content)
+    told["sample_rows"] = sample.num_rows
     return target.publish(lambda newest: _with_statistics(newest or version, told))
+
+
+def _write(target: IndexStore, what: str, name: str, content: bytes) -> dict[str, Any]:
+    """Write an object of the statistics; how they name it."""
+    target.storage.write(name, content)
+    return {what: name, f"{what}_crc32": zlib.crc32(content)}
 
 
 def _with_statistics(version: Version, told: dict[str, Any]) -> Version:
