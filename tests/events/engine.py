@@ -35,7 +35,10 @@ class Engine:
         self.conditions = conditions
         self.missing = missing
         self.contents = build_contents(texts, schema, missing).contents
-        self.encoder = EventEncoder(self.contents.columns, self.contents.leaves.column_codes)
+        contents = self.contents
+        self.encoder = EventEncoder(
+            contents.columns, contents.leaves.column_codes, contents.constants
+        )
 
     def match(self, source: Any, **options: Any) -> Matches:
         """The matches of a source of events, through the batch kernel."""

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from tamis.events.arrow_arrays import plain_array, valid_places
 from tamis.events.arrow_values import convert_array
-from tamis.events.carriers import LARGE_STRING, from_wides
 from tamis.events.entries import Converted, ConvertedArrays
 from tamis.events.python_values import as_objects, classes_of, convert_objects
 from tamis.events.spelled import convert_texts
+from tamis.index.carriers import LARGE_STRING, from_wides
 from tamis.language.spelled import read_text
 from tamis.language.types import (
     BOOLEAN,

@@ -14,6 +14,7 @@ from tamis.text import finder as finder_module
 from tamis.text import get_analyser
 from tamis.text.analysers import has_words
 from tamis.text.finder import TermFinder
+from tamis.text.numbering import number_terms
 from tamis.text.terms import read_term, spell_term
 from tests.effort import examples
 from tests.text.texts import random_text
@@ -25,6 +26,10 @@ def buffers(texts):
     array = pa.array(texts, pa.large_string())
     offsets = np.frombuffer(array.buffers()[1], np.int64, len(texts) + 1)
     return offsets, np.frombuffer(array.buffers()[2] or b"", np.uint8)
+
+
+def make_finder(analyser, terms):
+    return TermFinder(analyser, number_terms(analyser, terms), len(terms))
 
 
 def find(finder, texts):
@@ -65,7 +70,7 @@ def test_many_texts_are_as_one(name):
         rng = random.Random(f"{name} {seed}")
         texts = [random_text(rng) for _ in range(rng.randint(0, 12))]
         terms = random_terms(rng, analyser, texts)
-        finder = TermFinder(analyser, terms)
+        finder = make_finder(analyser, terms)
         assert find(finder, texts) == expect(analyser, terms, texts), (seed, texts, terms)
         assert find(finder, texts[::-1]) == expect(analyser, terms, texts[::-1]), seed
 
@@ -81,7 +86,7 @@ def test_memory_grows_and_is_forgotten():
         if at % 7 == 0
     }
     with patch.object(finder_module, "MAX_PIECES", 5_000):
-        finder = TermFinder(get_analyser("standard"), terms)
+        finder = make_finder(get_analyser("standard"), terms)
         for _ in range(3):
             assert find(finder, texts) == expected | {(0, len(terms) - 1)}
 
@@ -90,11 +95,11 @@ def test_phrases_without_end():
     analyser = get_analyser("standard")
     terms = ["a a", "a  a", "a a a a", "a b"]
     texts = ["a" + " a" * 5_000, "a", "a x a", "b a", ""]
-    assert find(TermFinder(analyser, terms), texts) == expect(analyser, terms, texts)
+    assert find(make_finder(analyser, terms), texts) == expect(analyser, terms, texts)
 
 
 def test_no_terms_and_no_texts():
-    finder = TermFinder(get_analyser("standard"), [])
+    finder = make_finder(get_analyser("standard"), [])
     assert find(finder, ["a b", ""]) == set()
     assert find(finder, []) == set()
 
@@ -104,7 +109,7 @@ def test_threads_share_a_finder():
     rng = random.Random(5)
     batches = [[random_text(rng) for _ in range(20)] for _ in range(8)]
     terms = random_terms(rng, analyser, batches[0])
-    finder = TermFinder(analyser, terms)
+    finder = make_finder(analyser, terms)
     found = [set()] * len(batches)
 
     def work(at):

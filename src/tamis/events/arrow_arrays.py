@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.events.carriers import LARGE_STRING, view_buffer
 from tamis.events.kernels.gather import copy_texts, find_set_bits, measure_texts, pick_offsets
+from tamis.index.carriers import LARGE_STRING, view_buffer
 
 if TYPE_CHECKING:
     from tamis.index.layout import Int64

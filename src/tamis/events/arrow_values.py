@@ -22,15 +22,6 @@ from tamis.events.arrow_arrays import (
     take,
     valid_places,
 )
-from tamis.events.carriers import (
-    FIRST_DAY,
-    FIRST_INSTANT,
-    LARGE_STRING,
-    LAST_DAY,
-    LAST_INSTANT,
-    are_within,
-    view_buffer,
-)
 from tamis.events.entries import Converted, ConvertedArrays, Given, group_elements
 from tamis.events.python_values import (
     FINER_THAN_MICROSECONDS,
@@ -40,6 +31,15 @@ from tamis.events.python_values import (
 )
 from tamis.events.rejects import explain_by
 from tamis.events.spelled import convert_texts, round_to_floats
+from tamis.index.carriers import (
+    FIRST_DAY,
+    FIRST_INSTANT,
+    LARGE_STRING,
+    LAST_DAY,
+    LAST_INSTANT,
+    are_within,
+    view_buffer,
+)
 from tamis.language.spelled import read_text
 from tamis.language.types import INT64_MAX, MAX_DECIMAL_DIGITS, WrongTypeError, read_value
 

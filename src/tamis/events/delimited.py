@@ -12,7 +12,7 @@ import pyarrow as pa
 from tamis.batches import batched, first_repeated
 from tamis.errors import InputError
 from tamis.events.arrow import read_spelled_table
-from tamis.events.carriers import LARGE_STRING
+from tamis.index.carriers import LARGE_STRING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tamis.events.carriers import text_buffers
 from tamis.events.event_arrays import ColumnCodes, EventArrays, TextLeaves, assemble
 from tamis.events.pairs import compare_attributes, pick_attributes
 from tamis.events.plan import EncodingPlan
@@ -15,6 +14,7 @@ from tamis.events.read import hold_events, read_events
 from tamis.events.rejects import Rejects
 from tamis.events.single import EventSlots
 from tamis.events.sources import read_batches
+from tamis.index.carriers import text_buffers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tamis.events.pairs import AttributeValues
     from tamis.events.plan import PairColumn, PatternColumn, TextColumn
     from tamis.index.columns import Column
+    from tamis.index.constants import ConstantArrays
     from tamis.index.layout import Int64
 
 
@@ -45,11 +46,13 @@ class EncodedEvents(NamedTuple):
 class EventEncoder:
     """Encodes events for one index. Made once, then only read: threads share it."""
 
-    def __init__(self, columns: Sequence[Column], column_codes: Int64) -> None:
+    def __init__(
+        self, columns: Sequence[Column], column_codes: Int64, constants: ConstantArrays
+    ) -> None:
         self._columns = columns
         self._plan = EncodingPlan(columns, column_codes)
         self.table = self._plan.table  # the attributes that are looked for
-        self._ranking = Ranking(self._plan.own_columns, self._plan.first_codes)
+        self._ranking = Ranking(self._plan.own_columns, self._plan.first_codes, constants)
         self._slots = EventSlots(self._plan, self._ranking)
         self._has_own_columns = bool((self._plan.own_numbers >= 0).all())
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.events.carriers import OTHERS, TEXTS, carrier_of
 from tamis.events.rejects import Refused, Rejects
+from tamis.index.carriers import OTHERS, TEXTS, carrier_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tamis.events.carriers import (
+from tamis.events.kernels.ranks import compare_texts, compare_wides
+from tamis.index.carriers import (
     DECIMALS,
     INTEGERS,
     TEXTS,
@@ -18,7 +19,6 @@ from tamis.events.carriers import (
     to_wides,
     widen,
 )
-from tamis.events.kernels.ranks import compare_texts, compare_wides
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -69,10 +69,13 @@ class EncodingPlan:
         for at, column in enumerate(columns):
             attribute, *others = (numbers[a.path] for a in column.attributes)
             if column.kind == PATTERN:
-                matcher = PatternMatcher(column.patterns, column.pattern_leaves)
+                assert column.pattern_arrays is not None
+                matcher = PatternMatcher(column.patterns, column.pattern_arrays)
                 self.patterns.append(PatternColumn(at, attribute, matcher))
             elif column.kind == TEXT:
-                finder = TermFinder(get_analyser(column.type.analyser), column.constants)
+                assert column.term_arrays is not None
+                analyser = get_analyser(column.type.analyser)
+                finder = TermFinder(analyser, column.term_arrays, column.n_constants)
                 self.texts.append(TextColumn(at, attribute, int(column_codes[at]), finder))
             elif column.kind == PAIR:
                 self.pairs.append(PairColumn(at, int(column_codes[at]), attribute, others[0]))

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from tamis.events.carriers import (
+from tamis.events.entries import Converted, ConvertedArrays, Given, group_elements
+from tamis.events.rejects import explain_by, is_wrong_type
+from tamis.events.spelled import are_ties, convert_texts, round_to_floats
+from tamis.index.carriers import (
     FIRST_INSTANT,
     LARGE_STRING,
     LAST_INSTANT,
     are_within,
     to_carrier,
 )
-from tamis.events.entries import Converted, ConvertedArrays, Given, group_elements
-from tamis.events.rejects import explain_by, is_wrong_type
-from tamis.events.spelled import are_ties, convert_texts, round_to_floats
 from tamis.language.types import Type, WrongTypeError, read_value, round_to_float
 
 if TYPE_CHECKING:

@@ -35,7 +35,7 @@ class Slot(NamedTuple):
     plain_class: Any  # values of this very class are ranked at once; None: of no class
     column: int  # the attribute's own column, or -1
     first_code: int
-    constants: Sequence[Any]
+    constants: Sequence[Any] | None  # None: not made into objects before the first event needs them
     attribute: int  # or -1
     inner: dict[str, Slot]  # what is asked of the values inside
 
@@ -78,16 +78,23 @@ class EventSlots:
     def _make_slot(self, attribute: int, inner: NameTree | None) -> Slot:
         plan = self._plan
         slots = self._make_slots(inner) if inner else {}
-        own = plan.own_columns[attribute] if attribute >= 0 else None
-        if own is None:
+        if attribute < 0 or plan.own_columns[attribute] is None:
             return Slot(None, -1, -1, (), attribute, slots)
-        is_plain = not slots and attribute not in self._kept
-        plain_class = _PLAIN_CLASSES.get(plan.type_of(attribute).name) if is_plain else None
-        constants: Sequence[Any] = own.constants
-        if plan.type_of(attribute).name in ("integer", "double"):
-            constants = self._ranking.numbers(attribute)
         column, first_code = plan.own_numbers[attribute], plan.first_codes[attribute]
-        return Slot(plain_class, int(column), int(first_code), constants, attribute, slots)
+        return Slot(None, int(column), int(first_code), None, attribute, slots)
+
+    def _load(self, slot: Slot) -> Slot:
+        """The slot with its constants."""
+        plan, attribute = self._plan, slot.attribute
+        own, type_ = plan.own_columns[attribute], plan.type_of(attribute)
+        assert own is not None
+        assert own.constants is not None
+        is_plain = not slot.inner and attribute not in self._kept
+        plain_class = _PLAIN_CLASSES.get(type_.name) if is_plain else None
+        if type_.name in ("integer", "double"):
+            numbers: Any = self._ranking.numbers(attribute, is_floating=type_.is_floating)
+            return slot._replace(plain_class=plain_class, constants=numbers)
+        return slot._replace(plain_class=plain_class, constants=own.constants.values)
 
     # ── values ─────────────────────────────────────────────────────────────────────────────
 
@@ -109,6 +116,11 @@ class EventSlots:
             if slot is None or value is None:
                 continue
             plain_class, column, first_code, constants, _, _ = slot
+            if constants is None:
+                # Threads that come at once make the same slot.
+                slot = slots[name] = self._load(slot)
+                plain_class, column, first_code, constants, _, _ = slot
+                assert constants is not None
             if type(value) is not plain_class:
                 self._read(value, slot, found, rejects)
                 continue
@@ -180,6 +192,7 @@ class EventSlots:
 
 
 def _rank(value: Any, slot: Slot) -> int:
+    assert slot.constants is not None
     rank = bisect_left(slot.constants, value)
     if value != value:  # noqa: PLR0124 - NaN is above everything
         rank = len(slot.constants)

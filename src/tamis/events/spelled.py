@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from tamis.events.carriers import text_buffers, to_carrier
 from tamis.events.entries import Converted
 from tamis.events.kernels.texts import (
     ASK,
@@ -21,6 +20,7 @@ from tamis.events.kernels.texts import (
     read_integers,
     read_timestamps,
 )
+from tamis.index.carriers import text_buffers, to_carrier
 from tamis.language.spelled import read_text
 from tamis.language.types import WrongTypeError
 

@@ -17,8 +17,9 @@ import pyarrow as pa
 
 from tamis.durable import replace_file
 from tamis.errors import IndexFormatError
+from tamis.index.column_files import column_parts, describe_columns, read_columns
 from tamis.index.columns import TEXT
-from tamis.index.constants import pack_columns, unpack_columns
+from tamis.index.constants import ConstantArrays
 from tamis.index.content import (
     REBUILD,
     Content,
@@ -44,12 +45,11 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Iterator, Sequence
 
-    import numpy as np
-
     from tamis.index.columns import Column
 
-FORMAT_VERSION: Final = 3
+FORMAT_VERSION: Final = 4
 _GROUPS: Final[dict[str, Any]] = {
+    "constants": ConstantArrays,
     "leaves": LeafArrays,
     "nodes": NodeArrays,
     "roots": RootArrays,
@@ -82,12 +82,8 @@ def open_contents(path: str | os.PathLike[str], *, verify: bool = True) -> Conte
 
 
 def _read_contents(manifest: dict[str, Any], content: Content, directory: Path) -> Contents:
-    groups = {
-        group: kind(*(content.array(f"{group}.{field}") for field in kind._fields))
-        for group, kind in _GROUPS.items()
-    }
-    constants = (content.array("constants"), content.table("texts of constants"))
-    columns = unpack_columns(manifest["columns"], *constants, content.table("patterns"))
+    groups = {group: content.group(group, kind) for group, kind in _GROUPS.items()}
+    columns = read_columns(manifest["columns"], groups["constants"], content)
     _expect_same_analysers(manifest["analysers"], columns, directory)
     n_subscriptions = manifest["counts"]["subscriptions"]
     schema = Schema.of(manifest["schema"])
@@ -108,7 +104,7 @@ def _read_contents(manifest: dict[str, Any], content: Content, directory: Path) 
 
 
 def _read_plan(content: Content, schema: Schema, paths: list[list[str]]) -> Plan:
-    arrays = PlanArrays(*(content.array(f"plan.{field}") for field in PlanArrays._fields))
+    arrays = content.group("plan", PlanArrays)
     calls = read_calls(content.table("calls")["call"].to_pylist(), schema)
     return Plan(arrays, calls, tuple(map(tuple, paths)))
 
@@ -122,21 +118,18 @@ def write(contents: Contents, directory: Path) -> None:
     What is there stays as it is until the manifest is replaced, which is one step: a reader finds
     the one index or the other.
     """
-    described, *packed = pack_columns(contents.columns)
-    entry = write_content(directory, _parts(contents, *packed))
-    replace_file(directory / MANIFEST, [_spell_manifest(contents, described, entry)])
+    entry = write_content(directory, _parts(contents))
+    replace_file(directory / MANIFEST, [_spell_manifest(contents, entry)])
 
 
-def _spell_manifest(
-    contents: Contents, described: list[dict[str, Any]], entry: dict[str, Any]
-) -> bytes:
+def _spell_manifest(contents: Contents, entry: dict[str, Any]) -> bytes:
     manifest = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "missing": str(contents.missing),
         "schema": contents.schema.to_json(),
-        "columns": described,
+        "columns": describe_columns(contents.columns),
         "counts": {
             "subscriptions": len(contents.ids),
             "leaves": contents.n_leaves,
@@ -155,9 +148,7 @@ def _spell_manifest(
     return json.dumps(manifest, indent=1, ensure_ascii=False).encode()
 
 
-def _parts(
-    contents: Contents, words: np.ndarray, texts: pa.Table, patterns: pa.Table
-) -> Iterator[Part]:
+def _parts(contents: Contents) -> Iterator[Part]:
     for group in _GROUPS:
         for field, array in getattr(contents, group)._asdict().items():
             yield array_part(f"{group}.{field}", array)
@@ -166,9 +157,7 @@ def _parts(
         yield array_part(f"plan.{field}", array)
     calls = pa.array([print_expression(call) for call in contents.plan.calls], pa.string())
     yield table_part("calls", pa.table({"call": calls}))
-    yield array_part("constants", words)
-    yield table_part("texts of constants", texts)
-    yield table_part("patterns", patterns)
+    yield from column_parts(contents.columns)
     yield table_part("ids", pa.table({"id": contents.ids}))
     yield table_part("tags", pa.table({"tags": contents.tags}), compression="zstd")
     yield Part("texts", pack_texts(contents.texts), {})

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import ExpressionError, InputError
+from tamis.index.column_files import prepare_columns
 from tamis.index.contents import Contents
 from tamis.index.finish import finish
 from tamis.index.frequencies import check_frequencies, estimate_term_rates
@@ -95,6 +96,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     term_rates = estimate_term_rates(finished, frequencies)
     rates = estimate_leaf_rates(finished.leaves, finished.n_leaves, term_rates)
     triggers = build_triggers(finished.nodes, rates)
+    prepare_columns(finished.columns)
     finished.never.flags.writeable = False
     ids = _without(pa.array(taken.ids, pa.string()), list(read.rejects))
     texts = _without(pa.chunked_array(read.texts, pa.string()), list(read.rejects))
@@ -105,6 +107,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
         ),
         missing,
         finished.columns,
+        finished.constants,
         finished.n_leaves,
         freeze(finished.leaves),
         freeze(finished.nodes),

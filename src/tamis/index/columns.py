@@ -18,12 +18,20 @@ event or none. Five kinds:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from tamis.language.ast import Attribute, Like, Rlike, StringTest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tamis.index.constants import Constants
+    from tamis.index.layout import Int32
+    from tamis.index.patterns.arrays import PatternArrays
     from tamis.language.types import Type
+    from tamis.text.numbering import TermArrays
 
 SCALAR: Final = "scalar"
 ARRAY: Final = "array"
@@ -36,15 +44,20 @@ PAIR_CODES: Final = 3
 Pattern = Like | Rlike | StringTest
 
 
+_NO_LEAVES: Final = np.empty(0, dtype=np.int32)
+
+
 @dataclass(slots=True)
 class Column:
     """One column: what it looks at, and the constants or patterns it is compared with."""
 
     kind: str
     attributes: tuple[Attribute, ...]  # two for a pair
-    constants: list[Any] = field(default_factory=list)  # sorted, distinct; scalar, array, text
-    patterns: list[Pattern] = field(default_factory=list)  # distinct tests; pattern only
-    pattern_leaves: list[int] = field(default_factory=list)  # the leaf of each pattern
+    constants: Constants | None = None  # scalar, array and text only
+    patterns: Sequence[Pattern] = ()  # distinct tests; pattern only, as all that follows but one
+    pattern_leaves: Int32 = field(default_factory=lambda: _NO_LEAVES)  # the leaf of each pattern
+    pattern_arrays: PatternArrays | None = None  # by which the patterns are found
+    term_arrays: TermArrays | None = None  # by which the terms of a text are found
 
     @property
     def type(self) -> Type:
@@ -58,4 +71,9 @@ class Column:
         """How many codes the column has of its own."""
         if self.kind == PATTERN:
             return 0
-        return PAIR_CODES if self.kind == PAIR else 2 * len(self.constants) + 1
+        return PAIR_CODES if self.kind == PAIR else 2 * self.n_constants + 1
+
+    @property
+    def n_constants(self) -> int:
+        """How many constants it is compared with."""
+        return 0 if self.constants is None else len(self.constants)

@@ -1,110 +1,168 @@
-"""Columns to and from flat storage: numbers as 64-bit words, texts as strings."""
+"""The constants of an index as flat arrays, and those of one column as a sequence of values.
+
+A file holds the arrays as they are, and ranking reads them as they are; a value becomes a Python
+object only when somebody looks at it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 import pyarrow as pa
 
-from tamis.index.columns import Column, Pattern
-from tamis.index.kernels.tests import AS_TEXT
-from tamis.index.words import from_words, to_word, words_as
-from tamis.language.ast import Attribute, Like, Rlike, StringTest
-from tamis.language.names import parse_path, print_path
-from tamis.language.types import parse_type
+from tamis.index.carriers import (
+    DECIMALS,
+    EPOCH,
+    EPOCH_ORDINAL,
+    FLOATS,
+    INTEGERS,
+    MICROSECOND,
+    TEXTS,
+    carrier_of,
+    scale_decimal,
+    text_buffers,
+    texts_of,
+    to_wides,
+)
+from tamis.index.layout import freeze
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
+
+    from tamis.index.layout import Int64, UInt8
+    from tamis.language.types import Type
 
 
-def pack_columns(
-    columns: Sequence[Column],
-) -> tuple[list[dict[str, Any]], np.ndarray, pa.Table, pa.Table]:
-    """What the manifest says of each column; all constants that are numbers, all that are texts,
-    and all patterns, column after column."""
-    described: list[dict[str, Any]] = []
-    words: list[np.ndarray] = []
-    texts: list[str] = []
-    patterns: list[tuple[str, str, int]] = []
-    for column in columns:
-        attributes = [
-            {"name": print_path(attribute.path), "type": str(attribute.type)}
-            for attribute in column.attributes
-        ]
-        described.append(
-            {
-                "kind": column.kind,
-                "attributes": attributes,
-                "constants": len(column.constants),
-                "patterns": len(column.patterns),
-            }
+class ConstantArrays(NamedTuple):
+    """The constants of all columns by carrier; those of a column are a run, sorted, distinct."""
+
+    integers: Int64
+    floats: np.ndarray  # float64[:]
+    # Decimals in units of the last digit of their column. A constant may have more digits after
+    # the point: it is rounded down, which keeps its place among the column's values, and is marked
+    # as equal to none of them.
+    decimals: Int64  # [n, 2]
+    decimal_is_whole: UInt8  # [n]
+    decimal_offsets: Int64  # [n + 1], of the decimals as they are written
+    decimal_data: UInt8
+    text_offsets: Int64  # [n + 1]
+    text_data: UInt8
+
+    def count(self, carrier: str) -> int:
+        """How many constants the carrier has."""
+        match carrier:
+            case "integers":
+                return len(self.integers)
+            case "floats":
+                return len(self.floats)
+            case "decimals":
+                return len(self.decimals)
+            case "texts":
+                return len(self.text_offsets) - 1
+            case _:
+                return 0
+
+
+def make_constants(
+    integers: np.ndarray, floats: np.ndarray, decimals: Sequence[tuple[str, int]], texts: pa.Array
+) -> ConstantArrays:
+    """The arrays of constants that are grouped by carrier; decimals are texts and scales."""
+    scaled = [scale_decimal(Decimal(text), scale) for text, scale in decimals]
+    spelled = pa.array([text for text, _ in decimals], pa.large_string())
+    return freeze(
+        ConstantArrays(
+            integers,
+            floats,
+            to_wides([units for units, _ in scaled]).copy(),
+            np.array([is_whole for _, is_whole in scaled], dtype=np.uint8),
+            *map(np.array, text_buffers(spelled)),
+            *map(np.array, text_buffers(texts)),
         )
-        if words_as(column.type) == AS_TEXT:
-            texts.extend(map(str, column.constants))
-        else:
-            own = [to_word(value, column.type) for value in column.constants]
-            words.append(np.array(own, dtype=np.int64))
-        patterns.extend(
-            (*_spell_pattern(pattern), leaf)
-            for pattern, leaf in zip(column.patterns, column.pattern_leaves, strict=True)
-        )
-    kinds, spelled, leaves = zip(*patterns, strict=True) if patterns else ((), (), ())
-    table = {
-        "kind": pa.array(kinds, pa.string()),
-        "text": pa.array(spelled, pa.string()),
-        "leaf": pa.array(leaves, pa.int32()),
-    }
-    all_words = np.concatenate([*words, np.empty(0, np.int64)])
-    all_texts = pa.table({"text": pa.array(texts, pa.string())})
-    return described, all_words, all_texts, pa.table(table)
+    )
 
 
-def unpack_columns(
-    described: list[dict[str, Any]], words: np.ndarray, texts: pa.Table, patterns: pa.Table
-) -> tuple[Column, ...]:
-    """The columns that `pack_columns` packed."""
-    next_word = next_text = next_pattern = 0
-    columns = []
-    for entry in described:
-        attributes = tuple(
-            Attribute(parse_path(attribute["name"]), parse_type(attribute["type"]))
-            for attribute in entry["attributes"]
-        )
-        column = Column(entry["kind"], attributes)
-        n_constants, n_patterns = entry["constants"], entry["patterns"]
-        if words_as(column.type) == AS_TEXT:
-            own_texts = texts["text"].slice(next_text, n_constants).to_pylist()
-            next_text += n_constants
-            is_decimal = column.type.name == "decimal"
-            column.constants = list(map(Decimal, own_texts)) if is_decimal else own_texts
-        else:
-            column.constants = from_words(words[next_word : next_word + n_constants], column.type)
-            next_word += n_constants
-        for row in patterns.slice(next_pattern, n_patterns).to_pylist():
-            column.patterns.append(_read_pattern(row["kind"], row["text"], attributes[0]))
-            column.pattern_leaves.append(row["leaf"])
-        next_pattern += n_patterns
-        columns.append(column)
-    return tuple(columns)
+NO_CONSTANTS = make_constants(
+    np.empty(0, np.int64), np.empty(0, np.float64), (), pa.array([], pa.large_string())
+)
 
 
-def _spell_pattern(pattern: Pattern) -> tuple[str, str]:
-    match pattern:
-        case StringTest():
-            return pattern.function, pattern.text
-        case Rlike():
-            return "rlike", pattern.pattern
-        case Like():
-            return "ilike" if pattern.ignores_case else "like", pattern.pattern
+class Constants(Sequence[Any]):
+    """The constants of one column: a run of the arrays."""
+
+    def __init__(self, arrays: ConstantArrays, type_: Type, begin: int, end: int) -> None:
+        self.arrays = arrays
+        self.type = type_
+        self.begin = begin
+        self.end = end
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    def __repr__(self) -> str:
+        return repr(self.values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.values)
+
+    @overload
+    def __getitem__(self, at: int) -> Any: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Any]: ...
+    def __getitem__(self, at: int | slice) -> Any:
+        if isinstance(at, slice):
+            return self.values[at]
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        return self._decode(self.begin + at, self.begin + at + 1)[0]
+
+    @cached_property
+    def values(self) -> list[Any]:
+        """All of them as the values that events are compared with."""
+        return self._decode(self.begin, self.end)
+
+    def _decode(self, begin: int, end: int) -> list[Any]:
+        arrays = self.arrays
+        match carrier_of(self.type):
+            case "integers":
+                return _integers_as(self.type, arrays.integers[begin:end].tolist())
+            case "floats":
+                return list(arrays.floats[begin:end].tolist())
+            case "decimals":
+                spelled = texts_of(arrays.decimal_offsets[begin : end + 1], arrays.decimal_data)
+                return list(map(Decimal, spelled.to_pylist()))
+            case "texts":
+                texts = texts_of(arrays.text_offsets[begin : end + 1], arrays.text_data)
+                return list(texts.to_pylist())
+            case _:
+                return []
 
 
-def _read_pattern(kind: str, text: str, attribute: Attribute) -> Pattern:
-    match kind:
-        case "rlike":
-            return Rlike(attribute, text)
-        case "like" | "ilike":
-            return Like(attribute, text, ignores_case=kind == "ilike")
+def split_constants(
+    arrays: ConstantArrays, types: Sequence[Type], counts: Sequence[int]
+) -> list[Constants]:
+    """The constants of each column, given how many each has."""
+    used = dict.fromkeys((INTEGERS, FLOATS, DECIMALS, TEXTS), 0)
+    found = []
+    for type_, count in zip(types, counts, strict=True):
+        carrier = carrier_of(type_)
+        begin = used.get(carrier, 0)
+        used[carrier] = begin + count
+        found.append(Constants(arrays, type_, begin, begin + count))
+    return found
+
+
+def _integers_as(type_: Type, numbers: list[int]) -> list[Any]:
+    match type_.name:
+        case "date":
+            return [date.fromordinal(number + EPOCH_ORDINAL) for number in numbers]
+        case "timestamp":
+            return [EPOCH + number * MICROSECOND for number in numbers]
+        case "boolean":
+            return list(map(bool, numbers))
         case _:
-            return StringTest(kind, attribute, text)
+            return numbers

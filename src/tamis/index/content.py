@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import mmap
 import os
 import re
 import zlib
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 REBUILD: Final = "build the index anew, or restore it from a copy"
 _ALIGNMENT: Final = 64  # bytes: a cache line
 CONTENT_NAME: Final = re.compile(r"content-[0-9a-f]{16}\.bin")
+Group = TypeVar("Group", bound=tuple[Any, ...])  # a NamedTuple of arrays
 
 
 class Part(NamedTuple):
@@ -43,8 +45,8 @@ class MissingContentError(IndexFormatError):
 
 def array_part(name: str, array: np.ndarray) -> Part:
     """An array as a part."""
-    described = {"dtype": array.dtype.str, "length": len(array)}
-    return Part(name, np.ascontiguousarray(array).data, described)
+    described = {"dtype": array.dtype.str, "shape": list(array.shape)}
+    return Part(name, np.ascontiguousarray(array).reshape(-1).data, described)
 
 
 def table_part(name: str, table: pa.Table, compression: str | None = None) -> Part:
@@ -120,8 +122,13 @@ class Content:
     def array(self, name: str) -> np.ndarray:
         """A part that is an array."""
         part = self._parts[name]
-        dtype = np.dtype(part["dtype"])
-        return np.frombuffer(self._map, dtype, count=part["length"], offset=part["offset"])
+        shape, dtype = part["shape"], np.dtype(part["dtype"])
+        flat = np.frombuffer(self._map, dtype, math.prod(shape), part["offset"])
+        return flat.reshape(shape)
+
+    def group(self, prefix: str, kind: type[Group]) -> Group:
+        """Parts that are the arrays of one record."""
+        return kind(*(self.array(f"{prefix}.{field}") for field in kind._fields))  # type: ignore[attr-defined]
 
     def buffer(self, name: str) -> pa.Buffer:
         """The bytes of a part."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tamis.index.columns import Column
+    from tamis.index.constants import ConstantArrays
     from tamis.index.layout import Int32, LeafArrays, NodeArrays, RootArrays
     from tamis.index.stored_texts import StoredTexts
     from tamis.index.triggers import TriggerArrays
@@ -28,6 +29,7 @@ class Contents:
     schema: Schema
     missing: Missing
     columns: tuple[Column, ...]
+    constants: ConstantArrays  # of all columns
     n_leaves: int
     leaves: LeafArrays
     nodes: NodeArrays

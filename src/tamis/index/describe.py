@@ -81,6 +81,7 @@ class LeafReader:
             return Comparison("=", left, right)
         first = int(self.contents.leaves.column_codes[self._column_id(int(codes[0]))])
         # A constant c_i has the code 2i + 1.
+        assert column.constants is not None
         values = [column.constants[(int(code) - first) // 2] for code in codes]
         if column.kind == TEXT:
             return Words(column.attributes[0], read_term(values[0], column.type.analyser))
@@ -101,6 +102,7 @@ class LeafReader:
             left, right = column.attributes
             return Comparison(_PAIR_BOUNDS[highest], left, right)
         operator = "<=" if highest % 2 else "<"
+        assert column.constants is not None
         literal = _literal(column.constants[highest // 2], column)
         return Comparison(operator, column.attributes[0], literal)
 
@@ -152,7 +154,7 @@ class LeafReader:
             leaf: pattern
             for column in self.contents.columns
             if column.kind == PATTERN
-            for leaf, pattern in zip(column.pattern_leaves, column.patterns, strict=True)
+            for leaf, pattern in zip(column.pattern_leaves.tolist(), column.patterns, strict=True)
         }
 
 

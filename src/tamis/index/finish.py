@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
-from tamis.index.columns import PATTERN, Column
+from tamis.index.carriers import DECIMALS, FLOATS, INTEGERS, TEXTS, carrier_of, texts_of
+from tamis.index.columns import PAIR, PATTERN, Column
+from tamis.index.constants import ConstantArrays, make_constants, split_constants
 from tamis.index.kernels import tests as form
 from tamis.index.kernels.nodes import FALSE, TRUE, mark_reachable, renumber_children
 from tamis.index.layout import Int32, LeafArrays, NodeArrays, RootArrays, run_starts
-from tamis.index.words import from_words, words_as
+from tamis.index.words import floats_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tamis.index.store import Store
 
 _INT32_MAX = np.iinfo(np.int32).max
@@ -26,6 +27,7 @@ class Finished(NamedTuple):
     """The arrays of an index."""
 
     columns: tuple[Column, ...]
+    constants: ConstantArrays
     n_leaves: int
     leaves: LeafArrays
     nodes: NodeArrays
@@ -41,7 +43,7 @@ def finish(store: Store, roots: Int32) -> Finished:
     is_named = np.zeros(2 * int(store.bases.n_bases[0]), dtype=np.bool_)
     n_links = mark_reachable(inner, roots[is_real], is_reached, is_named)
     leaves = _needed_leaves(store, is_named)
-    columns, arrays = _LeafWriter(store, leaves).write()
+    columns, constants, arrays = _LeafWriter(store, leaves).write()
     numbers = np.full(len(is_named), -1, dtype=np.int32)
     numbers[leaves] = np.arange(len(leaves), dtype=np.int32)
     inner_numbers = np.cumsum(is_reached, dtype=np.int32) + np.int32(len(leaves) - 1)
@@ -61,7 +63,7 @@ def finish(store: Store, roots: Int32) -> Finished:
     ordinals = np.flatnonzero(is_real).astype(np.int32)
     grouped = _group_roots(ordinals, renumber(roots[ordinals]), np.flatnonzero(roots == TRUE))
     never = np.flatnonzero(roots == FALSE).astype(np.int32)
-    return Finished(columns, len(leaves), arrays, nodes, grouped, never)
+    return Finished(columns, constants, len(leaves), arrays, nodes, grouped, never)
 
 
 def _runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
@@ -115,12 +117,12 @@ class _LeafWriter:
         ]
         self.old_columns = used
 
-    def write(self) -> tuple[tuple[Column, ...], LeafArrays]:
-        """The columns and the arrays."""
+    def write(self) -> tuple[tuple[Column, ...], ConstantArrays, LeafArrays]:
+        """The columns, their constants and the arrays."""
         is_plain = ~self.is_negated
         self._write_patterns(is_plain & (self.forms == form.PATTERN))
         holders = np.flatnonzero(is_plain & np.isin(self.forms, _WITH_VALUES))
-        leaf_rows, ranks = self._rank_constants(holders)
+        leaf_rows, ranks, constants = self._rank_constants(holders)
         column_codes = np.zeros(len(self.columns) + 1, dtype=np.int64)
         np.cumsum([column.n_codes for column in self.columns], out=column_codes[1:])
         starts, posting_leaves = self._postings(leaf_rows, ranks, column_codes)
@@ -134,7 +136,7 @@ class _LeafWriter:
             found = is_presence & wanted
             array[self.leaf_columns[found]] = self.numbers[found]
         complements = self._complements()
-        return tuple(self.columns), LeafArrays(
+        leaves = LeafArrays(
             column_codes,
             np.zeros(0, dtype=np.int32),  # by `order_nodes`
             starts,
@@ -146,20 +148,23 @@ class _LeafWriter:
             present,
             absent,
         )
+        return tuple(self.columns), constants, leaves
 
     def _write_patterns(self, is_pattern: np.ndarray) -> None:
         bases = self.store.bases
-        for leaf in np.flatnonzero(is_pattern):
-            number = int(bases.values[bases.value_starts[self.bases[leaf]]])
-            column = int(self.leaf_columns[leaf])
-            source = self.store.columns[int(self.old_columns[column])]
-            self.columns[column].patterns.append(source.patterns[number])
-            self.columns[column].pattern_leaves.append(int(leaf))
+        for at, column in enumerate(self.columns):
+            if column.kind == PATTERN:
+                leaves = np.flatnonzero(is_pattern & (self.leaf_columns == at)).astype(np.int32)
+                numbers = bases.values[bases.value_starts[self.bases[leaves]]]
+                known = self.store.patterns[int(self.old_columns[at])]
+                column.patterns = [known[number] for number in numbers.tolist()]
+                column.pattern_leaves = leaves
 
     # ── constants ──────────────────────────────────────────────────────────────────────────
 
-    def _rank_constants(self, holders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """For each constant of each leaf: the leaf, and the rank among its column's constants."""
+    def _rank_constants(self, holders: np.ndarray) -> tuple[np.ndarray, np.ndarray, ConstantArrays]:
+        """For each constant of each leaf: the leaf, and the rank among its column's constants;
+        and all constants."""
         bases = self.store.bases
         own = self.bases[holders]
         sizes = bases.value_starts[own + 1] - bases.value_starts[own]
@@ -175,12 +180,7 @@ class _LeafWriter:
         ranks = np.empty(len(order), dtype=np.int64)
         ranks[order] = np.cumsum(is_new) - 1
         ranks -= starts[columns]
-        for at, column in enumerate(self.columns):
-            if column.kind != PATTERN:
-                column.constants = self._constants(
-                    column, words[firsts[starts[at] : starts[at + 1]]]
-                )
-        return leaf_rows, ranks
+        return leaf_rows, ranks, self._make_constants(words[firsts], starts)
 
     def _sort_keys(self, columns: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Words as they are, but texts by their place among all texts."""
@@ -190,23 +190,35 @@ class _LeafWriter:
             rows = np.flatnonzero(is_text[columns]) if len(columns) else columns
             if len(rows):
                 distinct = np.unique(words[rows])
-                texts = [sort_as(text) for text in self._texts(distinct)]
+                texts = [sort_as(text) for text in self._texts(distinct).to_pylist()]
                 places = np.empty(len(distinct), dtype=np.int64)
                 places[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
                 keys[rows] = places[np.searchsorted(distinct, words[rows])]
         return keys
 
-    def _texts(self, numbers: np.ndarray) -> list[str]:
+    def _texts(self, numbers: np.ndarray) -> pa.LargeStringArray:
         texts = self.store.texts
-        arena = texts.arena.tobytes()
-        starts, ends = texts.starts[numbers].tolist(), texts.starts[numbers + 1].tolist()
-        return [arena[start:end].decode() for start, end in zip(starts, ends, strict=True)]
+        known = texts_of(texts.starts[: int(texts.n_texts[0]) + 1], texts.arena)
+        return known.take(pa.array(numbers, pa.int64()))
 
-    def _constants(self, column: Column, words: np.ndarray) -> list[Any]:
-        if words_as(column.type) != form.AS_TEXT:
-            return from_words(words, column.type)
-        texts: Sequence[Any] = self._texts(words)
-        return list(map(Decimal, texts)) if column.type.name == "decimal" else list(texts)
+    def _make_constants(self, words: np.ndarray, starts: np.ndarray) -> ConstantArrays:
+        """The constants of all columns, which have `words` from one start to the next."""
+        counts = np.diff(starts)
+        carriers = np.array([carrier_of(column.type) for column in self.columns], dtype=object)
+        carrier = np.repeat(carriers, counts)
+        scales = np.repeat([column.type.scale for column in self.columns], counts)
+        decimals = self._texts(words[carrier == DECIMALS]).to_pylist()
+        constants = make_constants(
+            words[carrier == INTEGERS],
+            floats_of(words[carrier == FLOATS]),
+            list(zip(decimals, scales[carrier == DECIMALS].tolist(), strict=True)),
+            self._texts(words[carrier == TEXTS]),
+        )
+        types = [column.type for column in self.columns]
+        runs = split_constants(constants, types, counts.tolist())
+        for column, own in zip(self.columns, runs, strict=True):
+            column.constants = None if column.kind in (PATTERN, PAIR) else own
+        return constants
 
     # ── codes ──────────────────────────────────────────────────────────────────────────────
 

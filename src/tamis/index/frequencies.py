@@ -58,7 +58,9 @@ def estimate_term_rates(finished: Finished, frequencies: Frequencies) -> np.ndar
 
 
 def _measured(column: Column, known: Mapping[str, float], shares: np.ndarray) -> np.ndarray:
-    measured = np.array([known.get(term, np.nan) for term in column.constants], dtype=np.float64)
+    measured = np.array(
+        [known.get(term, np.nan) for term in column.constants or ()], dtype=np.float64
+    )
     # For words that nobody counted, and among those that were never seen, the queries decide.
     counted = np.maximum(measured, _UNSEEN * shares)
     return np.clip(np.where(np.isnan(measured), _MOST * shares, counted), 0, 1)
@@ -67,5 +69,5 @@ def _measured(column: Column, known: Mapping[str, float], shares: np.ndarray) ->
 def term_leaves(finished: Finished, column: int) -> np.ndarray:
     """The leaf of each term of a text column."""
     first = int(finished.leaves.column_codes[column])
-    codes = first + 1 + 2 * np.arange(len(finished.columns[column].constants))
+    codes = first + 1 + 2 * np.arange(finished.columns[column].n_constants)
     return finished.leaves.posting_leaves[finished.leaves.posting_starts[codes]]

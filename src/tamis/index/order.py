@@ -38,7 +38,7 @@ def order_nodes(finished: Finished, term_rates: np.ndarray) -> Finished:
     numbers[by_column] = np.arange(n_leaves, dtype=np.int32)
     numbers[n_leaves + inner_order] = np.arange(n_leaves, len(numbers), dtype=np.int32)
     for column in finished.columns:
-        column.pattern_leaves[:] = numbers[column.pattern_leaves].tolist()
+        column.pattern_leaves = numbers[column.pattern_leaves]
     starts = np.searchsorted(leaf_columns[by_column], np.arange(len(finished.columns) + 1))
     return finished._replace(
         leaves=_renumber_leaves(finished.leaves, numbers, starts.astype(np.int32)),

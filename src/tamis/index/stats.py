@@ -281,7 +281,7 @@ def _files(path: str | os.PathLike[str]) -> Iterator[Part]:
 
 
 def _arrays(contents: Contents) -> Iterator[Part]:
-    """The arrays in memory; constants are counted on disk only."""
+    """The arrays in memory; patterns and terms are counted on disk only."""
     for field in fields(contents):
         value = getattr(contents, field.name)
         if isinstance(value, np.ndarray | pa.Array):
@@ -301,7 +301,7 @@ def _column_kinds(contents: Contents) -> list[ColumnKind]:
         ColumnKind(
             kind,
             len(own),
-            sum(len(column.constants) for column in own),
+            sum(column.n_constants for column in own),
             sum(len(column.patterns) for column in own),
         )
         for kind in kinds
@@ -315,7 +315,7 @@ def _columns(contents: Contents, top: int) -> list[ColumnSize]:
             ", ".join(print_path(attribute.path) for attribute in column.attributes),
             column.kind,
             str(column.attributes[0].type),
-            len(column.constants),
+            column.n_constants,
             len(column.patterns),
         )
         for column in contents.columns
@@ -331,7 +331,8 @@ def _always_evaluated(graph: Graph, describer: NodeDescriber) -> Iterator[Always
     for column in contents.columns:
         if column.kind == PATTERN:
             name = print_path(column.attributes[0].path)
-            matcher = PatternMatcher(column.patterns, column.pattern_leaves)
+            assert column.pattern_arrays is not None
+            matcher = PatternMatcher(column.patterns, column.pattern_arrays)
             yield from _always_tested(name, matcher)
     leaves = contents.leaves
     n_absent = int(np.count_nonzero(leaves.absent_leaves >= 0))

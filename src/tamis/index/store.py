@@ -34,6 +34,7 @@ from tamis.text.terms import spell_term
 if TYPE_CHECKING:
     from decimal import Decimal
 
+    from tamis.index.columns import Pattern
     from tamis.index.programs import Programs
     from tamis.language.schema import Path
 
@@ -49,6 +50,7 @@ class Store:
         # Whether a negated test holds on a missing attribute (`Missing.SATISFIES_NEGATION`).
         self.is_signed = is_signed
         self.columns: list[Column] = []
+        self.patterns: dict[int, list[Pattern]] = {}  # by column
         self._column_ids: dict[tuple[str, tuple[Path, ...]], int] = {}
         self._leaf_ids: dict[Condition, int] = {}
         self.bases = Bases(
@@ -123,7 +125,7 @@ class Store:
                 return 2 * self._base(form.ONE_OF, column, (term,))
             case Like() | Rlike() | StringTest():
                 column = self.column(PATTERN, leaf.operand)
-                patterns = self.columns[column].patterns
+                patterns = self.patterns.setdefault(column, [])
                 patterns.append(leaf)
                 return 2 * self._base(form.PATTERN, column, (len(patterns) - 1,))
             case _:

@@ -69,7 +69,9 @@ class Index:
         self.contents = contents
         self.rejects = list(rejects)  # subscriptions that could not be taken in
         self.operators = Operators(contents, registry)
-        self.encoder = EventEncoder(contents.columns, contents.leaves.column_codes)
+        self.encoder = EventEncoder(
+            contents.columns, contents.leaves.column_codes, contents.constants
+        )
         self._n_groups: int | None = None  # of 512 events in a block; by size unless set
         self._ordinals: dict[str, int] | None = None
         self._scratches: SimpleQueue[Scratch] = SimpleQueue()
@@ -259,7 +261,7 @@ class Index:
             if column.kind == TEXT:
                 # A constant c_i has the code 2i + 1.
                 own = counts[first + 1 : first + column.n_codes : 2]
-                yield print_path(column.attributes[0].path), column.constants, own
+                yield print_path(column.attributes[0].path), list(column.constants or ()), own
 
     def ordinal(self, subscription_id: Any) -> int:
         """The number of a subscription in the index."""

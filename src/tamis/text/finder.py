@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tamis.text.analysers import ANY_WORD, Analyser
 from tamis.text.kernels import scan
-from tamis.text.kernels.find import ANY_WORD as ANY_NUMBER
-from tamis.text.kernels.find import LOOK, NO_TERM, NO_WORD, PieceTexts, Terms, find_terms
+from tamis.text.kernels.find import LOOK, NO_TERM, PieceTexts, find_terms, find_words
+from tamis.text.numbering import encode_words
 from tamis.text.segment import class_of
-from tamis.text.terms import read_term
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tamis.text.analysers import Analyser
+    from tamis.text.numbering import TermArrays
 
 BLOCK_BYTES: Final = 1 << 18  # of texts that are cut at a time
 MAX_PIECES: Final = 1 << 20  # that are remembered
@@ -52,11 +53,10 @@ _KINDS: Final = np.array(
 class TermFinder:
     """Finds terms in texts. Made once; each thread that uses it remembers its own pieces."""
 
-    def __init__(self, analyser: Analyser, terms: Sequence[str]) -> None:
+    def __init__(self, analyser: Analyser, arrays: TermArrays, n_terms: int) -> None:
         self.analyser = analyser
-        self.n_terms = len(terms)
-        self._words: dict[str, int] = {}
-        self.terms = self._number(terms)
+        self.n_terms = n_terms
+        self._words, self.terms = arrays
         self._local = threading.local()
         # Words in lower case stand for those in upper case, where the analyser has them equal.
         self.lowered = _AS_IT_IS if analyser.is_turkish else _LOWERED
@@ -81,10 +81,11 @@ class TermFinder:
         all_rows, all_found = zip(*runs, strict=True)
         return np.concatenate(all_rows), np.concatenate(all_found)
 
-    def number_words(self, piece: str) -> list[int]:
-        """The numbers of a piece's words."""
-        known = self._words
-        return [known.get(word, NO_WORD) for word in self.analyser.words(piece)]
+    def number_words(self, words: Sequence[str]) -> np.ndarray:
+        """The number of each word, or NO_WORD: int32[n]."""
+        numbers = np.empty(len(words), dtype=np.int32)
+        find_words(encode_words(words), self._words, numbers)
+        return numbers
 
     def terms_of(self, lengths: np.ndarray, words: np.ndarray) -> np.ndarray:
         """The one term that each piece is, of so many words each; NO_TERM, or LOOK."""
@@ -97,37 +98,6 @@ class TermFinder:
         is_single = lengths == 1
         found[is_single] = of_word[words[(np.cumsum(lengths) - lengths)[is_single]]]
         return found
-
-    def _number(self, terms: Sequence[str]) -> Terms:
-        """Words by number, phrases by their longest word, which is likely their rarest."""
-        words = self._words
-        phrases: list[tuple[int, list[int], int]] = []  # term, its words, where the anchor stands
-        term_of_word: list[int] = []
-        for term, spelled in enumerate(terms):
-            parts = read_term(spelled, self.analyser.name)
-            for part in parts:
-                if part != ANY_WORD and words.setdefault(part, len(words)) == len(term_of_word):
-                    term_of_word.append(-1)
-            if len(parts) == 1:
-                term_of_word[words[parts[0]]] = term
-            else:
-                numbers = [words.get(part, ANY_NUMBER) for part in parts]
-                phrases.append((term, numbers, max(range(len(parts)), key=lambda i: len(parts[i]))))
-        anchors = [numbers[place] for _, numbers, place in phrases]
-        flat = [number for _, numbers, _ in phrases for number in numbers]
-        return Terms(
-            np.array(term_of_word, dtype=np.int32),
-            _starts(np.bincount(np.array(anchors, dtype=np.int64), minlength=len(words))),
-            np.argsort(np.array(anchors, dtype=np.int64), kind="stable").astype(np.int32),
-            np.array([place for *_, place in phrases], dtype=np.int32),
-            _starts(np.array([len(numbers) for _, numbers, _ in phrases], dtype=np.int64)),
-            np.array(flat, dtype=np.int32),
-            np.array([term for term, *_ in phrases], dtype=np.int32),
-        )
-
-
-def _starts(lengths: np.ndarray) -> np.ndarray:
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
 
 
 class _Memory:
@@ -215,11 +185,10 @@ class _Memory:
             return
         data = pieces.arena[pieces.starts[first] : pieces.starts[end]].tobytes()
         starts = (pieces.starts[first : end + 1] - pieces.starts[first]).tolist()
-        numbered = [
-            self._finder.number_words(data[begin:stop].decode()) for begin, stop in pairwise(starts)
-        ]
-        lengths = np.array(list(map(len, numbered)), dtype=np.int64)
-        words = np.array([word for own in numbered for word in own], dtype=np.int32)
+        analyse = self._finder.analyser.words
+        found = [analyse(data[begin:stop].decode()) for begin, stop in pairwise(starts)]
+        lengths = np.fromiter(map(len, found), np.int64, len(found))
+        words = self._finder.number_words([word for own in found for word in own])
         n_words = int(self._word_starts[first])
         self._word_starts = grown(self._word_starts, end + 1)
         self._word_starts[first + 1 : end + 1] = n_words + np.cumsum(lengths)

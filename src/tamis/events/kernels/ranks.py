@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from tamis.kernels.compare import compare_bytes
+
 # ── ranks: 2i + 1 for the i-th constant, 2i for what lies before it ─────────────────────────
 
 
@@ -16,7 +18,8 @@ from numba import njit
 def rank_numbers(
     values,  # int64[n] or float64[n]
     attributes,  # int32[n]
-    constant_starts,  # int64[n_attributes + 1]
+    begins,  # int64[n_attributes], where the constants of each attribute begin
+    ends,  # int64[n_attributes]
     constants,  # as values, rising within each attribute
     first_codes,  # int64[n_attributes], the first code of the attribute's column
     codes,  # int32[n], output
@@ -25,7 +28,7 @@ def rank_numbers(
     for at in range(len(values)):
         value = values[at]
         attribute = attributes[at]
-        begin, end = constant_starts[attribute], constant_starts[attribute + 1]
+        begin, end = begins[attribute], ends[attribute]
         low, high = begin, end
         if value != value:  # noqa: PLR0124 - NaN
             low = end
@@ -54,7 +57,8 @@ def compare_wide(left, i, right, j):
 def rank_wides(
     values,  # int64[n, 2], 128-bit integers, low word first
     attributes,  # int32[n]
-    constant_starts,  # int64[n_attributes + 1]
+    begins,  # int64[n_attributes], where the constants of each attribute begin
+    ends,  # int64[n_attributes]
     constants,  # int64[:, 2], rising within each attribute; rounded down
     is_whole,  # uint8[:], whether the constant is what it was rounded to
     first_codes,  # int64[n_attributes]
@@ -63,7 +67,7 @@ def rank_wides(
     """Write the global code of each decimal, given in units of its last digit."""
     for at in range(len(values)):
         attribute = attributes[at]
-        begin, end = constant_starts[attribute], constant_starts[attribute + 1]
+        begin, end = begins[attribute], ends[attribute]
         low, high = begin, end
         while low < high:
             middle = (low + high) >> 1
@@ -80,19 +84,6 @@ def rank_wides(
 # ── texts: the order of UTF-8 bytes, which is that of code points ───────────────────────────
 
 
-@njit(cache=True, nogil=True)
-def compare_bytes(left, left_begin, left_end, right, right_begin, right_end):
-    """-1, 0 or 1 for two runs of bytes."""
-    n_common = min(left_end - left_begin, right_end - right_begin)
-    for at in range(n_common):
-        one, other = left[left_begin + at], right[right_begin + at]
-        if one != other:
-            return -1 if one < other else 1
-    if left_end - left_begin == right_end - right_begin:
-        return 0
-    return -1 if left_end - left_begin < right_end - right_begin else 1
-
-
 @njit(cache=True, nogil=True, inline="always")
 def first_bytes(data, begin, end):
     """The first eight bytes as a number that is ordered as they are; zeros fill it up."""
@@ -104,13 +95,13 @@ def first_bytes(data, begin, end):
 
 
 @njit(cache=True, nogil=True)
-def write_prefixes(offsets, data, starts, n_shared, prefixes):
+def write_prefixes(offsets, data, begins, ends, n_shared, prefixes):
     """Write how many bytes all constants of an attribute begin with, and what comes first after.
 
     Addresses and names of one kind often begin alike: only what follows tells them apart.
     """
-    for attribute in range(len(starts) - 1):
-        begin, end = starts[attribute], starts[attribute + 1]
+    for attribute in range(len(begins)):
+        begin, end = begins[attribute], ends[attribute]
         n_shared[attribute] = 0
         if begin < end:
             # Of sorted texts, the first and the last differ first.
@@ -136,7 +127,7 @@ def rank_texts(
     """Write the global code of each text; most steps of the search look at prefixes alone."""
     for at in range(len(attributes)):
         attribute = attributes[at]
-        begin, end = table.starts[attribute], table.starts[attribute + 1]
+        begin, end = table.begins[attribute], table.ends[attribute]
         text, text_end = offsets[at], offsets[at + 1]
         skipped = table.n_shared[attribute]
         low, high = begin, end

@@ -8,27 +8,27 @@ case have an automaton of their own, over the lower case of the text.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from tamis.index.patterns.arrays import build_arrays
 from tamis.index.patterns.kernels.matching import (
+    LIKE,
+    LIKE_FOLDED,
     N_COUNTS,
     N_LEAVES,
     N_PAIRS,
+    REGEX,
     Found,
     Scratch,
     Texts,
     match_block,
 )
-from tamis.index.patterns.plan import plan_patterns
-from tamis.language.ast import StringTest
+from tamis.language.ast import Rlike, StringTest
 from tamis.language.patterns import compile_regex
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tamis.index.layout import Int32, Int64
     from tamis.index.patterns.arrays import PatternArrays
@@ -50,24 +50,29 @@ class AlwaysEvaluated(NamedTuple):
 class PatternMatcher:
     """The patterns of one attribute; threads may share it."""
 
-    def __init__(self, patterns: Sequence[Pattern], leaves: Sequence[int]) -> None:
-        self._plans = plans = plan_patterns(patterns)
-        self._leaves = leaves
-        readings = set[bool]().union(*(plan.readings for plan in plans))
-        self._reads_folded = True in readings
-        self._reads_plain = readings != {True}
-        self._tests = [plan.test for plan in plans if plan.test is not None]
+    def __init__(self, patterns: Sequence[Pattern], arrays: PatternArrays) -> None:
+        self._patterns = patterns
+        self._arrays = arrays
+        tests = arrays.candidates.tests
+        # An automaton of nothing is its root and the end of the root's children.
+        self._reads_folded = len(arrays.folded.nodes) > 2 or bool((tests == LIKE_FOLDED).any())
+        has_plain = len(arrays.plain.nodes) > 2 or bool((tests == LIKE).any())
+        self._reads_plain = has_plain or not self._reads_folded
         # Compiled when first needed: most never are, and a compiled one is large.
-        self._compiled: list[Any] = [None] * len(self._tests)
-        self.always_evaluated = [
-            AlwaysEvaluated(_text_of(pattern), plan.always_reason)
-            for pattern, plan in zip(patterns, plans, strict=True)
-            if plan.always_reason is not None
-        ]
+        self._compiled: dict[int, Any] = {}
 
-    @cached_property
-    def _arrays(self) -> PatternArrays:
-        return build_arrays(self._plans, self._leaves)
+    @property
+    def always_evaluated(self) -> Iterator[AlwaysEvaluated]:
+        """The patterns that no literal admits a text to."""
+        candidates = self._arrays.candidates
+        for at in candidates.always.tolist():
+            pattern = self._patterns[int(candidates.patterns[at])]
+            yield AlwaysEvaluated(
+                pattern.text if isinstance(pattern, StringTest) else pattern.pattern,
+                "no text that every match must contain could be found in it"
+                if candidates.tests[at] == REGEX
+                else "it has wildcards only",
+            )
 
     def match_texts(self, texts: Sequence[str]) -> tuple[Int64, Int32]:
         """For each text, the leaves of the patterns it satisfies, as starts and leaves.
@@ -84,7 +89,7 @@ class PatternMatcher:
             first_text = next_text
             found = self._make_room(len(texts) - first_text, leaf_ends=starts[1:])
             next_text = match_block(
-                first_text, len(self._plans), plain, folded, *self._arrays, scratch, found
+                first_text, len(self._patterns), plain, folded, *self._arrays, scratch, found
             )
             leaves = found.leaves[: scratch.counts[N_LEAVES]]
             leaf_ends = starts[first_text + 1 : next_text + 1]
@@ -103,11 +108,16 @@ class PatternMatcher:
         for text, candidate in pairs.tolist():
             if text != latest:
                 latest, encoded = text, texts[text].encode()
-            regex = self._compiled[candidate]
-            if regex is None:
-                regex = self._compiled[candidate] = compile_regex(self._tests[candidate])
-            is_found.append(regex.search(encoded) is not None)
+            is_found.append(self._regex(candidate).search(encoded) is not None)
         return pairs[is_found]
+
+    def _regex(self, candidate: int) -> Any:
+        regex = self._compiled.get(candidate)
+        if regex is None:
+            pattern = self._patterns[int(self._arrays.candidates.patterns[candidate])]
+            assert isinstance(pattern, Rlike)
+            regex = self._compiled[candidate] = compile_regex(pattern.pattern)
+        return regex
 
     def _insert(self, hits: Int32, leaf_ends: Int64, leaves: Int32) -> Int32:
         """The leaves with those of the hits after the others of their texts; the ends move."""
@@ -119,10 +129,11 @@ class PatternMatcher:
         return leaves
 
     def _make_scratch(self) -> Scratch:
+        n_candidates = len(self._arrays.candidates.tests)
         return Scratch(
             np.zeros(len(self._arrays.literals.table), dtype=np.int32),
-            np.zeros(len(self._tests), dtype=np.int32),
-            np.empty(len(self._tests), dtype=np.int32),
+            np.zeros(n_candidates, dtype=np.int32),
+            np.empty(n_candidates, dtype=np.int32),
             np.empty(N_COUNTS, dtype=np.int64),
         )
 
@@ -130,8 +141,8 @@ class PatternMatcher:
         room = min(n_texts * ROOM_PER_TEXT, MAX_ROOM)
         return Found(
             leaf_ends,
-            np.empty(len(self._plans) + room, dtype=np.int32),
-            np.empty((len(self._tests) + room, 2), dtype=np.int32),
+            np.empty(len(self._patterns) + room, dtype=np.int32),
+            np.empty((len(self._arrays.candidates.tests) + room, 2), dtype=np.int32),
         )
 
 
@@ -144,7 +155,3 @@ def _encode(texts: Iterable[str]) -> Texts:
 
 def _unread(n_texts: int) -> Texts:
     return Texts(np.frombuffer(b"", dtype=np.uint8), np.zeros(n_texts + 1, dtype=np.int64))
-
-
-def _text_of(pattern: Pattern) -> str:
-    return pattern.text if isinstance(pattern, StringTest) else pattern.pattern

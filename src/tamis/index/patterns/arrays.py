@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from tamis.index.layout import freeze
 from tamis.index.patterns.kernels.automaton import Automaton, build_automaton
 from tamis.index.patterns.kernels.matching import (
     ANY_TEXT,
@@ -21,14 +22,14 @@ from tamis.index.patterns.kernels.matching import (
     Candidates,
     Literals,
 )
-from tamis.index.patterns.plan import Place
+from tamis.index.patterns.plan import Place, plan_patterns
 from tamis.language.patterns import Wild
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tamis.index.layout import Int32
-    from tamis.index.patterns.plan import Plan, Tokens
+    from tamis.index.patterns.plan import Pattern, Plan, Tokens
 
 _WILD_TOKENS: Final = {Wild.ANY_TEXT: ANY_TEXT, Wild.ONE_CHARACTER: ONE_CHARACTER}
 
@@ -47,15 +48,14 @@ class _Literal(NamedTuple):
     text: str
 
 
-def build_arrays(plans: Sequence[Plan], leaves: Sequence[int]) -> PatternArrays:
-    """The arrays of patterns with these plans and leaves."""
+def build_arrays(patterns: Sequence[Pattern], leaves: Sequence[int] | Int32) -> PatternArrays:
+    """The arrays of patterns with these leaves, read-only."""
+    plans = plan_patterns(patterns)
     numbers, plain, folded, links = _build_automata(plans)
     tested = [at for at, plan in enumerate(plans) if plan.test is not None]
     literals = _build_literals(plans, leaves, tested, numbers, links)
-    candidates = _build_candidates(
-        [plans[at] for at in tested], [leaves[at] for at in tested], numbers
-    )
-    return PatternArrays(plain, folded, literals, candidates)
+    candidates = _build_candidates(plans, leaves, tested, numbers)
+    return PatternArrays(freeze(plain), freeze(folded), freeze(literals), freeze(candidates))
 
 
 def _build_automata(
@@ -80,7 +80,7 @@ def _build_automata(
 
 def _build_literals(
     plans: Sequence[Plan],
-    leaves: Sequence[int],
+    leaves: Sequence[int] | Int32,
     tested: Sequence[int],
     numbers: dict[_Literal, int],
     links: Int32,
@@ -109,8 +109,12 @@ def _build_literals(
 
 
 def _build_candidates(
-    plans: Sequence[Plan], leaves: Sequence[int], numbers: dict[_Literal, int]
+    all_plans: Sequence[Plan],
+    leaves: Sequence[int] | Int32,
+    tested: Sequence[int],
+    numbers: dict[_Literal, int],
 ) -> Candidates:
+    plans = [all_plans[at] for at in tested]
     clauses = [
         [numbers[_Literal(clause.is_folded, text)] for text in sorted(clause.texts)]
         for plan in plans
@@ -118,8 +122,9 @@ def _build_candidates(
     ]
     tokens = [_encode_tokens(plan.test) for plan in plans]
     return Candidates(
+        np.array(tested, dtype=np.int32),
         np.array([_test_of(plan) for plan in plans], dtype=np.uint8),
-        np.array(leaves, dtype=np.int32),
+        np.array([leaves[at] for at in tested], dtype=np.int32),
         np.array([plan.min_length for plan in plans], dtype=np.int64),
         _starts(len(plan.clauses) for plan in plans),
         _starts(map(len, clauses)),

@@ -68,24 +68,6 @@ class Plan:
     clauses: tuple[Clause, ...] = ()
     min_length: int = 0  # of the text, in characters
 
-    @property
-    def readings(self) -> set[bool]:
-        """Whether the text is read as it is (False), in lower case (True), or both."""
-        readings = {trigger.is_folded for trigger in self.triggers}
-        readings.update(clause.is_folded for clause in self.clauses)
-        if isinstance(self.test, tuple):
-            readings.add(self.is_folded)
-        return readings
-
-    @property
-    def always_reason(self) -> str | None:
-        """Why the pattern is tested on all texts; None if it is not."""
-        if self.triggers:
-            return None
-        if isinstance(self.test, str):
-            return "no text that every match must contain could be found in it"
-        return "it has wildcards only"
-
 
 def plan_patterns(patterns: Sequence[Pattern]) -> list[Plan]:
     """The plan of each pattern."""

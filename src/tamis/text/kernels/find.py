@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from tamis.kernels.compare import compare_bytes
+
 NO_WORD = -1  # a word that no term has
 ANY_WORD = -2  # in a phrase: whatever stands there
 NO_TERM = -1  # a piece that says nothing
@@ -34,6 +36,36 @@ class PieceTexts(NamedTuple):
     word_starts: np.ndarray  # int64[n_pieces + 1]
     words: np.ndarray  # int32[:], numbers of words or NO_WORD
     terms: np.ndarray  # int32[n_pieces], the one term that the piece is, NO_TERM or LOOK
+
+
+@njit(cache=True, nogil=True)
+def find_words(
+    words,  # Words, in any order
+    known,  # Words, in the order of their bytes, distinct
+    numbers,  # int32[n], output
+):
+    """Write the place of each word among the known ones, or NO_WORD."""
+    for at in range(len(numbers)):
+        begin, end = words.offsets[at], words.offsets[at + 1]
+        numbers[at] = NO_WORD
+        low, high = 0, len(known.offsets) - 1
+        while low < high:
+            middle = (low + high) >> 1
+            order = compare_bytes(
+                known.data,
+                known.offsets[middle],
+                known.offsets[middle + 1],
+                words.data,
+                begin,
+                end,
+            )
+            if order == 0:
+                numbers[at] = middle
+                break
+            if order < 0:
+                low = middle + 1
+            else:
+                high = middle
 
 
 @njit(cache=True, nogil=True)

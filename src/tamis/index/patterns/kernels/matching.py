@@ -63,6 +63,7 @@ class Literals(NamedTuple):
 class Candidates(NamedTuple):
     """Patterns that literals alone do not decide."""
 
+    patterns: Int32  # [n_candidates], numbers of the patterns, rising
     tests: UInt8  # [n_candidates], LIKE, LIKE_FOLDED or REGEX
     leaves: Int32  # [n_candidates]
     min_lengths: Int64  # [n_candidates], of the text, in characters

@@ -134,6 +134,12 @@ def view_buffer(
     return frozen(np.frombuffer(b"" if buffer is None else buffer, dtype, count, offset))
 
 
+def texts_of(offsets: Int64, data: UInt8) -> pa.LargeStringArray:
+    """The texts whose buffers these are, without a copy."""
+    buffers = (pa.py_buffer(offsets), pa.py_buffer(data))
+    return pa.LargeStringArray.from_buffers(len(offsets) - 1, *buffers)
+
+
 def text_buffers(texts: pa.Array) -> tuple[Int64, UInt8]:
     """Offsets [n + 1] and bytes of large strings without NULL, read-only."""
     _, offsets, data = texts.buffers()

@@ -1,0 +1,117 @@
+"""Columns to and from an artefact: what the manifest says of each, and the arrays it has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tamis.index.columns import PAIR, PATTERN, TEXT, Column
+from tamis.index.constants import split_constants
+from tamis.index.content import array_part
+from tamis.index.layout import freeze
+from tamis.index.patterns.arrays import PatternArrays, build_arrays
+from tamis.index.patterns.kernels.automaton import Automaton
+from tamis.index.patterns.kernels.matching import Candidates, Literals
+from tamis.index.patterns.stored import PatternTexts, StoredPatterns, store_patterns
+from tamis.language.ast import Attribute
+from tamis.language.names import parse_path, print_path
+from tamis.language.types import parse_type
+from tamis.text import get_analyser
+from tamis.text.kernels.find import Terms
+from tamis.text.numbering import TermArrays, Words, number_terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tamis.index.constants import ConstantArrays
+    from tamis.index.content import Content, Part
+    from tamis.index.layout import Int32
+
+
+class _PatternLeaves(NamedTuple):
+    leaves: Int32
+
+
+_PATTERN_GROUPS = {"plain": Automaton, "folded": Automaton, "literals": Literals}
+_PATTERN_GROUPS |= {"candidates": Candidates}
+_TERM_GROUPS = {"words": Words, "terms": Terms}
+
+
+def prepare_columns(columns: Iterable[Column]) -> None:
+    """Make what finds patterns and terms, once leaves have their last numbers."""
+    for column in columns:
+        if column.kind == PATTERN:
+            (column.pattern_leaves,) = freeze(_PatternLeaves(column.pattern_leaves))
+            column.pattern_arrays = build_arrays(column.patterns, column.pattern_leaves)
+            column.patterns = store_patterns(column.patterns, column.attributes[0])
+        elif column.kind == TEXT:
+            analyser = get_analyser(column.type.analyser)
+            column.term_arrays = number_terms(analyser, list(column.constants or ()))
+
+
+def describe_columns(columns: Iterable[Column]) -> list[dict[str, Any]]:
+    """What the manifest says of each column."""
+    return [
+        {
+            "kind": column.kind,
+            "attributes": [
+                {"name": print_path(attribute.path), "type": str(attribute.type)}
+                for attribute in column.attributes
+            ],
+            "constants": column.n_constants,
+        }
+        for column in columns
+    ]
+
+
+def column_parts(columns: Sequence[Column]) -> Iterator[Part]:
+    """The arrays that a column has beside its constants."""
+    for at, column in enumerate(columns):
+        for name, group in _groups_of(column).items():
+            for field, array in group._asdict().items():
+                yield array_part(f"column {at}.{name}.{field}", array)
+
+
+def _groups_of(column: Column) -> dict[str, Any]:
+    if column.kind == PATTERN:
+        assert isinstance(column.patterns, StoredPatterns)
+        assert column.pattern_arrays is not None
+        leaves = _PatternLeaves(column.pattern_leaves)
+        arrays = column.pattern_arrays._asdict()
+        return {"patterns": column.patterns.texts, "pattern": leaves, **arrays}
+    if column.kind == TEXT:
+        assert column.term_arrays is not None
+        return column.term_arrays._asdict()
+    return {}
+
+
+def read_columns(
+    described: list[dict[str, Any]], constants: ConstantArrays, content: Content
+) -> tuple[Column, ...]:
+    """The columns that were described and written."""
+    columns = [_read_column(at, entry, content) for at, entry in enumerate(described)]
+    counts = [entry["constants"] for entry in described]
+    runs = split_constants(constants, [column.type for column in columns], counts)
+    for column, own in zip(columns, runs, strict=True):
+        column.constants = None if column.kind in (PATTERN, PAIR) else own
+    return tuple(columns)
+
+
+def _read_column(at: int, entry: dict[str, Any], content: Content) -> Column:
+    attributes = tuple(
+        Attribute(parse_path(attribute["name"]), parse_type(attribute["type"]))
+        for attribute in entry["attributes"]
+    )
+    column = Column(entry["kind"], attributes)
+    name = f"column {at}"
+    if column.kind == PATTERN:
+        texts = content.group(f"{name}.patterns", PatternTexts)
+        column.patterns = StoredPatterns(texts, attributes[0])
+        column.pattern_leaves = content.array(f"{name}.pattern.leaves")
+        column.pattern_arrays = PatternArrays(*_read_groups(content, name, _PATTERN_GROUPS))
+    elif column.kind == TEXT:
+        column.term_arrays = TermArrays(*_read_groups(content, name, _TERM_GROUPS))
+    return column
+
+
+def _read_groups(content: Content, name: str, groups: dict[str, Any]) -> Iterator[Any]:
+    return (content.group(f"{name}.{group}", kind) for group, kind in groups.items())
