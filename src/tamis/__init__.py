@@ -110,21 +110,31 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     )
 
 
-def open(  # noqa: A001
-    path: str | os.PathLike[str], *, verify: bool = True, operators: Any = ()
+def open(  # noqa: A001, PLR0913 - all that decides how it is opened
+    path: str | os.PathLike[str],
+    *,
+    verify: bool = True,
+    trusted: bool = True,
+    mmap: bool = True,
+    key: str | bytes | None = None,
+    operators: Any = (),
 ) -> Index:
     """The index that `Index.save` wrote to the directory `path`, memory-mapped.
 
     With `verify` the checksums of all files are compared; a damaged, incomplete or unknown one
-    raises an `IndexFormatError` that names the file. An index calls operators by name, and all must
-    be registered, or a `MissingOperatorError` names them: `operators` are modules to import first,
-    and None opens the index for inspection only.
+    raises an `IndexFormatError` that names the file. `trusted=False` is for an index that somebody
+    else wrote: its whole structure is checked, so that it cannot crash the process. With a `key`,
+    the index must have been signed with it (`Index.save(key=…)`). `mmap=False` reads the files into
+    memory: a process that maps a file dies when somebody else cuts that file short.
+
+    An index calls operators by name, and all must be registered, or a `MissingOperatorError` names
+    them: `operators` are modules to import first, and None opens the index for inspection only.
     """
     from tamis.match.index import open_index
     from tamis.match.warmup import announce
 
     announce()
-    return open_index(path, verify=verify, operators=operators)
+    return open_index(path, verify=verify, trusted=trusted, mmap=mmap, key=key, operators=operators)
 
 
 def parse(text: str, schema: Any = None, limits: Limits = DEFAULT_LIMITS) -> Condition:

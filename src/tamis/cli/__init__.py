@@ -27,6 +27,7 @@ from tamis.cli.lab import lab_group
 from tamis.cli.match import match_command
 from tamis.cli.spark import spark_group
 from tamis.cli.stats import stats_command
+from tamis.cli.verify import verify_command
 from tamis.errors import MissingOperatorError, TamisError
 
 
@@ -91,5 +92,6 @@ for command in (
     match_command,
     spark_group,
     stats_command,
+    verify_command,
 ):
     main.add_command(command)

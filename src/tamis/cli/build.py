@@ -31,6 +31,7 @@ from tamis.cli.options import (
     read_limits,
     read_rows,
     schema_option,
+    sign_option,
 )
 from tamis.cli.output import prepare_kernels, print_json, write_lines
 from tamis.files import RowError
@@ -140,6 +141,7 @@ class Feed:
     help="Write the rejected rows there, as JSON lines; '-' is standard output.",
 )
 @click.option("--strict", is_flag=True, help="Write no index if a row is rejected.")
+@sign_option
 @output_option
 @processes_option
 @limit_options
@@ -154,6 +156,7 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     missing: str,
     rejects_file: str | None,
     strict: bool,
+    signing_key: bytes | None,
     output: str,
     processes: int,
     **limits: Any,
@@ -201,7 +204,7 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     index.contents.provenance.update(
         tamis=tamis.__version__, source=file, rows=feed.n_rows, rejects=len(feed.rejects)
     )
-    index.save(index_path, overwrite=overwrite)
+    index.save(index_path, overwrite=overwrite, key=signing_key)
     _print_summary(index, index_path, feed, time.monotonic() - started, output)
 
 

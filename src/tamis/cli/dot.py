@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 import tamis
+from tamis.cli.options import trust_options
 from tamis.cli.output import print_data
 
 
@@ -14,7 +15,10 @@ from tamis.cli.output import print_data
 @click.option(
     "--depth", type=click.IntRange(min=0), help="How many levels below the root; all if not given."
 )
-def dot_command(index_path: str, subscription_id: str, depth: int | None) -> None:
+@trust_options
+def dot_command(
+    index_path: str, subscription_id: str, depth: int | None, trusted: bool, key: bytes | None
+) -> None:
     """Write the nodes of SUBSCRIPTION_ID, and who shares them, as Graphviz text.
 
     tamis dot ads.tamis s17 | dot -Tsvg > s17.svg
@@ -23,5 +27,5 @@ def dot_command(index_path: str, subscription_id: str, depth: int | None) -> Non
     """
     from tamis.index.dot import to_dot
 
-    index = tamis.open(index_path, operators=None)
+    index = tamis.open(index_path, trusted=trusted, key=key, operators=None)
     print_data(to_dot(index.contents, index.ordinal(subscription_id), depth))

@@ -9,7 +9,7 @@ from rich.text import Text
 
 import tamis
 from tamis.cli.console import make_console, printable
-from tamis.cli.options import open_source, operators_option, output_option
+from tamis.cli.options import open_source, operators_option, output_option, trust_options
 from tamis.cli.output import print_json
 from tamis.files import parse_event
 
@@ -28,8 +28,16 @@ MARK_STYLES: Final = {"✓": "green", "✗": "red", "?": "yellow"}
     "--event", metavar="JSON", required=True, help="The event; '-' reads it from standard input."
 )
 @operators_option
+@trust_options
 @output_option
-def explain_command(index_path: str, subscription_id: str, event: str, output: str) -> None:
+def explain_command(  # noqa: PLR0913 - one parameter per option
+    index_path: str,
+    subscription_id: str,
+    event: str,
+    trusted: bool,
+    key: bytes | None,
+    output: str,
+) -> None:
     """Explain why SUBSCRIPTION_ID of INDEX matches an event, or why not.
 
     Shows the expression as a tree with what each part is for the event: ✓ true, ✗ false,
@@ -41,7 +49,7 @@ def explain_command(index_path: str, subscription_id: str, event: str, output: s
     source = open_source(event) if event == "-" else event
     text = source if isinstance(source, str) else source.read()
     parsed = parse_event(text)
-    explanation = tamis.open(index_path).explain(subscription_id, parsed)
+    explanation = tamis.open(index_path, trusted=trusted, key=key).explain(subscription_id, parsed)
     if output == "json":
         print_json(explanation.to_dict())
     else:

@@ -13,7 +13,13 @@ import tamis
 from tamis.cli.console import StatusLine, make_console, print_note, tell_fault
 from tamis.cli.event_chunks import read_event_chunks
 from tamis.cli.event_rejects import EventRejects
-from tamis.cli.options import choose_format, format_option, open_source, operators_option
+from tamis.cli.options import (
+    choose_format,
+    format_option,
+    open_source,
+    operators_option,
+    trust_options,
+)
 from tamis.cli.output import open_sink, prepare_kernels
 from tamis.errors import InputError
 from tamis.language.names import parse_path
@@ -32,6 +38,7 @@ SCHEDULES: Final = ("adaptive", "sub_order", "sequential", "naive")  # see `matc
 @click.argument("events", default="-")
 @format_option
 @operators_option
+@trust_options
 @click.option(
     "--output",
     type=click.Choice(OUTPUTS),
@@ -74,6 +81,8 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     index_path: str,
     events: str,
     file_format: str | None,
+    trusted: bool,
+    key: bytes | None,
     output: str,
     counts: str | None,
     bindings: bool,
@@ -99,7 +108,7 @@ def match_command(  # noqa: PLR0913 - one parameter per option
         raise click.UsageError("--bindings tells of matches, and --counts of none")
     started = time.monotonic()
     prepare_kernels()
-    index = tamis.open(index_path)
+    index = tamis.open(index_path, trusted=trusted, key=key)
     if schedule is not None:
         index.operators.schedule = schedule
     run = Run(index, output, only_matches=only_matches, threads=threads, bindings=bindings)

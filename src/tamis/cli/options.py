@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import fields
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -75,6 +76,48 @@ job_operators_option = click.option(
     metavar="MODULE",
     help="Import a module that registers operators, here and on workers; repeatable.",
 )
+
+
+def _read_key_file(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> bytes | None:
+    if value is None:
+        return None
+    try:
+        return Path(value).read_bytes().strip()
+    except OSError as error:
+        raise InputError(f"cannot read the key file {value}: {error.strerror or error}") from None
+
+
+sign_option = click.option(
+    "--sign",
+    "signing_key",
+    callback=_read_key_file,
+    metavar="KEYFILE",
+    help="Sign the index with the key in this file, of 16 bytes or more.",
+)
+
+
+key_option = click.option(
+    "--key",
+    callback=_read_key_file,
+    metavar="KEYFILE",
+    help="Refuse an index that was not signed with the key in this file.",
+)
+
+
+def trust_options(command: _Command) -> _Command:
+    """How an index is opened; the keywords are those of `tamis.open`."""
+    command = key_option(command)
+    return click.option(
+        "--untrusted",
+        "trusted",
+        is_flag=True,
+        flag_value=False,
+        default=True,
+        help="Check the whole structure of the index first: somebody else wrote it.",
+    )(command)
+
 
 missing_option = click.option(
     "--missing",

@@ -8,7 +8,7 @@ import click
 
 import tamis
 from tamis.cli.console import make_console, print_columns, printable
-from tamis.cli.options import output_option
+from tamis.cli.options import output_option, trust_options
 from tamis.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -30,15 +30,17 @@ NAMED: Final = 5  # ids and patterns that are named to people
     show_default=True,
     help="How many of the largest nodes and columns.",
 )
+@trust_options
 @output_option
-def stats_command(index_path: str, top: int, output: str) -> None:
+def stats_command(index_path: str, top: int, trusted: bool, key: bytes | None, output: str) -> None:
     """Show what is in INDEX: counts, sharing, bytes, widest nodes, what is always evaluated.
 
     Exit codes: 0 shown, 1 no such index or a damaged one, 2 wrong usage.
     """
     from tamis.index.stats import compute_stats
 
-    stats = compute_stats(tamis.open(index_path, operators=None).contents, index_path, top=top)
+    index = tamis.open(index_path, trusted=trusted, key=key, operators=None)
+    stats = compute_stats(index.contents, index_path, top=top)
     if output == "json":
         print_json(stats.to_dict())
     else:

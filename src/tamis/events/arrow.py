@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tamis.events.attributes import AttributeTable, NameTree
     from tamis.events.entries import EventValues
     from tamis.events.rejects import Rejects
-    from tamis.index.layout import Int32, Int64
+    from tamis.kernels.arrays import Int32, Int64
 
 _is = pa.types
 

@@ -12,7 +12,7 @@ from tamis.events.kernels.gather import copy_texts, find_set_bits, measure_texts
 from tamis.index.carriers import LARGE_STRING, view_buffer
 
 if TYPE_CHECKING:
-    from tamis.index.layout import Int64
+    from tamis.kernels.arrays import Int64
 
 _is = pa.types
 _NUMPY_TYPES: Final[dict[int, np.dtype[Any]]] = {

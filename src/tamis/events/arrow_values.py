@@ -44,7 +44,7 @@ from tamis.language.spelled import read_text
 from tamis.language.types import INT64_MAX, MAX_DECIMAL_DIGITS, WrongTypeError, read_value
 
 if TYPE_CHECKING:
-    from tamis.index.layout import Int64
+    from tamis.kernels.arrays import Int64
     from tamis.language.types import Type
 
 _is = pa.types

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tamis.index.columns import Column
-    from tamis.index.layout import Int32
+    from tamis.kernels.arrays import Int32
     from tamis.language.schema import Path
     from tamis.language.types import Type
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tamis.events.plan import PairColumn, PatternColumn, TextColumn
     from tamis.index.columns import Column
     from tamis.index.constants import ConstantArrays
-    from tamis.index.layout import Int64
+    from tamis.kernels.arrays import Int64
 
 
 class EncodedEvents(NamedTuple):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tamis.events.attributes import AttributeTable
-    from tamis.index.layout import Int32, UInt8
+    from tamis.kernels.arrays import Int32, UInt8
     from tamis.language.types import Type
 
 

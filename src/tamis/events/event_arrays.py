@@ -11,7 +11,7 @@ from tamis.events.kernels.ranks import sort_by_row
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tamis.index.layout import Int32, Int64, UInt8
+    from tamis.kernels.arrays import Int32, Int64, UInt8
 
 
 class EventArrays(NamedTuple):

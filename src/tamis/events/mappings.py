@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tamis.events.attributes import AttributeTable, NameTree
     from tamis.events.entries import EventValues
     from tamis.events.rejects import Rejects
-    from tamis.index.layout import Int32
+    from tamis.kernels.arrays import Int32
 
 _NOWHERE: Final = repeat(-1)
 

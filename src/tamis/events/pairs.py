@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tamis.events.entries import EventValues
-    from tamis.index.layout import Int32, Int64
+    from tamis.kernels.arrays import Int32, Int64
     from tamis.language.types import Type
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamis.index.columns import Column
-    from tamis.index.layout import Int32, Int64, UInt8
+    from tamis.kernels.arrays import Int32, Int64, UInt8
     from tamis.language.types import Type
 
 

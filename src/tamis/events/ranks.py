@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tamis.events.entries import Entries
     from tamis.index.columns import Column
     from tamis.index.constants import ConstantArrays
-    from tamis.index.layout import Int32, Int64, UInt8
+    from tamis.kernels.arrays import Int32, Int64, UInt8
 
 
 class TextTable(NamedTuple):

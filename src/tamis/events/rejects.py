@@ -19,7 +19,7 @@ from tamis.language.types import WrongTypeError, spell_value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tamis.index.layout import Int32
+    from tamis.kernels.arrays import Int32
     from tamis.language.schema import Path
     from tamis.language.types import Type
 

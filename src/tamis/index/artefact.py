@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import zlib
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from tamis.durable import replace_file
-from tamis.errors import IndexFormatError
+from tamis.errors import IndexFormatError, TamisError
 from tamis.index.column_files import column_parts, describe_columns, read_columns
 from tamis.index.columns import TEXT
 from tamis.index.constants import ConstantArrays
@@ -30,9 +31,12 @@ from tamis.index.content import (
     write_content,
 )
 from tamis.index.contents import Contents
+from tamis.index.expectations import MisfitError
 from tamis.index.layout import LeafArrays, NodeArrays, RootArrays
 from tamis.index.saving import FORMAT, MANIFEST, place_index
+from tamis.index.signing import expect_signed, read_key, sign
 from tamis.index.stored_texts import StoredTexts, pack_texts
+from tamis.index.structure import check_structure
 from tamis.index.triggers import TriggerArrays
 from tamis.language.names import print_path
 from tamis.language.printer import print_expression
@@ -55,30 +59,83 @@ _GROUPS: Final[dict[str, Any]] = {
     "roots": RootArrays,
     "triggers": TriggerArrays,
 }
+# What Python and Arrow raise where an index is not what it says.
+_FOREIGN: Final = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    pa.ArrowException,
+)
 
 
-def save(contents: Contents, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Write the index to the directory `path`, whole or not at all."""
-    place_index(path, lambda directory: write(contents, directory), overwrite=overwrite)
+def save(
+    contents: Contents,
+    path: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    key: str | bytes | None = None,
+) -> None:
+    """Write the index to the directory `path`, whole or not at all; signed where there is a key."""
+    signing_key = None if key is None else read_key(key)
+    place_index(path, lambda folder: write(contents, folder, signing_key), overwrite=overwrite)
 
 
-def open_contents(path: str | os.PathLike[str], *, verify: bool = True) -> Contents:
-    """The index saved at `path`, memory-mapped; with `verify` every checksum is compared."""
+def open_contents(
+    path: str | os.PathLike[str],
+    *,
+    verify: bool = True,
+    trusted: bool = True,
+    mmap: bool = True,
+    key: str | bytes | None = None,
+) -> Contents:
+    """The index saved at `path`, memory-mapped, or read into memory where `mmap` is False.
+
+    `verify` compares every checksum. An index that is not `trusted` is verified, and its structure
+    is checked (`index.structure`). With a `key` it must have been signed with it.
+    """
     directory = Path(path)
+    with reading(directory):
+        manifest, content = _open_content(directory, is_mapped=mmap)
+        if verify or not trusted:
+            content.verify()
+        if key is not None:
+            expect_signed(manifest, read_key(key), directory)
+            content.expect_digest(manifest["content"].get("sha256"))
+        contents = _read_contents(manifest, content, directory)
+        if not trusted:
+            check_structure(contents)
+        return contents
+
+
+@contextmanager
+def reading(directory: Path) -> Iterator[None]:
+    """Report what goes wrong inside as an index that is not valid."""
+    try:
+        yield
+    except TamisError:
+        raise
+    except _FOREIGN as error:
+        what = str(error) if isinstance(error, MisfitError) else f"{type(error).__name__}: {error}"
+        raise IndexFormatError(f"{directory} is not a valid index: {what}", hint=REBUILD) from error
+
+
+def _open_content(directory: Path, *, is_mapped: bool) -> tuple[dict[str, Any], Content]:
     missed = None
     while True:
         manifest = _read_manifest(directory)
         try:
-            content = Content(directory, manifest["content"])
-            break
+            return manifest, Content(directory, manifest["content"], is_mapped=is_mapped)
         except MissingContentError:
             # Overwritten since we read the manifest? Then the next look finds what is there now.
             if manifest == missed:
                 raise
             missed = manifest
-    if verify:
-        content.verify()
-    return _read_contents(manifest, content, directory)
 
 
 def _read_contents(manifest: dict[str, Any], content: Content, directory: Path) -> Contents:
@@ -92,7 +149,7 @@ def _read_contents(manifest: dict[str, Any], content: Content, directory: Path) 
         missing=Missing(manifest["missing"]),
         columns=columns,
         n_leaves=manifest["counts"]["leaves"],
-        never=content.array("never"),
+        never=content.array("never", "Int32"),
         ids=content.table("ids")["id"].combine_chunks(),
         texts=StoredTexts(content.buffer("texts"), n_subscriptions),
         tags=content.table("tags")["tags"].combine_chunks(),
@@ -112,17 +169,17 @@ def _read_plan(content: Content, schema: Schema, paths: list[list[str]]) -> Plan
 # ── writing ─────────────────────────────────────────────────────────────────────────────────
 
 
-def write(contents: Contents, directory: Path) -> None:
+def write(contents: Contents, directory: Path, key: bytes | None = None) -> None:
     """Write the content, then put the manifest that names it in place of the one before.
 
     What is there stays as it is until the manifest is replaced, which is one step: a reader finds
     the one index or the other.
     """
-    entry = write_content(directory, _parts(contents))
-    replace_file(directory / MANIFEST, [_spell_manifest(contents, entry)])
+    entry = write_content(directory, _parts(contents), is_signed=key is not None)
+    replace_file(directory / MANIFEST, [_spell_manifest(contents, entry, key)])
 
 
-def _spell_manifest(contents: Contents, entry: dict[str, Any]) -> bytes:
+def _spell_manifest(contents: Contents, entry: dict[str, Any], key: bytes | None) -> bytes:
     manifest = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
@@ -144,6 +201,8 @@ def _spell_manifest(contents: Contents, entry: dict[str, Any]) -> bytes:
         "provenance": contents.provenance,
         "content": entry,
     }
+    if key is not None:
+        manifest["signature"] = sign(manifest, key)
     manifest["checksum"] = _manifest_checksum(manifest)
     return json.dumps(manifest, indent=1, ensure_ascii=False).encode()
 

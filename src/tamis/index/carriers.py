@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from decimal import Decimal
 
-    from tamis.index.layout import Int64, UInt8
+    from tamis.kernels.arrays import Int64, UInt8
     from tamis.language.types import Type
 
 INTEGERS: Final = "integers"

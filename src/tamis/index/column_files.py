@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from tamis.index.constants import ConstantArrays
     from tamis.index.content import Content, Part
-    from tamis.index.layout import Int32
+    from tamis.kernels.arrays import Int32
 
 
 class _PatternLeaves(NamedTuple):
@@ -106,7 +106,7 @@ def _read_column(at: int, entry: dict[str, Any], content: Content) -> Column:
     if column.kind == PATTERN:
         texts = content.group(f"{name}.patterns", PatternTexts)
         column.patterns = StoredPatterns(texts, attributes[0])
-        column.pattern_leaves = content.array(f"{name}.pattern.leaves")
+        column.pattern_leaves = content.group(f"{name}.pattern", _PatternLeaves).leaves
         column.pattern_arrays = PatternArrays(*_read_groups(content, name, _PATTERN_GROUPS))
     elif column.kind == TEXT:
         column.term_arrays = TermArrays(*_read_groups(content, name, _TERM_GROUPS))

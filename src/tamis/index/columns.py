@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamis.index.constants import Constants
-    from tamis.index.layout import Int32
     from tamis.index.patterns.arrays import PatternArrays
+    from tamis.kernels.arrays import Int32
     from tamis.language.types import Type
     from tamis.text.numbering import TermArrays
 

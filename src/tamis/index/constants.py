@@ -34,7 +34,7 @@ from tamis.index.layout import freeze
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tamis.index.layout import Int64, UInt8
+    from tamis.kernels.arrays import Float64, Int64, Int64Rows, UInt8
     from tamis.language.types import Type
 
 
@@ -42,11 +42,11 @@ class ConstantArrays(NamedTuple):
     """The constants of all columns by carrier; those of a column are a run, sorted, distinct."""
 
     integers: Int64
-    floats: np.ndarray  # float64[:]
+    floats: Float64
     # Decimals in units of the last digit of their column. A constant may have more digits after
     # the point: it is rounded down, which keeps its place among the column's values, and is marked
     # as equal to none of them.
-    decimals: Int64  # [n, 2]
+    decimals: Int64Rows  # [n, 2]
     decimal_is_whole: UInt8  # [n]
     decimal_offsets: Int64  # [n + 1], of the decimals as they are written
     decimal_data: UInt8

@@ -11,6 +11,7 @@ import math
 import mmap
 import os
 import re
+import stat
 import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
@@ -20,6 +21,8 @@ import pyarrow as pa
 
 from tamis.durable import replace_file
 from tamis.errors import IndexFormatError
+from tamis.index.signing import digest_content
+from tamis.kernels.arrays import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,7 +64,9 @@ def table_part(name: str, table: pa.Table, compression: str | None = None) -> Pa
 # ── writing ─────────────────────────────────────────────────────────────────────────────────
 
 
-def write_content(directory: Path, parts: Iterable[Part]) -> dict[str, Any]:
+def write_content(
+    directory: Path, parts: Iterable[Part], *, is_signed: bool = False
+) -> dict[str, Any]:
     """Write the parts to a file that is named after what is in it; what the manifest says of it."""
     described: dict[str, dict[str, Any]] = {}
     chunks: list[Any] = []
@@ -80,7 +85,8 @@ def write_content(directory: Path, parts: Iterable[Part]) -> dict[str, Any]:
     digest = hashlib.blake2b(json.dumps(described).encode(), digest_size=8).hexdigest()
     name = f"content-{digest}.bin"
     replace_file(directory / name, chunks)
-    return {"file": name, "bytes": offset, "parts": described}
+    entry: dict[str, Any] = {"file": name, "bytes": offset, "parts": described}
+    return entry | ({"sha256": digest_content(chunks)} if is_signed else {})
 
 
 def remove_content(directory: Path, *, except_for: str) -> None:
@@ -95,45 +101,81 @@ def remove_content(directory: Path, *, except_for: str) -> None:
 
 
 class Content:
-    """The content of an index, mapped; its parts by name."""
+    """The content of an index, mapped or read; its parts by name."""
 
-    def __init__(self, directory: Path, entry: dict[str, Any]) -> None:
-        self._path = directory / entry["file"]
+    def __init__(self, directory: Path, entry: dict[str, Any], *, is_mapped: bool = True) -> None:
+        """`is_mapped=False` reads the file: whoever cuts it short later cannot harm the reader."""
+        name = entry["file"]
+        if not isinstance(name, str) or not CONTENT_NAME.fullmatch(name):
+            raise IndexFormatError(
+                f"{directory}: {name!r} is not the name of a content", hint=REBUILD
+            )
+        self._path = directory / name
         self._parts: dict[str, dict[str, Any]] = entry["parts"]
         try:
-            with self._path.open("rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                if size != entry["bytes"]:
-                    self._refuse(f"has {size} bytes instead of {entry['bytes']}")
-                self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            # A pipe in the place of the file must not be waited for.
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK)
+            with os.fdopen(descriptor, "rb") as file:
+                told = os.fstat(descriptor)
+                if not stat.S_ISREG(told.st_mode):
+                    self._refuse("is not a file")
+                if told.st_size != entry["bytes"]:
+                    self._refuse(f"has {told.st_size} bytes instead of {entry['bytes']}")
+                self._data: Any = (
+                    mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if is_mapped else file.read()
+                )
         except FileNotFoundError:
             raise MissingContentError(f"{self._path} is missing", hint=REBUILD) from None
         except (OSError, ValueError) as error:
             self._refuse(f"cannot be read: {error}")
+        self._check_places(len(self._data))
+
+    def _check_places(self, n_bytes: int) -> None:
+        """Refuse parts that do not fill the file one after the other."""
+        offset = 0
+        for name, part in self._parts.items():
+            size = part["bytes"]
+            if part["offset"] != offset or not isinstance(size, int) or size < 0:
+                self._refuse(f'is damaged: its part "{name}" is not where it should be')
+            offset += size + -size % _ALIGNMENT
+        if offset != n_bytes:
+            self._refuse(f"is damaged: its parts have {offset} bytes of {n_bytes}")
 
     def verify(self) -> None:
         """Refuse the content if a checksum is wrong."""
-        whole = memoryview(self._map)
+        whole = memoryview(self._data)
         for name, part in self._parts.items():
             n_bytes = part["bytes"] + -part["bytes"] % _ALIGNMENT
             if zlib.crc32(whole[part["offset"] : part["offset"] + n_bytes]) != part["crc32"]:
                 self._refuse(f'is damaged: the checksum of its part "{name}" is wrong')
 
-    def array(self, name: str) -> np.ndarray:
-        """A part that is an array."""
+    def expect_digest(self, digest: Any) -> None:
+        """Refuse the content if it is not the one that was signed."""
+        if digest_content([memoryview(self._data)]) != digest:
+            self._refuse("is not the one that was signed")
+
+    def array(self, name: str, kind: str) -> np.ndarray:
+        """A part that is an array of a kind of `kernels.arrays`."""
         part = self._parts[name]
-        shape, dtype = part["shape"], np.dtype(part["dtype"])
-        flat = np.frombuffer(self._map, dtype, math.prod(shape), part["offset"])
+        dtypes, n_dimensions = KINDS[kind]
+        shape, dtype = part["shape"], part["dtype"]
+        if dtype not in dtypes or len(shape) != n_dimensions or min(shape, default=0) < 0:
+            self._refuse(f'is damaged: its part "{name}" is no array of the kind {kind}')
+        if math.prod(shape) * np.dtype(dtype).itemsize != part["bytes"]:
+            self._refuse(f'is damaged: its part "{name}" has not the size of its shape')
+        flat = np.frombuffer(self._data, dtype, math.prod(shape), part["offset"])
         return flat.reshape(shape)
 
     def group(self, prefix: str, kind: type[Group]) -> Group:
-        """Parts that are the arrays of one record."""
-        return kind(*(self.array(f"{prefix}.{field}") for field in kind._fields))  # type: ignore[attr-defined]
+        """Parts that are the arrays of one record, whose annotations say of which kinds."""
+        # A NamedTuple wraps annotations that are texts.
+        kinds = {name: told.__forward_arg__ for name, told in kind.__annotations__.items()}
+        return kind(*(self.array(f"{prefix}.{name}", kinds[name]) for name in kinds))
 
     def buffer(self, name: str) -> pa.Buffer:
         """The bytes of a part."""
         part = self._parts[name]
-        return pa.py_buffer(self._map).slice(part["offset"], part["bytes"])
+        return pa.py_buffer(self._data).slice(part["offset"], part["bytes"])
 
     def table(self, name: str) -> pa.Table:
         """A part that is a table."""

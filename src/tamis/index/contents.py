@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
     from tamis.index.columns import Column
     from tamis.index.constants import ConstantArrays
-    from tamis.index.layout import Int32, LeafArrays, NodeArrays, RootArrays
+    from tamis.index.layout import LeafArrays, NodeArrays, RootArrays
     from tamis.index.stored_texts import StoredTexts
     from tamis.index.triggers import TriggerArrays
+    from tamis.kernels.arrays import Int32
     from tamis.language.schema import Schema
     from tamis.logic.evaluate import Missing
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tamis.index.columns import Column
     from tamis.index.contents import Contents
     from tamis.index.graph import Graph
-    from tamis.index.layout import Int32, Int64
+    from tamis.kernels.arrays import Int32, Int64
 
 WIDTH: Final = 80
 MEMBERS: Final = 1_000  # of one IN list that are printed; no label shows more
@@ -179,7 +179,8 @@ class NodeDescriber:
             operands = operands[::2]  # where each is true; the other side is where it is false
         parts: list[str] = []
         for operand in operands:
-            parts.append(self._spell(operand, room, is_inside=True))
+            # Less room at each level: however deep the nodes are, the text ends.
+            parts.append(self._spell(operand, room - 2, is_inside=True))
             room -= len(parts[-1]) + len(operator)
             if room < 0:  # what follows would be cut
                 break

@@ -13,11 +13,12 @@ from tamis.index.columns import PAIR, PATTERN, Column
 from tamis.index.constants import ConstantArrays, make_constants, split_constants
 from tamis.index.kernels import tests as form
 from tamis.index.kernels.nodes import FALSE, TRUE, mark_reachable, renumber_children
-from tamis.index.layout import Int32, LeafArrays, NodeArrays, RootArrays, run_starts
+from tamis.index.layout import LeafArrays, NodeArrays, RootArrays, run_starts
 from tamis.index.words import floats_of
 
 if TYPE_CHECKING:
     from tamis.index.store import Store
+    from tamis.kernels.arrays import Int32
 
 _INT32_MAX = np.iinfo(np.int32).max
 _WITH_VALUES = (form.ONE_OF, form.AT_MOST, form.BELOW)

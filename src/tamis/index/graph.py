@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tamis.index.layout import AND, AT_LEAST, OR, XOR, Int32, Int64
+from tamis.index.layout import AND, AT_LEAST, OR, XOR
 
 if TYPE_CHECKING:
     from tamis.index.contents import Contents
+    from tamis.kernels.arrays import Int32, Int64
 
 OPERATOR_NAMES: Final = {AND: "AND", OR: "OR", AT_LEAST: "at_least", XOR: "XOR"}
 

@@ -7,15 +7,15 @@ children.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-UInt8 = npt.NDArray[np.uint8]
-Starts = Int32 | Int64  # 32 bits where they are enough
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from tamis.kernels.arrays import Int32, Int64, Starts, UInt8
+
 Frozen = TypeVar("Frozen", bound=tuple[Any, ...])
 
 _INT32_MAX: Final = np.iinfo(np.int32).max

@@ -16,8 +16,8 @@ from tamis.language.ast import And, AtLeast, Condition, Not, Or, Xnor, Xor, chil
 from tamis.logic.canonical import canonicalize
 
 if TYPE_CHECKING:
-    from tamis.index.layout import Int32, Int64, UInt8
     from tamis.index.store import Store
+    from tamis.kernels.arrays import Int32, Int64, UInt8
     from tamis.logic.evaluate import Missing
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from tamis.errors import IndexFormatError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -30,13 +32,24 @@ class StoredTexts:
         if not 0 <= number < self._length:
             raise IndexError(number)
         block, at = divmod(number, BLOCK)
-        return pa.ipc.open_file(self._source).get_batch(block).column(0)[at]
+        return self._read(block)[at]
 
     def blocks(self) -> Iterator[pa.StringArray]:
         """All texts, a block at a time."""
-        reader = pa.ipc.open_file(self._source)
-        for block in range(reader.num_record_batches):
-            yield reader.get_batch(block).column(0)
+        for block in range((self._length + BLOCK - 1) // BLOCK):
+            yield self._read(block)
+
+    def _read(self, block: int) -> pa.StringArray:
+        """One block, checked: nobody looked into it when the index was opened."""
+        n_texts = min(BLOCK, self._length - block * BLOCK)
+        try:
+            texts = pa.ipc.open_file(self._source).get_batch(block).column(0)
+            texts.validate(full=True)
+        except (pa.ArrowException, IndexError, MemoryError, OSError, ValueError) as error:
+            raise IndexFormatError(f"an index has damaged expressions: {error}") from None
+        if texts.type != pa.string() or len(texts) != n_texts or texts.null_count:
+            raise IndexFormatError("an index has damaged expressions: some are missing")
+        return texts
 
     def to_arrow(self) -> pa.ChunkedArray:
         """All texts at once."""

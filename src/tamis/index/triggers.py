@@ -17,7 +17,8 @@ from tamis.index.kernels.triggers import choose_triggers
 from tamis.index.layout import run_starts
 
 if TYPE_CHECKING:
-    from tamis.index.layout import Int32, NodeArrays, Starts
+    from tamis.index.layout import NodeArrays
+    from tamis.kernels.arrays import Int32, Starts
 
 Float32 = npt.NDArray[np.float32]
 

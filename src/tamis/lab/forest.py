@@ -15,13 +15,14 @@ import numpy as np
 
 import tamis
 from tamis.errors import TamisError
-from tamis.index.layout import AND, AT_LEAST, OR, Int32, Int64
+from tamis.index.layout import AND, AT_LEAST, OR
 from tamis.lab.kernels.leaves import find_false_leaves, find_leaves
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tamis.index.contents import Contents
+    from tamis.kernels.arrays import Int32, Int64
     from tamis.match.index import Index
 
 

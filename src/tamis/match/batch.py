@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from tamis.events.event_arrays import EventArrays
     from tamis.index.contents import Contents
-    from tamis.index.layout import Int32, Int64, RootArrays
+    from tamis.index.layout import RootArrays
+    from tamis.kernels.arrays import Int32, Int64
 
 N_PLANES: Final = 40  # bits of the counters: children of a node, matches of an event
 _ALIGNMENT: Final = 64  # bytes; a row is one cache line

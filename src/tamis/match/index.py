@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -83,11 +84,21 @@ class Index:
     def __repr__(self) -> str:
         return f"Index({len(self):,} subscriptions, {self.contents.n_nodes:,} nodes)"
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write the index to a directory, from which `tamis.open` opens it."""
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        overwrite: bool = False,
+        key: str | bytes | None = None,
+    ) -> None:
+        """Write the index to a directory, from which `tamis.open` opens it.
+
+        With a `key` of 16 bytes or more it is signed, and who opens it can check that.
+        """
         learned = self.operators.statistics
         statistics = self.contents.statistics | ({"operators": learned} if learned else {})
-        artefact.save(replace(self.contents, statistics=statistics), path, overwrite=overwrite)
+        contents = replace(self.contents, statistics=statistics)
+        artefact.save(contents, path, overwrite=overwrite, key=key)
 
     # ── matching ───────────────────────────────────────────────────────────────────────────
 
@@ -480,10 +491,12 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     return Index(learn(built.contents, index.encode(sample)), built.rejects, registry)
 
 
-def open_index(path: str | os.PathLike[str], *, verify: bool = True, operators: Any = ()) -> Index:
-    """The index saved at `path`, memory-mapped; `verify` compares the checksums of all files."""
+def open_index(path: str | os.PathLike[str], *, operators: Any = (), **options: Any) -> Index:
+    """The index saved at `path`; see `artefact.open_contents` for the options."""
     registry = read_registry(operators)
-    index = Index(artefact.open_contents(path, verify=verify), registry=registry)
+    contents = artefact.open_contents(path, **options)
+    with artefact.reading(Path(path)):
+        index = Index(contents, registry=registry)
     if registry is not None:
         index.operators.expect_all()
     return index

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tamis.errors import IndexFormatError
 from tamis.language.ast import OperatorCall, attributes
 from tamis.language.check import check
 from tamis.language.limits import NO_LIMITS
@@ -21,6 +22,7 @@ from tamis.operators.residual import Call, Gate, Node, Test
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tamis.kernels.arrays import Int32, Int64
     from tamis.language.ast import Condition
     from tamis.language.schema import Schema
     from tamis.operators.residual import Residual
@@ -29,16 +31,16 @@ if TYPE_CHECKING:
 class PlanArrays(NamedTuple):
     """What is stored of the residuals; nodes are numbered as in `schedules.gates`."""
 
-    subscriptions: np.ndarray  # int32[n], ordinals of those with operators, ascending
-    roots: np.ndarray  # int32[n], nodes
-    thresholds: np.ndarray  # int32[n_gates]
-    child_starts: np.ndarray  # int64[n_gates + 1]
-    children: np.ndarray  # int32[:], nodes
-    is_joined: np.ndarray  # int32[n_gates]
-    test_owners: np.ndarray  # int32[n_tests], ordinal of a subscription that has the test
-    test_places: np.ndarray  # int32[n_tests], its place among that one's tests
-    join_owners: np.ndarray  # int32[n_gates], the same for joins; -1 where there is none
-    join_places: np.ndarray  # int32[n_gates]
+    subscriptions: Int32  # [n], ordinals of those with operators, ascending
+    roots: Int32  # [n], nodes
+    thresholds: Int32  # [n_gates]
+    child_starts: Int64  # [n_gates + 1]
+    children: Int32  # [:], nodes
+    is_joined: Int32  # [n_gates]
+    test_owners: Int32  # [n_tests], ordinal of a subscription that has the test
+    test_places: Int32  # [n_tests], its place among that one's tests
+    join_owners: Int32  # [n_gates], the same for joins; -1 where there is none
+    join_places: Int32  # [n_gates]
 
 
 class Plan(NamedTuple):
@@ -144,8 +146,11 @@ class PlanWriter:
 
 def read_calls(texts: list[str], schema: Schema) -> tuple[OperatorCall, ...]:
     """The calls that were stored by their texts."""
-    nodes = (check(parse(text, NO_LIMITS), schema, NO_LIMITS) for text in texts)
-    return tuple(call_of(node) for node in nodes if isinstance(node, OperatorCall))
+    nodes = [check(parse(text, NO_LIMITS), schema, NO_LIMITS) for text in texts]
+    calls = tuple(call_of(node) for node in nodes if isinstance(node, OperatorCall))
+    if len(calls) < len(texts):
+        raise IndexFormatError("an index names a call of an operator that is none")
+    return calls
 
 
 def _ints(values: Any) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tamis.errors import IndexFormatError
 from tamis.language.check import check
 from tamis.language.limits import NO_LIMITS
 from tamis.language.parser import parse
@@ -126,15 +127,25 @@ class Sources:
 
     def _root(self, ordinal: int) -> Node:
         root = self._residual(ordinal).root
-        assert root is not None
+        if root is None:
+            raise self._misfit(ordinal)
         return root
+
+    def _misfit(self, ordinal: int) -> IndexFormatError:
+        return IndexFormatError(
+            f'the index does not fit the expression of its subscription "{self.id_of(ordinal)}"',
+            hint="build it from its subscriptions",
+        )
 
     def test(self, number: int) -> Condition:
         """The condition of a test."""
         if number not in self._tests:
             arrays = self._plan.arrays
             owner, place = int(arrays.test_owners[number]), int(arrays.test_places[number])
-            self._tests[number] = tests_of(self._root(owner))[place]
+            tests = tests_of(self._root(owner))
+            if not 0 <= place < len(tests):
+                raise self._misfit(owner)
+            self._tests[number] = tests[place]
         return self._tests[number]
 
     def join(self, gate: int) -> Search:
@@ -142,8 +153,10 @@ class Sources:
         if gate not in self._joins:
             arrays = self._plan.arrays
             owner, place = int(arrays.join_owners[gate]), int(arrays.join_places[gate])
-            condition = joins_of(self._root(owner))[place]
-            self._joins[gate] = Search(condition, self._numbers, self.missing)
+            joins = joins_of(self._root(owner))
+            if not 0 <= place < len(joins):
+                raise self._misfit(owner)
+            self._joins[gate] = Search(joins[place], self._numbers, self.missing)
         return self._joins[gate]
 
     def whole(self, ordinal: int) -> Search | None:

@@ -14,14 +14,15 @@ from tamis.text.terms import read_term
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tamis.kernels.arrays import Int64, UInt8
     from tamis.text.analysers import Analyser
 
 
 class Words(NamedTuple):
     """The distinct words of all terms in the order of their bytes, by which they are numbered."""
 
-    offsets: np.ndarray  # int64[n_words + 1]
-    data: np.ndarray  # uint8[:], UTF-8
+    offsets: Int64  # [n_words + 1]
+    data: UInt8  # UTF-8
 
 
 class TermArrays(NamedTuple):

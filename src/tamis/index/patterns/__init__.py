@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from tamis.errors import IndexFormatError
 from tamis.index.patterns.kernels.matching import (
     LIKE,
     LIKE_FOLDED,
@@ -25,14 +26,14 @@ from tamis.index.patterns.kernels.matching import (
     match_block,
 )
 from tamis.language.ast import Rlike, StringTest
-from tamis.language.patterns import compile_regex
+from tamis.language.patterns import BadPatternError, compile_regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tamis.index.layout import Int32, Int64
     from tamis.index.patterns.arrays import PatternArrays
     from tamis.index.patterns.plan import Pattern
+    from tamis.kernels.arrays import Int32, Int64
 
 # Leaves of a text, and of all texts, for which there is room; where there are more, the kernel
 # is called again.
@@ -116,7 +117,10 @@ class PatternMatcher:
         if regex is None:
             pattern = self._patterns[int(self._arrays.candidates.patterns[candidate])]
             assert isinstance(pattern, Rlike)
-            regex = self._compiled[candidate] = compile_regex(pattern.pattern)
+            try:
+                regex = self._compiled[candidate] = compile_regex(pattern.pattern)
+            except BadPatternError as error:
+                raise IndexFormatError(f"an index has a pattern that is none: {error}") from None
         return regex
 
     def _insert(self, hits: Int32, leaf_ends: Int64, leaves: Int32) -> Int32:

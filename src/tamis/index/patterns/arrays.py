@@ -28,8 +28,8 @@ from tamis.language.patterns import Wild
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tamis.index.layout import Int32
     from tamis.index.patterns.plan import Pattern, Plan, Tokens
+    from tamis.kernels.arrays import Int32
 
 _WILD_TOKENS: Final = {Wild.ANY_TEXT: ANY_TEXT, Wild.ONE_CHARACTER: ONE_CHARACTER}
 

@@ -13,8 +13,8 @@ from tamis.index.layout import freeze
 from tamis.language.ast import Attribute, Like, Rlike, StringTest
 
 if TYPE_CHECKING:
-    from tamis.index.layout import Int64, UInt8
     from tamis.index.patterns.plan import Pattern
+    from tamis.kernels.arrays import Int64, UInt8
 
 KINDS: Final = ("contains", "startswith", "endswith", "like", "ilike", "rlike")
 

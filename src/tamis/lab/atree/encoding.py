@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from tamis.index.layout import AND, AT_LEAST, OR, XOR, Int64, UInt8
+from tamis.index.layout import AND, AT_LEAST, OR, XOR
 from tamis.lab.forest import Node, to_and_or
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from tamis.kernels.arrays import Int64, UInt8
     from tamis.lab.forest import Tree
 
 LEAF: Final = 4  # beside the operators of `tamis.index.layout`

@@ -22,7 +22,7 @@ from tamis.lab.forest import Rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tamis.index.layout import Int32, Int64
+    from tamis.kernels.arrays import Int32, Int64
     from tamis.lab.fontoura.expressions import Conjunction, Expression
     from tamis.lab.forest import Tree
 

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.index.layout import Int32, Int64, Starts, run_starts
+from tamis.index.layout import run_starts
 from tamis.lab.fontoura.kernels.conjunctions import find_conjunctions
 from tamis.lab.fontoura.kernels.gather import gather_runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tamis.kernels.arrays import Int32, Int64, Starts
     from tamis.lab.fontoura.expressions import Conjunction
     from tamis.lab.forest import Rows
 

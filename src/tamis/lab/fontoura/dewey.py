@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from tamis.index.layout import AND, Int32, Int64, Starts, run_starts
+from tamis.index.layout import AND, run_starts
 from tamis.lab.fontoura.annotated import AnnotatedPart
 from tamis.lab.fontoura.delta import WithDelta
 from tamis.lab.fontoura.expressions import Branch, Conjunction
@@ -16,6 +16,7 @@ from tamis.lab.fontoura.kernels.dewey import evaluate_dewey
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tamis.kernels.arrays import Int32, Int64, Starts
     from tamis.lab.fontoura.annotated import Keys
     from tamis.lab.fontoura.expressions import Expression
 

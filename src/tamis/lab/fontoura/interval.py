@@ -16,7 +16,7 @@ from tamis.lab.forest import RanOutError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tamis.index.layout import Int32, Int64
+    from tamis.kernels.arrays import Int32, Int64
     from tamis.lab.fontoura.annotated import Keys
     from tamis.lab.fontoura.expressions import Expression
 

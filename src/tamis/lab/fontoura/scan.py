@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from tamis.index.layout import Int32, Int64, Starts, run_starts
+from tamis.index.layout import run_starts
 from tamis.lab.fontoura.kernels.scan import scan_trees
 from tamis.lab.forest import Rows, collect_rows
 from tamis.lab.machine import Machine
@@ -14,6 +14,7 @@ from tamis.lab.machine import Machine
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tamis.kernels.arrays import Int32, Int64, Starts
     from tamis.lab.forest import Tree
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from tamis.kernels.compare import compare_bytes
+
+if TYPE_CHECKING:
+    from tamis.kernels.arrays import Int32, Int64
 
 NO_WORD = -1  # a word that no term has
 ANY_WORD = -2  # in a phrase: whatever stands there
@@ -18,14 +21,14 @@ LOOK = -2  # a piece of several words, or one at which phrases are looked for
 class Terms(NamedTuple):
     """The terms of one attribute: words and, in terms of words, phrases."""
 
-    term_of_word: np.ndarray  # int32[n_words], the term that the word is, or -1
+    term_of_word: Int32  # [n_words], the term that the word is, or -1
     # Phrases by one of their words, their anchor.
-    anchor_starts: np.ndarray  # int64[n_words + 1]
-    anchored: np.ndarray  # int32[:], numbers of phrases
-    anchor_places: np.ndarray  # int32[n_phrases], where in the phrase its anchor stands
-    phrase_starts: np.ndarray  # int64[n_phrases + 1]
-    phrase_words: np.ndarray  # int32[:], words or ANY_WORD
-    term_of_phrase: np.ndarray  # int32[n_phrases]
+    anchor_starts: Int64  # [n_words + 1]
+    anchored: Int32  # [:], numbers of phrases
+    anchor_places: Int32  # [n_phrases], where in the phrase its anchor stands
+    phrase_starts: Int64  # [n_phrases + 1]
+    phrase_words: Int32  # [:], words or ANY_WORD
+    term_of_phrase: Int32  # [n_phrases]
 
 
 class PieceTexts(NamedTuple):

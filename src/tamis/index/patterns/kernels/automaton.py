@@ -20,7 +20,7 @@ from numba import njit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tamis.index.layout import Int32, UInt8
+    from tamis.kernels.arrays import Int32, Int32Rows, UInt8
 
 # Entries of all dense rows, 1 MB: about what a core's own cache holds. With the 15,000 literals of
 # the Sigma rules' command lines (128,000 nodes), a text of 200 characters takes 7.8 µs in all; with
@@ -40,9 +40,9 @@ NO_LITERAL: Final = -1
 class Automaton(NamedTuple):
     """The automaton of a set of literals."""
 
-    nodes: Int32  # [n_nodes + 1, N_FIELDS]; the last only ends the children before it
+    nodes: Int32Rows  # [n_nodes + 1, N_FIELDS]; the last only ends the children before it
     byte_classes: UInt8  # [256], the column of dense rows; 0 for bytes of no literal
-    dense_rows: Int32  # [n_dense, n_classes], the next node; n_dense >= 1
+    dense_rows: Int32Rows  # [n_dense, n_classes], the next node; n_dense >= 1
 
 
 def build_automaton(literals: Sequence[bytes], first_literal: int) -> tuple[Automaton, Int32]:

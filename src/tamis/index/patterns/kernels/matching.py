@@ -10,12 +10,7 @@ from tamis.index.patterns.kernels.automaton import LITERAL, NO_LITERAL, next_nod
 from tamis.index.patterns.plan import Place
 
 if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from tamis.index.layout import Int32, Int64, UInt8
-
-    Int16 = npt.NDArray[np.int16]
+    from tamis.kernels.arrays import Int16, Int32, Int32Rows, Int64, UInt8
 
 ANYWHERE: Final = int(Place.ANYWHERE)
 START: Final = int(Place.START)
@@ -56,8 +51,8 @@ class Texts(NamedTuple):
 class Literals(NamedTuple):
     """The literals of both automata, and what follows where one is met."""
 
-    table: Int32  # [n_literals, N_LITERAL_FIELDS]
-    postings: Int32  # [:, 2], a leaf, and the candidate to be tested for it, or DECIDED
+    table: Int32Rows  # [n_literals, N_LITERAL_FIELDS]
+    postings: Int32Rows  # [:, 2], a leaf, and the candidate to be tested for it, or DECIDED
 
 
 class Candidates(NamedTuple):
