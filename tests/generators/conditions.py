@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
 
 OPERATORS: Final = ("=", "<>", "<", "<=", ">", ">=", "<=>")
-ESCAPES: Final = ("\\", "\\", "\\", "!", "/", "#", "'", "|")
+ESCAPES: Final = ("\\", "\\", "\\", "!", "/", "#", "'", "|", "A", "b", "é", "1", "\t", "日")
 # RE2 expressions; each finds something in the pools of strings.
 REGEXES: Final = (
     *("a", "^a", "a$", "^a$", "b+", "^$", "[a-c]{2}", "^(a|b)", "a.b", "(?s)a.b", "(?i)ca"),
@@ -176,7 +176,8 @@ def _text_leaf(rng: Random, attribute: Attribute) -> Condition:
     if draw < 0.5:
         escape = rng.choice(ESCAPES)
         pattern = random_like_pattern(rng, escape)
-        return Like(attribute, pattern, escape, rng.random() < 0.4, rng.random() < 0.3)
+        ignores_case = rng.random() < 0.4 and escape.lower() == escape.upper()
+        return Like(attribute, pattern, escape, ignores_case, rng.random() < 0.3)
     if draw < 0.7:
         return Rlike(attribute, rng.choice(REGEXES), rng.random() < 0.3)
     function = rng.choice(("startswith", "endswith", "contains"))

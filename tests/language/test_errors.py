@@ -66,9 +66,9 @@ def test_picture_of_a_long_span_is_cut():
 
 
 def test_picture_keeps_columns_with_control_characters():
-    shown, carets = refusal("a\t= '\x07'").picture().split("\n")
-    assert shown == "  a = '�'"
-    assert carets == "       ^"
+    shown, carets = refusal("a\t= '\x07'\x07").picture().split("\n")
+    assert shown == "  a = '�'�"
+    assert carets == "         ^"
 
 
 def test_long_names_are_shortened_in_messages():

@@ -267,7 +267,8 @@ def test_patterns_stay_fast_on_hostile_values():
     ("text", "code"),
     [
         ("a\x00", "bad-character"),
-        ("a = '\x07'", "bad-character"),
+        ("`a\x07` = 1", "bad-character"),
+        ("a = '\x07'\x07", "bad-character"),
         ("s = '\ud800'", "bad-character"),
         ("s = ‘x’", "bad-character"),
         ("s = “x”", "bad-character"),

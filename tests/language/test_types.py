@@ -75,7 +75,10 @@ READ = [
     (TIMESTAMP, "2024-01-15 12:00", NOON),
     (TIMESTAMP, "2024-01-15 14:00:00.000000+02:00", NOON),
     (TIMESTAMP, "2024-01-15 12:00:00 Z", NOON),
+    (TIMESTAMP, "2024-01-15 14:00:00 +02:00", NOON),
     (TIMESTAMP, "2024-01-15", datetime(2024, 1, 15, tzinfo=UTC)),
+    (TIMESTAMP, date(2024, 1, 15), datetime(2024, 1, 15, tzinfo=UTC)),
+    (TIMESTAMP, np.datetime64("2024-01-15"), datetime(2024, 1, 15, tzinfo=UTC)),
     (TIMESTAMP, "2024-01-15T12:00:00.5", NOON + timedelta(microseconds=500000)),
     (array_type(INTEGER), [1, None, 2], (1, None, 2)),
     (array_type(INTEGER), (), ()),
@@ -113,7 +116,9 @@ WRONG_VALUES = {
     ],
     TIMESTAMP: [
         *(
-            date(2024, 1, 15),
+            "2024-01-15 12:00:00\tZ",
+            "2024-01-15 12:00:00  Z",
+            "2024-01-15 12:00:00 ",
             1705312800,
             "noon",
             "2024-01-15T25:00",

@@ -8,6 +8,7 @@ would answer otherwise for the text as a whole, the difference is a rule of ours
 from __future__ import annotations
 
 import unicodedata
+from datetime import date, datetime
 from decimal import Decimal
 from itertools import product
 from random import Random
@@ -17,6 +18,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 
+import tamis
 from tamis.errors import TypeCheckError
 from tamis.language import Schema, check, parse, print_expression, print_for_spark
 from tamis.language.ast import (
@@ -391,6 +393,49 @@ def test_timestamps_without_a_zone(oracle, seed):
     for condition, *theirs in zip(conditions, *answers, strict=True):
         ours = [evaluate(condition, event) for event in events]
         assert ours == theirs, print_for_spark(condition)
+
+
+# ── texts that Spark reads as we do ─────────────────────────────────────────────────────────
+
+MOMENT = "2024-01-31T09:00:00Z"
+READ_ALIKE = (
+    # Strings hold any character but a lone surrogate.
+    *(f"s = 'a{c}b'" for c in "\x00\x07\x08\x0b\x0c\x1b\x1f\x7f\x80\x85\x9b"),
+    *("s = r'a\x07b'", "s LIKE 'a\x07_'", "s RLIKE 'a\x07b'", "s IN ('\x1b[0m', 'a\x07b')"),
+    # Any one character can be that of ESCAPE.
+    *("s LIKE 'aAAb' ESCAPE 'A'", "s LIKE 'aA%b' ESCAPE 'A'", "s LIKE 'aAb' ESCAPE 'x'"),
+    *("s LIKE 'aé%b' ESCAPE 'é'", "s LIKE 'a1_b' ESCAPE '1'", "s LIKE 'a\t%b' ESCAPE '\t'"),
+    *("s NOT LIKE 'aA%b' ESCAPE 'A'", "s ILIKE 'A1%B' ESCAPE '1'", "s LIKE 'AA%' ESCAPE 'A'"),
+    # A blank may stand before the zone of a timestamp.
+    *(f"t = {word}'2024-01-31 10:00:00 +01:00'" for word in ("", "TIMESTAMP ")),
+    *("t = TIMESTAMP '2024-01-31T09:00:00.000 Z'", "t < '2024-01-31 09:00:00.000001 Z'"),
+    # A date stands for its midnight, as a constant and in an event.
+    *("t > DATE '2024-01-30'", "t < u", "u = DATE '2024-01-31'", "u < t", "u >= '2024-01-31'"),
+)
+
+
+def test_texts_that_spark_reads_as_we_do(oracle):
+    schema = Schema.of("s STRING, t TIMESTAMP, u TIMESTAMP")
+    strings = [f"a{c}b" for c in "\x00\x07\x08\x0b\x0c\x1b\x1f\x7f\x80\x85\x9b"]
+    strings += ["aAb", "a%b", "a_b", "aab", "A", "A%", "a", "\x1b[0m", "", "a\tb", "ab"]
+    day = date(2024, 1, 31)
+    columns = {
+        "s": pa.array(strings),
+        "t": pa.array([datetime.fromisoformat(MOMENT)] * len(strings), pa.timestamp("us", "UTC")),
+        "u": pa.array([day] * len(strings)),  # a DATE column
+        ROW: pa.array(range(len(strings))),
+    }
+    answers = ask_spark_texts(oracle.createDataFrame(pa.table(columns)), READ_ALIKE)
+    table = pa.table({name: own for name, own in columns.items() if name != ROW})
+    index = tamis.build({text: text for text in READ_ALIKE}, schema=schema)
+    found = index.match_lists(table).to_pylist()
+    for row, text in enumerate(strings):
+        event = {"s": text, "t": MOMENT, "u": day}
+        for at, written in enumerate(READ_ALIKE):
+            truth = evaluate(check(parse(written), schema), event)
+            assert truth is answers[row][at], (written, text)
+            assert (written in found[row]) is (truth is True), (written, text)
+        assert index.match(event) == found[row]
 
 
 # ── where we differ, and why ────────────────────────────────────────────────────────────────

@@ -213,8 +213,7 @@ def test_audit_by_spark_sees_a_constant_that_was_rounded(spark, tmp_path):
         ("d > 0.1000", "d > 0.1000"),
         ("i = 5.00", "i = 5"),  # trailing zeros count as digits in Spark
         ("m = 5.00", "m = 5BD"),
-        ("at > '2024-01-31 10:00'", "at > '2024-01-31 10:00'"),
-        ("at = TIMESTAMP '2024-01-31T10:00Z'", "at = TIMESTAMP '2024-01-31T10:00Z'"),
+        ("at > '2024-01-31T10:00Z'", "at > TIMESTAMP '2024-01-31 10:00:00Z'"),
         ("array_contains(fs, 16777217)", "array_contains(fs, CAST(16777217 AS float))"),
         ("s = 'it''s'", r"s = 'it\'s'"),
     ],

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 _is = pa.types
 _MICROSECONDS: Final = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _DAY_MILLISECONDS: Final = 86_400_000
+_DAY_MICROSECONDS: Final = 86_400_000_000
 _INTEGERS: Final = (
     *(pa.int8(), pa.int16(), pa.int32(), pa.int64()),
     *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
@@ -76,7 +77,7 @@ _HOLDERS: Final = {
         "decimal": _NUMBERS,
         "string": _TEXTS,
         "date": (pa.date32(), pa.date64(), *_TEXTS),
-        "timestamp": (pa.timestamp("us"), *_TEXTS),
+        "timestamp": (pa.timestamp("us"), pa.date32(), pa.date64(), *_TEXTS),
         "array": _LISTS,
     }.items()
 }
@@ -221,9 +222,13 @@ def _convert_date(array: pa.Array, places: Int64 | None, type_: Type) -> Convert
 
 
 def _convert_timestamp(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
-    """Instants in UTC, whatever the zone they are shown in; without a zone they are in UTC."""
+    """Instants in UTC, whatever the zone they are shown in; without a zone they are in UTC. A date
+    stands for its midnight."""
     if is_text(array.type):
         return _convert_scalars_spelled(read_texts(array, places), type_)
+    if _is.is_date(array.type):
+        days = _convert_date(array, places, type_)
+        return days._replace(values=np.clip(days.values, FIRST_DAY, LAST_DAY) * _DAY_MICROSECONDS)
     ticks = read_fixed(array, places)
     if array.type.unit == "ns":
         instants, rest = np.divmod(ticks, 1000)

@@ -175,7 +175,7 @@ _CLASSES: Final[dict[str, tuple[type, ...]]] = {
     "decimal": (int, float, Decimal),
     "string": (str,),
     "date": (str, date),
-    "timestamp": (str, datetime),
+    "timestamp": (str, date),  # which a datetime is too
     "array": (list, tuple),
     "any": (object,),
 }

@@ -329,16 +329,27 @@ class Parser:
             self.at += 1
             at = self.at
             escape = self.string("expected the escape character in quotes")
-            is_plain = len(escape) == 1 and escape.isascii() and not escape.isalnum()
-            if not is_plain or escape in "%_":
-                raise ParseError(
-                    "bad-pattern",
-                    f"'{escape}' cannot be the escape character",
-                    span=self.spans[at],
-                    hint="one ASCII punctuation character other than % and _",
-                )
+            self.check_escape(escape, self.spans[at], ignores_case=ignores_case)
         span = self.span_from(operand)
         return Like(operand, pattern, escape, ignores_case, is_negated, span)
+
+    def check_escape(self, escape: str, span: Span, *, ignores_case: bool) -> None:
+        """Refuse what cannot make a wildcard plain."""
+        # Java's characters go to U+FFFF.
+        if len(escape) != 1 or escape in "%_" or escape > "\uffff":
+            raise ParseError(
+                "bad-pattern",
+                f"'{escape}' cannot be the escape character",
+                span=span,
+                hint="one character up to U+FFFF other than % and _",
+            )
+        if ignores_case and escape.lower() != escape.upper():
+            raise ParseError(
+                "bad-pattern",
+                f"'{escape}' cannot be the escape character of ILIKE: it has two cases",
+                span=span,
+                hint="Spark brings the pattern to lower case, but not the escape character",
+            )
 
     # ── names and calls ────────────────────────────────────────────────────────────────────
 

@@ -2,7 +2,7 @@
 
 Ours is the identity under `parse`. Spark's is for typed trees: XOR and at_least are spelled with
 what Spark has, regular expressions are rewritten for Java, and constants carry their type. Given
-the text that the tree was read from, constants are printed as they stand there, so that Spark reads
+the text that the tree was read from, numbers are printed as they stand there, so that Spark reads
 and rounds them by itself.
 """
 
@@ -43,7 +43,7 @@ from tamis.language.ast import (
 from tamis.language.java_regex import to_java_regex
 from tamis.language.literals import read_number
 from tamis.language.names import print_path
-from tamis.language.types import DATE, DOUBLE, FLOAT, INTEGER, TIMESTAMP, Type
+from tamis.language.types import DOUBLE, FLOAT, INTEGER, Type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,8 +75,8 @@ def print_expression(condition: Condition) -> str:
 def print_for_spark(condition: Condition, text: str | None = None) -> str:
     """The Spark SQL text that means this typed condition.
 
-    With `text`, from which the condition was read, numbers that it rounded and dates are printed
-    as they are written there: what Spark makes of them then owes nothing to our reading.
+    With `text`, from which the condition was read, numbers that may be rounded are printed as they
+    are written there: what Spark makes of them then owes nothing to our reading.
     """
     if text is None:
         return _print(condition, 0, SPARK)
@@ -301,8 +301,6 @@ _LITERAL_PRINTERS: Final[dict[str, Callable[[Any], str]]] = {
 
 def _print_as_written(text: str, literal: Literal) -> str:
     """The constant as it stands in the text; by its value where no rounding was involved."""
-    if literal.type in (DATE, TIMESTAMP):
-        return text[slice(*literal.span)]
     if literal.type not in (INTEGER, FLOAT, DOUBLE):
         return print_literal(literal)
     written, kind = _written_number(text, literal)

@@ -57,7 +57,8 @@ _OPERATOR_GROUP: Final = _TOKEN.groupindex["operator"]
 _REFUSED_GROUP: Final = _TOKEN.groupindex["refused"]
 _GROUP_KINDS: Final = ["", RAW_STRING, WORD, NUMBER, "", STRING, QUOTED, VARIABLE]
 _OPERATOR_SPELLINGS: Final = {"==": "=", "!=": "<>"}
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # which strings may hold, as in Spark
 _SMART_QUOTES: Final = "‘’‚‛“”„‟′″«»"
 
 
@@ -76,7 +77,7 @@ def tokenize(text: str, limits: Limits) -> Tokens:
             f"the expression has {len(text)} characters; at most {limits.text_length}",
             span=(limits.text_length, len(text)),
         )
-    if found := _UNPRINTABLE.search(text):
+    if found := _SURROGATE.search(text):
         raise _refuse_unprintable(found)
     kinds: list[str] = []
     spans: list[tuple[int, int]] = []
@@ -95,6 +96,8 @@ def tokenize(text: str, limits: Limits) -> Tokens:
             raise _refuse_character(text, span[0])
         else:
             kind = _GROUP_KINDS[group]  # type: ignore[index]
+            if kind == QUOTED and (control := _CONTROL.search(text, *span)):
+                raise _refuse_unprintable(control)
         add_kind(kind)
         add_span(span)
     for _ in range(3):
@@ -126,7 +129,7 @@ def _refuse_unprintable(found: re.Match[str]) -> ParseError:
         "bad-character",
         f"{what} U+{code_point:04X} is not allowed",
         span=found.span(),
-        hint="inside a string write it as an escape, such as '\\u0007'"
+        hint="only strings may hold it, best as an escape that can be seen: '\\u0007'"
         if code_point < 0xD800
         else None,
     )
@@ -154,6 +157,8 @@ def _refuse_character(text: str, position: int) -> ParseError:
             to_the_end = code in ("unterminated-string", "bad-name")
             end = len(text) if to_the_end else position + len(opening)
             return ParseError(code, message, span=(position, end), hint=hint)
+    if control := _CONTROL.match(text, position):
+        return _refuse_unprintable(control)
     character = text[position]
     if character in "0123456789.":
         wrong = re.compile(r"[\w.]+").match(text, position)

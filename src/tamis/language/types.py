@@ -135,7 +135,7 @@ class WrongTypeError(ValueError):
 _DATE_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIMESTAMP_TEXT = re.compile(
     r"(\d{4}-\d{2}-\d{2})"
-    r"(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?\s?(Z|[+-]\d{2}:\d{2})?)?"
+    r"(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)?(?:[ ]?(Z|[+-]\d{2}:\d{2}))?)?"
 )
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -151,7 +151,7 @@ def parse_date(text: str) -> date:
 
 
 def parse_timestamp(text: str) -> datetime:
-    """The instant written as YYYY-MM-DD[ HH:MM[:SS[.ffffff]]][Z|±HH:MM]; UTC without a zone."""
+    """The instant written as YYYY-MM-DD[ HH:MM[:SS[.ffffff]][[ ]Z|±HH:MM]]; UTC without a zone."""
     match = _TIMESTAMP_TEXT.fullmatch(text)
     if match is None or not text.isascii():
         raise WrongTypeError(
@@ -344,9 +344,11 @@ def _read_date(value: Any, type_: Type) -> date:
 def _read_timestamp(value: Any, type_: Type) -> datetime:
     if isinstance(value, str):
         return parse_timestamp(value)
-    # A subclass may be finer than a microsecond, or be no time at all (pandas' NaT).
-    if not isinstance(value, datetime):
+    if not isinstance(value, date):
         raise _wrong(value, type_)
+    if not isinstance(value, datetime):  # a date stands for its midnight
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    # A subclass may be finer than a microsecond, or be no time at all (pandas' NaT).
     if value != value:  # noqa: PLR0124
         raise _wrong(value, type_)
     if getattr(value, "nanosecond", False):
