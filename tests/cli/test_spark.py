@@ -8,6 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from tamis.cli.spark_io import expect_free
+from tamis.errors import InputError
 from tests.cli.shell import run, run_process
 
 SUBSCRIPTIONS = [
@@ -81,6 +83,23 @@ def test_what_is_no_table_is_not_overwritten(place):
     assert sorted((place / "index").rglob("*")) == before
     a_file = run("spark", "match", *common, "--output", place / "events.jsonl", "--overwrite")
     assert (a_file.exit_code, "events.jsonl is a file" in a_file.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["_index.html", ".git", "part-1.html", ".env", "_SUCCESS.txt"])
+def test_a_folder_that_looks_a_little_like_a_table(tmp_path, name):
+    (tmp_path / "_SUCCESS").write_text("")
+    expect_free(str(tmp_path), overwrite=True)
+    (tmp_path / name).write_text("precious")
+    with pytest.raises(InputError, match="is not a table: it is not overwritten"):
+        expect_free(str(tmp_path), overwrite=True)
+
+
+def test_a_table_can_be_overwritten(place):
+    build(place)
+    common = ["--index", place / "index", "--events", place / "events.jsonl", "--event-id", "id"]
+    for kind in ("parquet", "jsonl", "csv"):
+        own = ("--output", place / "out", "--output-format", kind, "--overwrite")
+        assert run("spark", "match", *common, *own).exit_code == 0
 
 
 def test_a_place_that_is_taken_is_said_before_anything_is_written(place):

@@ -21,7 +21,10 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 import tamis.spark as ts
+from tamis.index.build import build_contents
 from tamis.spark.jobs.stream import MatchBatch
+from tamis.spark.manifest import BASE
+from tamis.spark.parts import DETAIL_SCHEMA, write_part
 from tamis.spark.store import IndexStore
 from tests.spark.workloads import subscription_frame
 from tests.waiting import wait_until
@@ -79,6 +82,14 @@ def publish(folder: Path) -> None:
     while True:
         store.publish(lambda newest: replace(newest, parts=newest.parts[:1]))
         store.prune(ts.Retention(versions=5))
+
+
+def write_parts(folder: Path) -> None:
+    """Write part after part until killed."""
+    store = IndexStore(folder / "index")
+    contents = build_contents({"x": "a = 1"}).contents
+    while True:
+        write_part(store.storage, contents, "d" * 64, BASE, [], DETAIL_SCHEMA.empty_table())
 
 
 def stream(folder: Path, point: str = "", batch: str = "0") -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+import tamis
 import tamis.spark as ts
 from tests.cli.shell import SOURCE
 from tests.spark import faults
@@ -82,6 +83,33 @@ def test_a_killed_publisher_leaves_whole_versions(tmp_path, seed, n_kills):
         for number in store.numbers():
             store.version(number)  # whole, or this raises
         reached = current.number
+    store.publish(lambda newest: newest)
+    store.prune()
+    assert [path for path in (tmp_path / "index").rglob(".*") if path.is_file()] == []
+
+
+@pytest.mark.parametrize(
+    "n_kills", [4, pytest.param(40, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_a_killed_builder_leaves_nothing_for_long(tmp_path, seed, n_kills):
+    """Half-written parts go when the next part is written."""
+    rng = random.Random(seed)
+    store = ts.IndexStore(tmp_path / "index")
+    parts = tmp_path / "index" / "parts"
+    n_left = 0
+    for number in range(n_kills):
+        process = start("write_parts", tmp_path)
+        n_before = len(list(parts.glob("*")))
+        while len(list(parts.glob("*"))) < n_before + 2 and process.poll() is None:
+            time.sleep(0.001)
+        time.sleep(rng.random() * 0.02)
+        kill(process)
+        n_left += any(parts.glob(".*"))
+        write(store, {"x": f"a = {number}"})
+        assert list(parts.glob(".*")) == []
+        for part in parts.iterdir():
+            assert len(tamis.open(part)) == 1
+    assert n_left > 0
 
 
 ALL_POINTS = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -28,7 +29,11 @@ _SUFFIXES: Final = {
     ".json": JSONL,
     ".csv": CSV,
 }
-_OF_A_TABLE: Final = ("part-", "_", ".")  # how names begin in a folder that Spark wrote
+# What Spark calls the files of a table, and their checksums.
+_OF_A_TABLE: Final = re.compile(
+    r"part-\d{5,}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[-.\w]*"
+    r"|\.part-\d{5,}-[-.\w]*\.crc|_SUCCESS|\._SUCCESS\.crc|_temporary|\.spark-staging-[-\w]*"
+)
 
 
 class Events(NamedTuple):
@@ -149,7 +154,7 @@ def expect_free(path: str | None, *, overwrite: bool) -> None:
     found = [] if path is None else [stored.name for stored in Storage(path).list()]
     if found and not overwrite:
         raise InputError(f"{path} exists", hint="name another one, or say --overwrite")
-    if not all(name.startswith(_OF_A_TABLE) for name in found):
+    if not all(map(_OF_A_TABLE.fullmatch, found)):
         # An index, say, or a folder of events.
         raise InputError(
             f"{path} exists and is not a table: it is not overwritten", hint="name another one"
