@@ -23,6 +23,7 @@ from tamis.errors import (
     ParseError,
     SchemaError,
     TamisError,
+    TamisWarning,
     TypeCheckError,
     UnknownAttributeError,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "Schema",
     "SchemaError",
     "TamisError",
+    "TamisWarning",
     "TypeCheckError",
     "UnknownAttributeError",
     "__version__",

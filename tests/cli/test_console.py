@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from types import SimpleNamespace
 
 import pytest
 
 from tamis.cli import console
-from tamis.cli.console import STATUS_AFTER_SECONDS, STATUS_EVERY_SECONDS, StatusLine, printable
+from tamis.cli.console import (
+    STATUS_AFTER_SECONDS,
+    STATUS_EVERY_SECONDS,
+    StatusLine,
+    noting_warnings,
+    printable,
+)
+from tamis.errors import TamisWarning
 from tests.waiting import wait_until
 
 
@@ -90,3 +98,12 @@ def test_status_ticks_leave_the_line_to_others(status, capsys):
 )
 def test_printable(text, shown):
     assert printable(text) == shown
+
+
+@pytest.mark.filterwarnings("always")
+def test_our_warnings_are_remarks_and_others_are_as_python_shows_them(capsys):
+    with noting_warnings():
+        warnings.warn("v00000002 answers", TamisWarning, stacklevel=1)
+        assert capsys.readouterr().err == "note: v00000002 answers\n"
+        with pytest.warns(UserWarning, match="theirs"):
+            warnings.warn("theirs", UserWarning, stacklevel=1)
