@@ -139,3 +139,79 @@ def test_no_query_is_misread():
         severities = {problem.severity for problem in tamis.check(expression)}
         assert severities <= {"warning"}, query
     assert n_read > 200
+
+
+# ── what other search boxes mean ────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("query", "place", "message"),
+    [
+        ("child*", "child*", "wildcards are not supported"),
+        ("*itis", "*itis", "wildcards are not supported"),
+        ("a wom?n", "wom?n", "wildcards are not supported"),
+        ('"back pain*"', '"back pain*"', "wildcards are not supported"),
+        ('"a b"~5', "~5", "proximity and fuzzy words are not supported"),
+        ("roam~0.8", "roam~0.8", "proximity and fuzzy words are not supported"),
+        ("back NEAR/5 pain", "NEAR/5", "proximity and fuzzy words are not supported"),
+        ("back ADJ3 pain", "ADJ3", "proximity and fuzzy words are not supported"),
+        ("title:fed", "title:fed", "fields are not supported"),
+        ('title:"fed rate"', "title:", "fields are not supported"),
+        ("title:(fed rate)", "title:", "fields are not supported"),
+        ("fed | ecb", "|", "| is not an operator"),
+        ("fed||ecb", "fed||ecb", "| is not an operator"),
+        ("asthma[tiab]", "asthma[tiab]", "tags of fields are not supported"),
+        ("asthma [TIAB]", "[TIAB]", "tags of fields are not supported"),
+        ('"back pain"[Mesh]', "[Mesh]", "tags of fields are not supported"),
+        ("fed^2 ecb", "fed^2", "weights are not supported"),
+    ],
+)
+def test_what_would_mean_something_else_is_refused(query, place, message):
+    with pytest.raises(InputError) as refused:
+        search_query(query, "body")
+    error = refused.value
+    assert error.message == message
+    assert query[slice(*error.span)] == place
+    assert error.hint
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["what is this?", "N95 mask", "[Reuters] story", "10:30 train", "re: hello", "http://x.org/a"],
+)
+def test_plain_writing_is_not_refused(query):
+    assert search_query(query, "body") == f"matches(body, '{query}')"
+
+
+def test_curly_quotes_are_quotes():
+    assert search_query("“back pain” -«x y»", "body") == search_query('"back pain" -"x y"', "body")
+
+
+# ── missing attributes ──────────────────────────────────────────────────────────────────────
+
+SEARCHES = [
+    "a", "a -b", "a -(b c)", 'a -"b c"', "a -(-b)", "a -wi-fi", "a OR (b -c)", "a -(b OR (c -b))",
+    'b "a b" -c', "a -(wi-fi c)",
+]  # fmt: skip
+TEXTS = ["", "a", "b", "a b", "a b c", "b c", "c a", "wi", "fi a", "a wi fi", "a wi"]
+
+
+@pytest.mark.parametrize("query", SEARCHES)
+@pytest.mark.parametrize("fields", [("title", "body"), ("title", "body", "tags")])
+def test_a_missing_attribute_of_several_counts_as_empty(query, fields):
+    expression = search_query(query, fields)
+    plain = search_query(query, fields, missing="undefined")
+    rng = random.Random(query)
+    for _ in range(60):
+        given = {field: rng.choice([None, *TEXTS]) for field in fields}
+        filled = {field: text or "" for field, text in given.items()}
+        expected = tamis.evaluate(plain, filled)
+        assert (tamis.evaluate(expression, given) is True) == (expected is True), given
+
+
+def test_a_missing_attribute_alone_is_undefined_unless_asked():
+    assert search_query("a -b", "body") == "matches(body, 'a') AND NOT matches(body, 'b')"
+    expression = search_query("a OR (c -b)", "body", missing="empty")
+    assert tamis.evaluate(expression, {"body": "c"}) is True
+    with pytest.raises(InputError, match="missing is 'other'; allowed: empty, undefined"):
+        search_query("a", "body", missing="other")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any, Final, Literal, NoReturn
 
 from tamis.errors import ExpressionError, InputError, QueryError, SchemaError
-from tamis.language.ast import And, Attribute, Condition, Matches, Not, Or
+from tamis.language.ast import And, Attribute, Condition, IsNull, Matches, Not, Or
 from tamis.language.check import check
 from tamis.language.infer import infer_schema
 from tamis.language.limits import DEFAULT_LIMITS
@@ -22,26 +23,67 @@ _TOKEN: Final = re.compile(
 _OPERATORS: Final = ("AND", "OR", "NOT")
 _ALLOWED: Final = 'words, "a phrase", -excluded, AND, OR, NOT and parentheses'
 _SHOWN: Final = 60  # characters of what was given
+_QUOTES: Final = str.maketrans(dict.fromkeys("“”„‟«»", '"'))
+
+_AS_IT_IS: Final = "in quotes it is looked for as it is"
+# What other search boxes give a meaning and this one does not: taken for words, it would look for
+# something else than its author does. What it looks like, what is wrong, and what to write.
+_WILDCARD: Final = (
+    re.compile(r"\w\*|\*\w|\w\?\w"),
+    "wildcards are not supported",
+    "write the words out: (child OR children)",
+)
+_FOREIGN: Final = (
+    _WILDCARD,
+    (
+        re.compile(r"(?:NEAR/?\d*|ADJ\d*|[NW]/\d+)$|.+~[\d.]*$"),
+        "proximity and fuzzy words are not supported",
+        'write a phrase, "back pain", or all the words',
+    ),
+    (re.compile(r".*\|"), "| is not an operator", "write OR in capitals"),
+    (
+        re.compile(r".+\[[a-z]|\[(?:tiab|ti|ab|mesh|mh|tw|majr|title|pt|au|all)\b", re.IGNORECASE),
+        "tags of fields are not supported",
+        "name the attributes to search in: search_query(query, attributes)",
+    ),
+    (
+        re.compile(r"[A-Za-z_][\w.]*:(?!//)."),
+        "fields are not supported",
+        f"search each attribute by its own query and join the expressions; {_AS_IT_IS}",
+    ),
+    (re.compile(r".*\w\^\d"), "weights are not supported", "leave them out"),
+)
 
 
-def search_query(query: str, attributes: str | Sequence[str]) -> str:
+def search_query(query: str, attributes: str | Sequence[str], *, missing: str | None = None) -> str:
     """The expression that a search-box query means over the attributes.
 
     Words side by side must all be found, each in any of the attributes. AND, OR and NOT in capitals
     join them, OR being the loosest; `-word` and `-"some words"` exclude, `+` changes nothing, and
     parentheses group. Parts without a word are left out. Raises an `InputError` for a query that
-    has nothing to look for, or more than the limits allow.
+    has nothing to look for, or more than the limits allow, and for what other search boxes give a
+    meaning: wildcards, proximity, fields.
+
+    `missing="empty"` takes a missing attribute for an empty text, so that what is excluded is not
+    in it; `missing="undefined"` leaves such a query undefined, as NOT of an expression is. The
+    default is "empty" for several attributes and "undefined" for one.
     """
     if not isinstance(query, str):
         raise InputError(f"the query is {_show(query)}; a string is expected", hint=_ALLOWED)
     fields = _read_fields(attributes)
+    if missing not in (None, "empty", "undefined"):
+        raise InputError(f"missing is {_show(missing)}; allowed: empty, undefined")
+    takes_for_empty = missing == "empty" or (missing is None and len(fields) > 1)
     try:
-        expression = print_expression(_SearchBox(query, fields).parse())
+        condition = _SearchBox(query, fields).parse()
     except QueryError as error:
         raise error.located(query) from None
+    if takes_for_empty:
+        condition = _with_empty(condition, is_negated=False)
+    expression = print_expression(condition)
     try:
-        condition = parse(expression)
-        check(condition, infer_schema([condition]), text=expression)
+        parsed = parse(expression)
+        check(parsed, infer_schema([parsed]), text=expression)
     except ExpressionError as error:
         raise InputError(
             f"the query {_show(query)} over {_show(attributes)} makes no expression: "
@@ -76,9 +118,64 @@ def _excludes(condition: Condition) -> bool:
     return all(isinstance(part, Not) for part in parts)
 
 
+# ── a missing attribute as an empty text ────────────────────────────────────────────────────
+
+
+def _with_empty(condition: Condition, *, is_negated: bool) -> Condition:
+    """The condition, or its negation, where a missing attribute has no words.
+
+    Found is found, whatever else is missing; only what must not be found has to say so.
+    """
+    match condition:
+        case Not():
+            return _with_empty(condition.operand, is_negated=not is_negated)
+        case And() | Or():
+            operands = [_with_empty(one, is_negated=is_negated) for one in condition.operands]
+            return _join(And if isinstance(condition, And) != is_negated else Or, operands)
+        case Matches() if is_negated:
+            return _not_found(condition)
+        case _:
+            return condition
+
+
+def _not_found(search: Matches) -> Condition:
+    texts = [search.query] if search.mode == "phrase" else search.query.split()
+    return _join(Or, [_lacks(search, text) for text in texts])
+
+
+def _lacks(search: Matches, text: str) -> Condition:
+    """No attribute has the text, or not the attributes that are there together."""
+    fields = search.attributes
+    is_one_word = len(get_analyser(DEFAULT_ANALYSER).words(text)) == 1
+    if is_one_word or search.mode == "phrase" or len(fields) == 1:
+        either = [(IsNull(field), Not(Matches(search.mode, (field,), text))) for field in fields]
+        return _join(And, [Or(both) for both in either])
+    # A word such as wi-fi is several, of which each attribute may have some: what is not there is
+    # told for every choice of attributes that are.
+    choices = []
+    for n_there in range(len(fields), -1, -1):
+        for there in combinations(fields, n_there):
+            absent = [IsNull(field) for field in fields if field not in there]
+            lacking = [Not(Matches(search.mode, there, text))] if there else []
+            choices.append(_join(And, [*absent, *lacking]))
+    return _join(Or, choices)
+
+
+def _join(kind: type[And | Or], operands: Sequence[Condition]) -> Condition:
+    """The operands joined, those of the same kind lifted."""
+    flat: list[Condition] = []
+    for operand in operands:
+        flat.extend(operand.operands if isinstance(operand, kind) else (operand,))
+    return kind(tuple(flat)) if len(flat) > 1 else flat[0]
+
+
+# ── reading ─────────────────────────────────────────────────────────────────────────────────
+
+
 class _SearchBox:
     def __init__(self, query: str, fields: tuple[Attribute, ...]) -> None:
-        self.query = query
+        # One character for one: places stay as they are.
+        self.query = query = query.translate(_QUOTES)
         self.fields = fields
         self.tokens: list[tuple[str, str, int]] = []  # kind, text, place
         place = 0
@@ -86,6 +183,7 @@ class _SearchBox:
             kind = found.lastgroup or ""
             text = found[kind]
             is_operator = kind == "word" and text in _OPERATORS
+            self._refuse_foreign(kind, text, found.start(kind))
             self.tokens.append(
                 (text if is_operator or kind == "mark" else kind, text, found.start(kind))
             )
@@ -95,6 +193,20 @@ class _SearchBox:
         self.tokens.append(("", "", len(query)))
         self.at = 0
         self.depth = 0
+
+    def _refuse_foreign(self, kind: str, text: str, place: int) -> None:
+        """Refuse what means something elsewhere, where it would be taken for words here."""
+        if kind == "phrase":
+            foreign: tuple[Any, ...] = (_WILDCARD,)
+            begin = text
+        else:
+            foreign = _FOREIGN if kind == "word" else ()
+            # What stands right behind a phrase or before one belongs to it: "a b"~5, title:"a b".
+            begin = self.query[place - 1] + text if self.query[place - 1 : place] == '"' else text
+            begin += self.query[place + len(text) : place + len(text) + 1].strip()
+        for looks, what, hint in foreign:
+            if (looks.search if looks is _WILDCARD[0] else looks.match)(begin):
+                self.refuse(what, (place, place + len(text)), hint)
 
     @property
     def kind(self) -> str:
@@ -181,6 +293,6 @@ class _SearchBox:
         _, text, place = self.tokens[self.at]
         self.refuse(message, (place, place + len(text)))
 
-    def refuse(self, message: str, span: tuple[int, int]) -> NoReturn:
+    def refuse(self, message: str, span: tuple[int, int], hint: str = _ALLOWED) -> NoReturn:
         """Refuse a part of the query."""
-        raise QueryError("bad-query", message, span=span, hint=_ALLOWED)
+        raise QueryError("bad-query", message, span=span, hint=hint)
