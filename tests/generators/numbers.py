@@ -75,7 +75,9 @@ def random_constant(rng: Random, numbers: list[Decimal]) -> str:
     if is_whole:
         spellings += [text] * 6 + [f"{text}L"]
     if sum(decimal_digits(number)) <= MAX_DECIMAL_DIGITS:
-        spellings += [text if "." in text else f"{text}BD"] * 4
+        # Zeros at its end would count as digits in Spark.
+        exact = plain(_EXACT.normalize(number))
+        spellings += [exact if "." in exact else f"{exact}BD"] * 4
     return rng.choice(spellings)
 
 

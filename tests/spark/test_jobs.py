@@ -208,10 +208,13 @@ def test_audit_by_spark_sees_a_constant_that_was_rounded(spark, tmp_path):
     [
         ("f < 16777217", "f < 16777217"),
         ("f IN (9007199254740993, 0.5F)", "f IN (9007199254740993, 0.5F)"),
-        ("f BETWEEN -0.1 AND (1.50BD)", "f BETWEEN CAST(-0.1 AS FLOAT) AND CAST(1.50BD AS FLOAT)"),
+        ("f BETWEEN -0.1 AND (1.5BD)", "f BETWEEN CAST(-0.1 AS FLOAT) AND CAST(1.5 AS FLOAT)"),
         ("f = 1.00000005960464477539062500001F", "f = 1.00000005960464477539062500001F"),
-        ("d > 0.1000", "d > 0.1000"),
-        ("i = 5.00", "i = 5"),  # trailing zeros count as digits in Spark
+        ("d > 0.1000000000000000055511151231257827021", None),
+        # Zeros at the ends count as digits in Spark.
+        (f"d > 1.5{40 * '0'}", "d > 1.5"),
+        (f"f > 1.5{40 * '0'}", "f > CAST(1.5 AS FLOAT)"),
+        ("i = 5.00", "i = 5"),
         ("m = 5.00", "m = 5BD"),
         ("at > '2024-01-31T10:00Z'", "at > TIMESTAMP '2024-01-31 10:00:00Z'"),
         ("array_contains(fs, 16777217)", "array_contains(fs, CAST(16777217 AS float))"),
@@ -222,7 +225,7 @@ def test_audit_by_spark_asks_with_the_constants_of_the_user(text, asked):
     schema = tamis.Schema.of(
         "f FLOAT, d DOUBLE, i INT, m DECIMAL(9,2), at TIMESTAMP, fs ARRAY<FLOAT>, s STRING"
     )
-    assert render({"s": text}, schema).texts == (asked,)
+    assert render({"s": text}, schema).texts == (asked or text,)
 
 
 def test_audit_by_spark_leaves_out_keywords_and_the_session_as_it_was(spark, tmp_path):

@@ -305,7 +305,6 @@ def _print_as_written(text: str, literal: Literal) -> str:
         return print_literal(literal)
     written, kind = _written_number(text, literal)
     if kind.name == "decimal" and literal.type != DOUBLE:
-        # A whole decimal on an integer may have trailing zeros, which count as digits in Spark.
         return print_literal(literal) if literal.type == INTEGER else f"CAST({written} AS FLOAT)"
     return written
 
@@ -321,7 +320,9 @@ def _written_number(text: str, literal: Literal) -> tuple[str, Type]:
     """The number as it stands in the text, and its type there."""
     written = text[slice(*literal.span)].strip("() \t\r\n")
     digits = written.lstrip("- \t\r\n")
-    return written, read_number(digits, literal.span, is_negative=digits != written).type
+    number = read_number(digits, literal.span, is_negative=digits != written)
+    # A decimal is exact, but zeros at its ends would count as digits in Spark, which has 38.
+    return print_literal(number) if number.type.name == "decimal" else written, number.type
 
 
 TAMIS: Final = Dialect(
