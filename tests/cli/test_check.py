@@ -163,7 +163,8 @@ def test_bad_line_of_json(tmp_path, line, code):
         (b",a = 1", "bad-id"),
         (b"s2,", "empty"),
         (b"s1,a = 1", "duplicate-id"),
-        (b"s2,a = '\x00'", "bad-character"),
+        (b"s2,a = \x00", "bad-character"),
+        (b"s2,`a\x00` = 1", "bad-character"),
     ],
 )
 def test_bad_line_of_csv(tmp_path, line, code):

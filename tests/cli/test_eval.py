@@ -104,7 +104,7 @@ def test_bad_line_is_named(tmp_path):
     assert len(result.stdout.splitlines()) == 2
 
 
-@pytest.mark.parametrize("expression", ["", "a = ", "a = NULL", "a < b", "f(a)", "a = '\x07'"])
+@pytest.mark.parametrize("expression", ["", "a = ", "a = NULL", "a < b", "f(a)", "a = \x07"])
 def test_bad_expression(expression):
     result = run("eval", expression, "--event", "{}")
     assert (result.exit_code, result.stdout) == (1, "")

@@ -173,7 +173,7 @@ def test_names_cannot_break_a_line(tmp_path):
     (line,) = match(path, "--output", "tsv", "--event-id", "id", stdin=event).stdout.split("\n")[
         :-1
     ]
-    assert line.split("\t") == ['a\\tb\\n"c\\\\\x1b'] * 2
+    assert line.split("\t") == ['a\\tb\\n"c\\\\\\u001b'] * 2
     assert "\x1b" not in match(path, "--output", "table", "--event-id", "id", stdin=event).stdout
 
 

@@ -83,6 +83,7 @@ def _leaf(rng: Random) -> Condition:
     is_negated = rng.random() < 0.4
     values = tuple(random_literal_of_any_type(rng) for _ in range(rng.randint(1, 4)))
     escape = rng.choice(ESCAPES)
+    ignores_case = rng.random() < 0.4 and escape.lower() == escape.upper()
     k = rng.randint(1, 3)
     others = tuple(Attribute(random_path(rng)) for _ in range(rng.randint(1, 3)))
     arguments = tuple(random_any_value(rng) for _ in range(rng.randint(0, 3)))
@@ -95,8 +96,8 @@ def _leaf(rng: Random) -> Condition:
             In(attribute, values, is_negated),
             Between(*(random_any_value(rng) for _ in range(3)), is_negated),
             IsNull(attribute, is_negated),
-            Like(attribute, random_like_pattern(rng, escape), escape, k == 1, is_negated),
-            Like(attribute, text, escape, k == 1, is_negated),
+            Like(attribute, random_like_pattern(rng, escape), escape, ignores_case, is_negated),
+            Like(attribute, text, escape, ignores_case, is_negated),
             Rlike(attribute, rng.choice((*REGEXES, text)), is_negated),
             StringTest(rng.choice(("startswith", "endswith", "contains")), attribute, text),
             ArraysOverlap(attribute, values),
