@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 from threading import Thread
@@ -30,26 +32,53 @@ def names(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()}
 
 
-def fork_and_hold(enter) -> int:
-    """A child that has entered a context and stays there until it is killed."""
+HOLD = """
+import sys, time
+from pathlib import Path
+from tamis import durable
+place = Path(sys.argv[1])
+with eval(sys.argv[2]):
+    print("ready", flush=True)
+    time.sleep(3600)
+"""
+
+FORK_AND_DIE = """
+import os, sys, time
+from pathlib import Path
+from tamis import durable
+with durable.locked(Path(sys.argv[1])):
     ready, tells = os.pipe()
-    pid = os.fork()
-    if pid:
-        os.close(tells)
-        assert os.read(ready, 1) == b"!"
-        os.close(ready)
-        return pid
-    try:
-        with enter():
-            os.write(tells, b"!")
-            time.sleep(3600)
-    finally:
-        os._exit(1)
+    child = os.fork()
+    if not child:
+        os.write(tells, b"!")
+        time.sleep(3600)
+    os.read(ready, 1)
+    print(child, flush=True)
+    os.kill(os.getpid(), 9)
+"""
 
 
-def kill(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
+def start(program: str, *arguments: object) -> tuple[subprocess.Popen[str], str]:
+    """A process, and the first line that it prints."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return process, process.stdout.readline().strip()
+
+
+def hold(place: Path, context: str) -> subprocess.Popen[str]:
+    """A process that has entered a context and stays there until it is killed."""
+    process, line = start(HOLD, place, context)
+    assert line == "ready"
+    return process
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    process.communicate()
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────
@@ -165,31 +194,26 @@ def test_a_lock_is_held_by_one_at_a_time(tmp_path):
 
 
 def test_a_lock_goes_with_its_holder(tmp_path):
-    pid = fork_and_hold(lambda: locked(tmp_path))
+    holder = hold(tmp_path, "durable.locked(place)")
     assert durable._acquire(tmp_path / LOCK, waits=False) is None
-    kill(pid)
+    kill(holder)
     with locked(tmp_path):
         assert names(tmp_path) == {LOCK}
     assert names(tmp_path) == set()
 
 
 def test_a_child_does_not_keep_its_parents_lock(tmp_path):
-    with locked(tmp_path):
-        ready, tells = os.pipe()
-        pid = os.fork()
-        if not pid:
-            os.write(tells, b"!")
-            time.sleep(3600)
-            os._exit(0)
-        os.read(ready, 1)
-        descriptor = os.open(tmp_path / LOCK, os.O_RDWR)
-        assert durable._lock(descriptor) is False, "the parent still has it"
-        (held,) = durable._held
-        os.close(held)  # as if the parent had been killed
-        durable._held.clear()
-        assert durable._lock(descriptor) is True
-        os.close(descriptor)
-    kill(pid)
+    """The parent is killed; a child that it forked lives on."""
+    parent, child = start(FORK_AND_DIE, tmp_path)
+    assert parent.wait() == -signal.SIGKILL
+    try:
+        descriptor = durable._acquire(tmp_path / LOCK, waits=False)
+        assert descriptor is not None
+        durable._release(descriptor)
+        os.kill(int(child), 0)  # it is alive
+    finally:
+        os.kill(int(child), signal.SIGKILL)
+        parent.stdout.close()
 
 
 def test_a_file_system_without_locks(tmp_path, monkeypatch):
@@ -214,15 +238,15 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
 
 
 def test_drafts_are_swept_when_their_writers_are_dead(tmp_path):
-    pids = [
-        fork_and_hold(lambda: draft_directory(tmp_path)),
-        fork_and_hold(lambda: new_directory(tmp_path / "made")),
-        fork_and_hold(lambda: durable._draft_file(tmp_path, [b"content"])),
+    holders = [
+        hold(tmp_path, "durable.draft_directory(place)"),
+        hold(tmp_path, "durable.new_directory(place / 'made')"),
+        hold(tmp_path, "durable._draft_file(place, [b'content'])"),
     ]
     sweep(tmp_path)
     assert len(names(tmp_path)) == 3
-    for pid in pids:
-        kill(pid)
+    for holder in holders:
+        kill(holder)
     sweep(tmp_path)
     assert names(tmp_path) == set()
 

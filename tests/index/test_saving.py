@@ -78,6 +78,7 @@ def test_a_writer_waits_for_another(tmp_path):
     "manifest",
     [
         '{"name": "Web application", "icons": []}',
+        '{"format": "web", "content": {"file": "content-0123456789abcdef.bin"}}',
         '{"format": "tamis-index"}',
         '{"format": "tamis-index", "content": {"file": "app.js"}}',
         '{"format": "tamis-index", "content": {"file": "../app.js"}}',
