@@ -17,7 +17,7 @@ IN_PARALLEL := -n 2 --dist loadfile
 
 # How many times more examples `make check` draws for each property than `make test`: as many as
 # leave it within an hour on two cores.
-CHECK_EFFORT := 4
+CHECK_EFFORT := 10
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

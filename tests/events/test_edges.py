@@ -206,6 +206,19 @@ def test_decimal_constants_finer_than_their_column():
     check_rows(engine, pa.Table.from_pylist(rows, arrow_schema), rows)
 
 
+@pytest.mark.parametrize("precision", [1, 5, 18, 19, 37])
+def test_decimals_at_the_ends_of_their_type(precision):
+    """The largest that fits and the next one, which does not, above zero and below."""
+    limit = 10**precision
+    engine = make_engine("d < 0", "d > 0", "d <> 7", schema=Schema.of(f"d DECIMAL({precision})"))
+    rows = [{"d": Decimal(n)} for n in (limit - 1, limit, limit + 1, 1 - limit, -limit, -limit - 1)]
+    check_rows(engine, rows, rows)
+    wide = pa.array([row["d"] for row in rows], pa.decimal128(38, 0))
+    check_rows(engine, pa.table({"d": wide}), rows)
+    (rejected,) = engine.expected_rejects(rows).values()
+    assert rejected == 4
+
+
 # ── odd ─────────────────────────────────────────────────────────────────────────────────────
 
 

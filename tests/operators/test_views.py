@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pyarrow as pa
@@ -190,6 +190,25 @@ def test_what_is_shared_in_a_batch_is_what_each_has_alone(batch, events):
     pairs = index.match_batch(events, bindings=True).to_pylist()
     together = {row["event_row"]: {"s": json.loads(row["bindings"])} for row in pairs}
     assert together == {row: found for row, found in enumerate(alone) if found}
+
+
+def test_moments_of_different_zones_keep_theirs_in_a_batch():
+    """One Arrow column has one zone: what differs is asked about in columns of its own."""
+    seen = []
+
+    def spell(table):
+        seen.extend(table["a"].to_pylist())
+        return pa.array([str(moment) for moment in table["a"].to_pylist()])
+
+    registry = Registry()
+    operator("spell(?string)", reads=["a"], registry=registry, batch=True)(spell)
+    index = build({"s": "spell(?x)"}, operators=registry)
+    noon = datetime(2024, 1, 1, 12)
+    zones = [UTC, timezone(timedelta(hours=2)), None, timezone(timedelta(hours=-5))]
+    events = [{"a": noon.replace(tzinfo=zone)} for zone in zones] * 2
+    told = index.match_batch(events, bindings=True).to_pylist()
+    assert [json.loads(row["bindings"])["x"] for row in told] == [str(e["a"]) for e in events]
+    assert sorted(map(str, seen)) == sorted({str(event["a"]) for event in events})
 
 
 def test_equal_events_are_asked_about_once():

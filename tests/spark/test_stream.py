@@ -107,6 +107,17 @@ def test_a_batch_that_runs_again_is_asked_of_the_same_moment(place, monkeypatch)
     assert [row[:2] for row in place.rows()] == [(1, "always"), (1, "ended"), (2, "always")]
 
 
+def test_only_the_latest_pins_are_kept(place, monkeypatch):
+    monkeypatch.setattr(jobs.stream, "KEPT_PINS", 2)
+    place.build(one="a = 1")
+    for number in range(4):
+        write_events(place.events, f"{number}.json", [(number, 1)])
+    place.run()
+    assert sorted(row[3] for row in place.rows()) == [0, 1, 2, 3]
+    pins = (Path(place.checkpoint) / "tamis-versions").iterdir()
+    assert sorted(pin.name for pin in pins if pin.name.isdecimal()) == ["2", "3"]
+
+
 def test_a_pinned_version_that_vanished_is_named(place):
     place.build(one="a = 1")
     write_events(place.events, "1.json", [(1, 1)])

@@ -49,6 +49,7 @@ def test_segments(text, words):
         ("standard", "Ünïted the Houses", ["united", "the", "houses"]),
         ("standard", "I İ ı i", ["i", "i", "i", "i"]),
         ("turkish", "KIZ kız", ["kiz", "kiz"]),
+        ("turkish", "EVLERİ evleri", ["ev", "ev"]),  # the dot is no accent that hides the ending
         ("simple", "ＡＢＣ ﬁsh soft\u00adhyphen", ["abc", "fish", "softhyphen"]),
         ("standard", "don’t don't", ["don't", "don't"]),
         ("standard", "Σίσυφος ΣΊΣΥΦΟΣ", ["σισυφοσ", "σισυφοσ"]),
