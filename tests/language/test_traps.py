@@ -236,3 +236,24 @@ ACCEPTED = [
 @pytest.mark.parametrize(("text", "event", "truth"), ACCEPTED, ids=[case[0] for case in ACCEPTED])
 def test_accepted(text, event, truth):
     assert evaluate(check(parse(text), SCHEMA), event) is truth
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "constant", "n_digits"),
+    [
+        ((38, 0), (38, 0), "1" * 38 + "BD", 38),
+        ((30, 8), (30, 0), "1" * 30 + "BD", 38),
+        ((30, 8), (31, 0), "1" * 31 + "BD", 39),
+        ((10, 2), (38, 35), "0." + "1" * 31, 39),
+        ((38, 37), (1, 0), "1.1", 38),
+    ],
+)
+def test_decimals_that_meet_have_38_digits_together(one, other, constant, n_digits):
+    """Spark would round where there are more."""
+    schema = Schema.of(f"m DECIMAL{one}, n DECIMAL{other}")
+    texts = ["m = n", "n < m", f"m = {constant}"]
+    for text in texts if n_digits > 38 else ():
+        with pytest.raises(ExpressionError, match="more than 38 digits"):
+            check(parse(text), schema)
+    for text in texts if n_digits <= 38 else ():
+        check(parse(text), schema)

@@ -33,6 +33,7 @@ CASES = [
     ("a < 5 AND a < 3", [("redundant", "a < 5")]),
     ("a = 1 AND (a = 1 OR b = 2)", [("redundant", "(a = 1 OR b = 2)")]),
     ("a = 1 AND a IS NOT NULL", [("redundant", "a IS NOT NULL")]),
+    ("a = 1 OR a IS NOT NULL", [("redundant", "a = 1")]),
     ("NOT (a = 1 AND a IS NOT NULL)", []),
     ("xor(a = 1 AND a IS NOT NULL, b = 2)", []),
     ("s RLIKE '.*x'", [("redundant", "s RLIKE '.*x'")]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 
 import pyarrow as pa
@@ -9,7 +10,11 @@ import pyarrow.compute as pc
 import pytest
 
 import tamis
+from tamis.language import check, parse
+from tamis.logic.evaluate import evaluate
 from tamis.match.index import build
+from tamis.match.operators import SCHEDULES
+from tamis.operators.ask import ask
 from tamis.operators.caller import OperatorLimits
 from tamis.operators.faults import FaultKind
 from tamis.operators.registry import Registry, operator
@@ -285,6 +290,22 @@ def test_an_answer_is_read_under_the_watch():
     finally:
         RELEASE.set()
     assert index.operators.faults[0].kind is FaultKind.TIMEOUT
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_nan_is_equal_to_itself_in_one_call_and_in_two(schedule):
+    registry = Registry()
+    operator("one(?double, ?double)", registry=registry)(lambda event: [(math.nan, float("nan"))])
+    operator("two(?double, ?double)", registry=registry)(lambda event: [(-math.nan, 1.0)])
+    joined = "one(?x, ?y) AND two(?x, ?z)"
+    texts = {"itself": "one(?x, ?x)", "other": "two(?x, ?x)", "joined": joined}
+    index = build(texts, operators=registry)
+    index.operators.schedule = schedule
+    assert sorted(index.match({})) == ["itself", "joined"]
+    for text in texts.values():
+        condition = check(parse(text), index.contents.schema)
+        answers = ask(condition, {}, registry).answers
+        assert (evaluate(condition, {}, answers=answers) is True) == (text != texts["other"])
 
 
 # ── budgets ─────────────────────────────────────────────────────────────────────────────────

@@ -16,7 +16,7 @@ import pytest
 
 import tamis
 from tamis.match.index import build
-from tamis.operators.caller import OperatorLimits
+from tamis.operators.caller import ABSENT, Cache, Failure, OperatorLimits
 from tamis.operators.faults import Breaker, FaultKind
 from tamis.operators.registry import Registry, operator
 from tamis.operators.scanner import Scanner
@@ -254,6 +254,18 @@ def test_batch_operators_are_called_once_per_batch():
     assert int(index.count_by_subscription(events).sum()) == 20
     # Once for each call, with the events whose cheap part holds.
     assert sizes == [20, 20]
+
+
+def test_what_was_not_asked_is_asked_again():
+    """A call that a breaker held back has no answer to remember; one that failed has."""
+    cache = Cache(make_index(raises).operators)
+    for kind in FaultKind:
+        failure = Failure(kind, "why")
+        cache.put((0, str(kind)), failure)
+        known = cache.get((0, str(kind)))
+        assert known is (ABSENT if kind is FaultKind.BREAKER else failure)
+    cache.put(None, Failure(FaultKind.RAISED, "nobody knows of whom"))
+    assert cache.get(None) is ABSENT
 
 
 @pytest.mark.parametrize("n_equal", [1, 2, 7])
