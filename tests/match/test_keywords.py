@@ -166,7 +166,7 @@ def test_plain_queries_are_read_as_the_parser_reads_them(seed):
         "matches(body, 'the')",
         "matches(body, 'x",
         "matches(body, 'a\\qb')",
-        "matches(body, 'x\x00y')",
+        "matches(body, 'x'\x00)",
         "matches(body, '" + "x " * 5_000 + "')",
     ],
 )
@@ -174,6 +174,12 @@ def test_what_the_parser_refuses_is_refused(text):
     index = build({"wrong": text, "right": "matches(body, 'x')"}, "body TEXT(english), n INT")
     assert [one.subscription_id for one in index.rejects] == ["wrong"]
     assert index.match({"body": "x", "n": 5}) == ["right"]
+
+
+def test_a_control_character_parts_words():
+    index = build({"s": "matches(body, 'x\x00y')"}, "body TEXT(english)")
+    assert index.match_lists([{"body": "y x"}, {"body": "x"}]).to_pylist() == [["s"], []]
+    assert tamis.evaluate("matches(body, 'x\x00y')", {"body": "y x"}) is True
 
 
 def test_the_least_frequent_word_comes_first():
