@@ -177,6 +177,15 @@ def test_names_cannot_break_a_line(tmp_path):
     assert "\x1b" not in match(path, "--output", "table", "--event-id", "id", stdin=event).stdout
 
 
+@pytest.mark.parametrize(("n_matches", "end"), [(4, "s3"), (5, "s4"), (6, "s4, and 1 more")])
+def test_a_table_counts_only_what_it_does_not_show(tmp_path, n_matches, end):
+    path = tmp_path / "i"
+    tamis.build({f"s{n}": "a = 1" for n in range(n_matches)}).save(path)
+    shown = match(path, "--output", "table", stdin='{"a": 1}\n').stdout
+    assert shown.splitlines()[1].split(maxsplit=2)[:2] == ["1", str(n_matches)]
+    assert shown.rstrip().endswith(end)
+
+
 def test_many_matches_are_cut_in_a_table(tmp_path):
     path = build_index(tmp_path, [(f"s{n}", "a = 1") for n in range(9)])
     shown = match(path, "--output", "table", stdin='{"a": 1}\n').stdout
@@ -250,6 +259,21 @@ def test_what_cannot_be_read_is_counted(index):
     assert "note: 2 lines that hold no event were left out, first line 2: not JSON" in result.stderr
     assert "note: 2 values were treated as missing: age, event 1: 'old'" in result.stderr
     assert "note: 1 value was treated as missing: vip, event 5" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("n_wrong", "more"),
+    [(5, []), (6, ["1 more attribute"]), (9, ["4 more attributes"])],
+)
+def test_notes_name_a_few_attributes(tmp_path, n_wrong, more):
+    path = tmp_path / "i"
+    tamis.build({f"s{n}": f"a{n} = 1" for n in range(9)}).save(path)
+    event = json.dumps({f"a{n}": "x" if n < n_wrong else 1 for n in range(9)}) + "\n"
+    notes = match(path, stdin=event).stderr.splitlines()
+    assert len([note for note in notes if "treated as missing" in note]) == 5
+    assert [note for note in notes if "the same" in note] == [
+        f"note: the same for {text}" for text in more
+    ]
 
 
 def test_rejects_file(tmp_path, index):

@@ -16,7 +16,7 @@ import pytest
 import tamis
 from tamis.errors import IndexFormatError, InputError
 from tamis.index.build import build_contents
-from tamis.spark import manifest
+from tamis.spark import manifest, storage
 from tamis.spark.cache import PartCache
 from tamis.spark.manifest import BASE, Version, read_version
 from tamis.spark.parts import _OPEN, DETAIL_SCHEMA, PartSet, write_part
@@ -102,6 +102,36 @@ def test_many_publishers_lose_nothing(store):
     assert sorted(store.current().provenance) == words
     assert store.numbers() == list(range(1, 9))
     assert json.loads(store.storage.read(CURRENT))["version"] == 8
+
+
+@pytest.mark.parametrize(("seconds", "is_dead"), [(30, False), (90, True)])
+def test_the_claim_of_a_dead_writer_counts_for_a_while_only(
+    object_store,  # noqa: F811
+    monkeypatch,
+    seconds,
+    is_dead,
+):
+    objects = Storage(object_store)
+    left = f"one{storage.CLAIM}dead"
+    objects.write(left, b"")
+    list_all = Storage.list
+
+    def list_aged(self, *arguments, **options):
+        age = timedelta(seconds=seconds)
+        return [
+            replace(stored, changed_at=stored.changed_at - age * (stored.name == left))
+            for stored in list_all(self, *arguments, **options)
+        ]
+
+    monkeypatch.setattr(Storage, "list", list_aged)
+    monkeypatch.setattr(storage, "CLAIM_ATTEMPTS", 2)
+    if is_dead:
+        assert objects.create("one", b"1")
+        assert objects.read("one") == b"1"
+        assert not objects.create("one", b"2")
+    else:
+        with pytest.raises(InputError, match="too many others"):
+            objects.create("one", b"1")
 
 
 def test_a_lost_or_torn_pointer_is_made_up_for(store):
@@ -305,6 +335,19 @@ def test_a_part_larger_than_the_cache_is_still_served(object_store, tmp_path):  
     part = write(store, {"x": "a = 1"})
     path = PartCache(tmp_path / "cache", max_bytes=1).fetch(store.storage, part)
     assert tamis.open(path).match({"a": 1}) == ["x"]
+
+
+def test_downloads_that_nobody_goes_on_with_are_removed(tmp_path):
+    cache = PartCache(tmp_path)
+    for name, age in ((".old.1", 7200), (".new.1", 60), ("copy", 7200)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part").write_bytes(b"x")
+        used = datetime.now(UTC).timestamp() - age
+        os.utime(tmp_path / name, (used, used))
+    cache.evict()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".new.1", "copy"]
+    replace(cache, max_bytes=0).evict()
+    assert [path.name for path in tmp_path.iterdir()] == [".new.1"], "somebody is at it"
 
 
 def fetch_many(uri: str, parts: list, seed: int) -> list[list[str]]:

@@ -121,7 +121,7 @@ class EventRejects:
             print_note(f"{told}, {self._examples[attribute]}")
         n_more = len(self._n_values) - SHOWN_ATTRIBUTES
         if n_more > 0:
-            print_note(f"the same for {n_more:,} more attributes")
+            print_note(f"the same for {n_more:,} more attribute{'s' * (n_more > 1)}")
         if self.n_rejects and not is_listed:
             print_note("--rejects FILE lists them all")
 
