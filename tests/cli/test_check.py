@@ -447,3 +447,12 @@ def test_a_zero_byte_below_the_first_line_is_an_error_of_its_row(tmp_path, name,
     path.write_bytes(content)
     checked = list(check_subscriptions(read_subscriptions(path)))
     assert [one.is_ok for one in checked] == [True, False, True]
+
+
+def test_a_byte_order_mark_stands_at_the_beginning_of_a_file_only(tmp_path):
+    path = tmp_path / "s.jsonl"
+    line = b'\xef\xbb\xbf{"id": "%d", "expression": "a = 1"}\n'
+    path.write_bytes(line % 1 + line % 2)
+    problems, _, code = check_json(path)
+    assert [(problem["row"], problem["code"]) for problem in problems] == [(2, "bad-json")]
+    assert code == 1

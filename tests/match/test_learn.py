@@ -43,6 +43,13 @@ def test_the_sample_is_told_in_the_manifest():
     assert dict(zip(names, told["presence"], strict=True)) == {"often": 1.0, "rare": 0.1}
 
 
+def test_an_array_is_there_once_however_many_elements_it_has():
+    sample = [{"tags": ["a", "b", "c"]}, {"tags": ["a", None]}, {"tags": []}, {}]
+    texts = {str(n): f"array_contains(tags, '{tag}')" for n, tag in enumerate("abc")}
+    index = tamis.build(texts, "tags ARRAY<STRING>", sample=sample)
+    assert index.contents.statistics["sample"]["presence"] == [0.75]
+
+
 @pytest.mark.parametrize("missing", list(Missing))
 def test_answers_stay_the_same(missing):
     for seed in range(20):

@@ -56,6 +56,7 @@ def test_segments(text, words):
         ("standard", "ёлка Łódź Ørsted Æther", ["елка", "lodz", "orsted", "aether"]),
         ("standard", "हिन्दी が か", ["हिन्दी", "が", "か"]),
         ("standard", "שָׁלוֹם שלום", ["שלום", "שלום"]),
+        ("standard", "كَتَبَ كتب", ["كتب", "كتب"]),
         ("standard", "❤️ ❤", ["❤", "❤"]),
         ("standard_english", "The weapons of mass", ["", "weapons", "", "mass"]),
         ("english", "The hashing of Houses", ["", "hash", "", "hous"]),
