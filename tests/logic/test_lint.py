@@ -36,6 +36,7 @@ CASES = [
     ("a = 1 OR a IS NOT NULL", [("redundant", "a = 1")]),
     ("NOT (a = 1 AND a IS NOT NULL)", []),
     ("xor(a = 1 AND a IS NOT NULL, b = 2)", []),
+    ("(a = 1 AND a IS NOT NULL) XNOR b = 2", []),
     ("s RLIKE '.*x'", [("redundant", "s RLIKE '.*x'")]),
     ("a <> 1 OR a <> 2", [("always-true", "a <> 2")]),
     ("a < 5 OR a > 3", [("always-true", "a > 3")]),
