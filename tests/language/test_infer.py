@@ -63,6 +63,7 @@ def inferred(*texts):
         (["a.b = 1 AND `a.b` = 'x'"], "a.b integer, `a.b` string"),
         # Attributes compared with each other take the other's type.
         (["a = b", "b = 1"], "a integer, b integer"),
+        (["a = b", "a IS NULL", "b = 1"], "a integer, b integer"),
         (["a = b AND b = c AND c < 1.5"], "c double, a double, b double"),
         (["a BETWEEN b AND c", "a = 'x'"], "a string, b string, c string"),
         (["a = b"], "a any, b any"),

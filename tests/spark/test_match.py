@@ -11,6 +11,7 @@ import tamis
 import tamis.spark as ts
 from tamis.errors import IndexFormatError, InputError
 from tamis.spark import matching
+from tamis.spark.counting import RUN
 from tamis.spark.spread import MEMORY
 from tests.spark.workloads import (
     DDL,
@@ -189,3 +190,13 @@ def test_an_index_larger_than_a_worker_is_split_or_refused(spark, events, store)
             ts.match(events, store, event_id="id")
     finally:
         spark.conf.unset(MEMORY)
+
+
+def test_counts_of_more_subscriptions_than_one_run_has(spark, tmp_path):
+    """Runs of counts are shuffled: each knows where in its part it begins."""
+    n = RUN + 10
+    tamis.build({f"s{at}": f"a = {at}" for at in range(n)}).save(tmp_path / "index")
+    wanted = [0, 1, RUN - 1, RUN, RUN + 1, n - 1]
+    events = spark.createDataFrame([(at,) for at in [*wanted, RUN]], "a int")
+    counts = ts.count_by_subscription(events, tmp_path / "index").collect()
+    assert {row[0]: row[1] for row in counts} == {f"s{at}": 1 + (at == RUN) for at in wanted}
