@@ -17,7 +17,8 @@ ROOT = "tamis"  # the package's own __init__.py, the public face
 
 ENGINE = {"errors", "durable", "kernels", "language", "text", "logic"}
 ENGINE |= {"operators", "events", "index", "match"}
-SHARED = ENGINE | {"batches", "columnar", "records", "files", "validate"}
+READING = {"batches", "columnar", "records", "files", "input"}
+SHARED = ENGINE | READING | {"validate"}
 
 # What each part may import, type-only and lazy imports included.
 ALLOWED = {
@@ -30,8 +31,9 @@ ALLOWED = {
     "operators": {"errors", "kernels", "language", "text", "logic"},
     "index": {"errors", "durable", "kernels", "language", "text", "logic", "operators"},
     "events": {"errors", "kernels", "language", "text", "logic", "operators", "index"}
-    | {"batches", "columnar"},
-    "match": ENGINE - {"match"},
+    | {"batches", "columnar", "records"},
+    "input": READING - {"input"} | {"errors", "language", "events"},
+    "match": ENGINE - {"match"} | {"input"},
     "batches": set(),
     "columnar": {"batches"},
     "records": {"errors", "batches", "columnar"},

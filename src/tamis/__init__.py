@@ -31,7 +31,7 @@ from tamis.language import DEFAULT_LIMITS, Limits, Schema, search_query
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tamis.language.ast import Condition
     from tamis.match.index import Index
@@ -66,11 +66,13 @@ __all__ = [
     "search_query",
 ]
 
-_PARTS = frozenset("events files index language logic match operators spark text validate".split())
+_PARTS = frozenset(
+    "events files index input language logic match operators spark text validate".split()
+)
 
 
 def build(  # noqa: PLR0913 - all that decides what the index is
-    subscriptions: Mapping[str, str] | Iterable[tuple[str, str]],
+    subscriptions: Any,
     schema: Any = None,
     *,
     missing: str = "undefined",
@@ -82,7 +84,11 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     operators: Any = (),
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Index:
-    """An index of {id: expression}, or of (id, expression) pairs.
+    """An index of subscriptions: {id: expression}, or pairs (id, expression).
+
+    They may also be dicts or a frame (pandas, Polars, Arrow) with the columns `id` (or
+    `subscription_id`) and `expression`, an iterator of record batches, or the path of a file of
+    them (.jsonl, .json, .csv, .tsv, .parquet, .arrow).
 
     An expression that is wrong becomes one of `index.rejects`, an `ExpressionError`, and the others
     go on. `schema` is anything `Schema.of` takes; without one the types are inferred from all

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
@@ -33,3 +34,15 @@ def first_repeated(names: Sequence[str]) -> str | None:
     """The first name that comes again."""
     counted = Counter(names)
     return next((name for name in names if counted[name] > 1), None)
+
+
+def peek(items: Iterable[Item]) -> tuple[Item | None, Iterator[Item]]:
+    """The first item, None if there is none, and all items with it."""
+    iterator = iter(items)
+    first = next(iterator, _NOTHING)
+    if first is _NOTHING:
+        return None, iterator
+    return first, chain([first], iterator)  # type: ignore[list-item, return-value]
+
+
+_NOTHING: Final = object()

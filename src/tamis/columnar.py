@@ -1,4 +1,4 @@
-"""Columns of Arrow and Parquet in pieces of bounded rows and bytes.
+"""Columns of Arrow and Parquet, in memory and in files, in pieces of bounded rows and bytes.
 
 A small file can hold large values: a dictionary has each of them once, however many rows name it.
 So bytes are counted as the values take them once they are spelled out, row by row, and texts that
@@ -95,6 +95,30 @@ def _sums(sizes: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     ends = np.cumsum(lengths)
     found: np.ndarray = sums[ends] - sums[ends - lengths]
     return found
+
+
+def read_arrow(
+    stream: IO[bytes],
+    choose: Callable[[list[str]], Sequence[str] | None],
+    n_rows: int,
+) -> Iterator[pa.RecordBatch]:
+    """Batches of a file in Arrow's file or stream format, as `read_parquet` reads Parquet."""
+    # Arrow's files are read from their end: a pipe must be held whole.
+    seekable = stream if stream.seekable() else pa.BufferReader(stream.read())
+    reader = _open_arrow(seekable)
+    names = choose(reader.schema.names)
+    for batch in reader:
+        yield from cut(batch if names is None else batch.select(list(names)), n_rows)
+
+
+def _open_arrow(stream: Any) -> pa.RecordBatchReader:
+    try:
+        file = pa.ipc.open_file(stream)
+    except pa.ArrowInvalid:
+        stream.seek(0)
+        return pa.ipc.open_stream(stream)
+    batches = (file.get_batch(number) for number in range(file.num_record_batches))
+    return pa.RecordBatchReader.from_batches(file.schema, batches)
 
 
 # ── Parquet ─────────────────────────────────────────────────────────────────────────────────

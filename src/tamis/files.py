@@ -77,7 +77,7 @@ def read_subscriptions(
     """
     columns = columns or Columns()
     for record in read_records(source, file_format, columns):
-        yield _to_subscription(record, columns)
+        yield to_subscription(record, columns)
 
 
 def read_events(source: Source, file_format: Format | None = None) -> Iterator[EventRow]:
@@ -107,7 +107,8 @@ def read_schema(text: str) -> Schema:
 # ── subscriptions ───────────────────────────────────────────────────────────────────────────
 
 
-def _to_subscription(record: Record, columns: Columns) -> SubscriptionRow:
+def to_subscription(record: Record, columns: Columns) -> SubscriptionRow:
+    """The subscription that a record holds, or what is wrong with it."""
     number, file_line = record.number, record.file_line
     if record.error is not None:
         return SubscriptionRow(number, file_line, None, "", record.error)

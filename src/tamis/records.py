@@ -1,10 +1,14 @@
-"""Records of JSON lines, CSV and Parquet; one that cannot be read is an error of its own."""
+"""Records of JSON lines, JSON arrays, CSV, TSV, Parquet and Arrow files.
+
+A record that cannot be read comes with its own error.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -29,9 +33,11 @@ BATCH = 10_000  # rows of Parquet converted at a time
 class Format(StrEnum):
     """How the rows of a file are written."""
 
-    JSONL = "jsonl"  # one JSON object on each line
+    JSONL = "jsonl"  # one JSON object on each line, or one array of objects
     CSV = "csv"  # comma-separated, with a header line
+    TSV = "tsv"  # the same with tabs
     PARQUET = "parquet"
+    ARROW = "arrow"  # Arrow's file and stream formats
 
 
 FORMAT_BY_SUFFIX: Final = {
@@ -41,7 +47,13 @@ FORMAT_BY_SUFFIX: Final = {
     ".csv": Format.CSV,
     ".parquet": Format.PARQUET,
     ".pq": Format.PARQUET,
+    ".tsv": Format.TSV,
+    ".arrow": Format.ARROW,
+    ".arrows": Format.ARROW,
+    ".feather": Format.ARROW,
 }
+DELIMITERS: Final = {Format.CSV: ",", Format.TSV: "\t"}
+COLUMNAR: Final = (Format.PARQUET, Format.ARROW)
 
 
 class UnreadableError(InputError):
@@ -115,14 +127,15 @@ def read_records(
     """The records of a source; `columns` are those that a table with a header must have."""
     name = _name_of(source)
     file_format = Format(file_format) if file_format else detect_format(name)
-    if columns is None and file_format is Format.CSV:
+    if columns is None and file_format in DELIMITERS:
         raise InputError(
-            f"{name}: events in CSV have no types", hint="write them as JSON lines or Parquet"
+            f"{name}: events in {file_format.upper()} have no types",
+            hint="write them as JSON lines or Parquet",
         )
     with opened(source) as stream:
         try:
-            if file_format is Format.PARQUET:
-                yield from _read_parquet(stream, name, columns)
+            if file_format in COLUMNAR:
+                yield from _read_columnar(stream, name, file_format, columns)
             else:
                 yield from _read_text_records(stream, name, file_format, columns)
         except OSError as error:
@@ -134,8 +147,8 @@ def _read_text_records(
 ) -> Iterator[Record]:
     buffered = stream if hasattr(stream, "peek") else io.BufferedReader(stream)  # type: ignore[type-var]
     _refuse_binary(buffered, name, file_format)
-    if file_format is Format.CSV:
-        yield from _read_csv(buffered, name, columns or Columns())
+    if file_format in DELIMITERS:
+        yield from _read_csv(buffered, name, columns or Columns(), DELIMITERS[file_format])
     else:
         yield from _read_jsonl(buffered, _load_fast if columns else parse_event)
 
@@ -164,6 +177,7 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
 
 _SIGNATURES: Final = (  # how a file that is not UTF-8 text begins, and what it is then
     (b"PAR1", "is a Parquet file", "say so: the format is parquet"),
+    (b"ARROW1", "is an Arrow file", "say so: the format is arrow"),
     (b"\x1f\x8b", "is compressed with gzip", "unpack it first"),
     (b"\x28\xb5\x2f\xfd", "is compressed with Zstandard", "unpack it first"),
     (b"PK\x03\x04", "is a ZIP archive", "unpack it first"),
@@ -200,17 +214,92 @@ def parse_event(text: str | bytes) -> Values:
 
 
 def _read_jsonl(stream: IO[bytes], load: Callable[[bytes], Values]) -> Iterator[Record]:
-    number = 0
-    for file_line, line in enumerate(stream, start=1):
-        content = line.removeprefix(b"\xef\xbb\xbf") if file_line == 1 else line
-        content = content.strip()
-        if not content:
-            continue
-        number += 1
+    for number, (file_line, content) in enumerate(json_texts(stream), start=1):
         try:
+            if isinstance(content, RowError):
+                raise content
             yield Record(number, file_line, load(content), n_bytes=len(content))
         except RowError as error:
             yield Record(number, file_line, {}, error)
+
+
+def json_texts(stream: IO[bytes]) -> Iterator[tuple[int, bytes | RowError]]:
+    """The line number and the text of each object: on a line each, or the elements of one array.
+
+    A file is an array if it begins with a bracket, unless its first line is a whole list and
+    others follow: then each line is an object, or wrong.
+    """
+    lines = _filled_lines(stream)
+    first = next(lines, None)
+    if first is None:
+        return
+    if not first[1].startswith(b"["):
+        yield first  # at once: the next line of a pipe may be long in coming
+        yield from lines
+        return
+    all_lines = [first, *lines]
+    is_array = len(all_lines) == 1 or not is_json(first[1])
+    yield from _array_texts(all_lines) if is_array else all_lines
+
+
+def _filled_lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(stream, start=1):
+        content = (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).strip()
+        if content:
+            yield number, content
+
+
+def is_json(text: bytes) -> bool:
+    """Whether the text is one value of JSON."""
+    import orjson
+
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _array_texts(lines: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes | RowError]]:
+    """The elements of an array; after a text that is not JSON none is found."""
+    try:
+        text = "\n".join(line.decode() for _, line in lines)
+    except UnicodeDecodeError as error:
+        yield lines[0][0], refuse_encoding(error)
+        return
+    numbers = [number for number, _ in lines]
+    decoder = json.JSONDecoder(parse_float=str, parse_int=str)  # only where it ends matters
+    at = _after_space(text, 1)
+    counted_to = n_before = 0  # how many line breaks are before a place
+    is_first = True
+    while text[at : at + 1] != "]":
+        n_before += text.count("\n", counted_to, at)
+        counted_to = at
+        try:
+            if not is_first:
+                if text[at : at + 1] != ",":
+                    raise json.JSONDecodeError("Expecting ',' or ']' delimiter", text, at)
+                at = _after_space(text, at + 1)
+            _, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            message = getattr(error, "msg", str(error))
+            yield numbers[n_before], RowError("bad-json", f"the array is not JSON: {message}")
+            return
+        yield numbers[n_before + text.count("\n", counted_to, at)], text[at:end].encode()
+        at = _after_space(text, end)
+        is_first = False
+    rest = _after_space(text, at + 1)
+    if rest < len(text):
+        line = numbers[text.count("\n", 0, rest)]
+        yield line, RowError("bad-json", "the file goes on after the end of its array")
+
+
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return at if found is None else found.end()
 
 
 def _load_fast(line: bytes) -> Values:
@@ -233,7 +322,7 @@ def _expect_object(value: Any) -> Values:
         raise RowError(
             "bad-row",
             f"expected a JSON object, found {json_kind(value)}",
-            hint="JSON lines have one object on each line, not a list around them"
+            hint="write one object on each line, or one list around all objects"
             if isinstance(value, list)
             else None,
         )
@@ -268,12 +357,12 @@ def refuse_encoding(error: UnicodeDecodeError) -> RowError:
 # ── CSV ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read_csv(stream: IO[bytes], name: str, columns: Columns) -> Iterator[Record]:
+def _read_csv(stream: IO[bytes], name: str, columns: Columns, delimiter: str) -> Iterator[Record]:
     # Undecodable bytes become lone surrogates here, and errors of their rows below.
     text = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
     # The default limit on one field, 128 KiB, is ours to set: the limit is on the expression.
     csv.field_size_limit(2**31 - 1)
-    rows = csv.reader(text, strict=True)
+    rows = csv.reader(text, strict=True, delimiter=delimiter)
     try:
         header = _read_header(rows, name, columns)
         number = 0
@@ -296,7 +385,7 @@ def _read_header(rows: Any, name: str, columns: Columns) -> list[str]:
         raise InputError(f"{name}: the header line cannot be read: {error}") from None
     if not header:
         raise InputError(f"{name} is empty; a CSV file begins with a header line")
-    _expect_columns(header, name, columns)
+    expect_columns(header, name, columns)
     twice = first_repeated(header)
     if twice is not None:
         raise InputError(f'{name} has two columns "{twice}"; each needs a name of its own')
@@ -334,50 +423,51 @@ _CSV_HINT: Final = (
 )
 
 
-def _expect_columns(names: list[str], name: str, columns: Columns) -> None:
+def expect_columns(names: list[str], name: str, columns: Columns, what: str = "column") -> None:
+    """Refuse a table without the columns of a subscription."""
     found = columns.find(names)
     if None in found:
         raise InputError(
-            f"{name} has no column {columns.describe_missing(found)}; "
-            f"its columns: {', '.join(names) or 'none'}"
+            f"{name} has no {what} {columns.describe_missing(found)}; "
+            f"its {what}s: {', '.join(names) or 'none'}"
         )
 
 
-# ── Parquet ─────────────────────────────────────────────────────────────────────────────────
+# ── Parquet and Arrow ───────────────────────────────────────────────────────────────────────
 
 
-def _read_parquet(stream: IO[bytes], name: str, columns: Columns | None) -> Iterator[Record]:
+def _read_columnar(
+    stream: IO[bytes], name: str, file_format: Format, columns: Columns | None
+) -> Iterator[Record]:
     number = 0
-    for batch, sizes in _read_batches(stream, name, columns):
+    for batch, sizes in _read_batches(stream, name, file_format, columns):
         for values, n_bytes in zip(batch, sizes, strict=True):
             number += 1
             yield Record(number, None, values, n_bytes=n_bytes)
 
 
 def _read_batches(
-    stream: IO[bytes], name: str, columns: Columns | None
+    stream: IO[bytes], name: str, file_format: Format, columns: Columns | None
 ) -> Iterator[tuple[Iterable[Values], list[int]]]:
     """The rows of the file, some at a time, and how large each is."""
     import pyarrow as pa
 
-    from tamis.columnar import read_parquet, row_sizes
-
-    wanted = None
+    from tamis.columnar import read_arrow, read_parquet, row_sizes
 
     def choose(names: list[str]) -> list[str] | None:
-        nonlocal wanted
-        if columns is not None:
-            _expect_columns(names, name, columns)
-            wanted = [found for found in columns.find(names) if found]
-        return wanted
+        if columns is None:
+            return None
+        expect_columns(names, name, columns)
+        return [found for found in columns.find(names) if found]
 
     try:
-        for batch in read_parquet(stream, choose, BATCH):
-            rows = _to_events(batch) if wanted is None else _to_records(batch, wanted)
+        read = read_parquet if file_format is Format.PARQUET else read_arrow
+        for batch in read(stream, choose, BATCH):
+            rows = _to_events(batch) if columns is None else batch_records(batch, columns)
             yield rows, row_sizes(batch).tolist()
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
-        raise InputError(f"{name} cannot be read as Parquet: {reason}") from None
+        raise InputError(f"{name} cannot be read as {file_format.capitalize()}: {reason}") from None
 
 
 def _to_events(batch: pa.RecordBatch) -> list[Values]:
@@ -397,7 +487,9 @@ def _to_python(scalar: pa.Scalar) -> Any:
         return UnreadableError(f"{scalar.type}: {error}")
 
 
-def _to_records(batch: pa.RecordBatch, names: list[str]) -> Iterator[Values]:
+def batch_records(batch: pa.RecordBatch, columns: Columns) -> Iterator[Values]:
+    """The rows of a table of subscriptions."""
+    names = [found for found in columns.find(batch.schema.names) if found]
     values = [_to_values(batch.column(batch.schema.get_field_index(name))) for name in names]
     for row in zip(*values, strict=True):
         yield dict(zip(names, row, strict=True))

@@ -161,7 +161,7 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     processes: int,
     **limits: Any,
 ) -> None:
-    """Build an index of the subscriptions in FILE: JSON lines, CSV or Parquet, '-' for stdin.
+    """Build an index of the subscriptions in FILE: JSON, CSV, TSV, Parquet or Arrow; '-' is stdin.
 
     A row that is wrong is rejected and the others go on; see the rejected ones on stderr, or have
     them all in a file with --rejects.

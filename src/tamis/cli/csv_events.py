@@ -1,4 +1,4 @@
-"""Events in CSV: texts, typed as the index asks for them."""
+"""Events in CSV and TSV: texts, typed as the index asks for them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN_NAMES: Final = 5
 
 
 def read_csv_events(
-    source: str | IO[bytes], types: Mapping[AttributePath, Type]
+    source: str | IO[bytes], types: Mapping[AttributePath, Type], delimiter: str = ","
 ) -> Iterator[EventRow]:
     """The events of a CSV file: an attribute for each column, missing where the field is empty."""
     name = source if isinstance(source, str) else "stdin"
@@ -36,7 +36,7 @@ def read_csv_events(
     # Undecodable bytes become lone surrogates here, and errors of their rows below.
     text = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
     try:
-        yield from _read_rows(text, name, types)
+        yield from _read_rows(text, name, types, delimiter)
     except OSError as error:
         raise InputError(f"cannot read {name}: {error.strerror}") from None
     finally:
@@ -47,10 +47,10 @@ def read_csv_events(
 
 
 def _read_rows(
-    text: io.TextIOWrapper, name: str, types: Mapping[AttributePath, Type]
+    text: io.TextIOWrapper, name: str, types: Mapping[AttributePath, Type], delimiter: str
 ) -> Iterator[EventRow]:
     csv.field_size_limit(2**31 - 1)
-    lines = csv.reader(text, strict=True)
+    lines = csv.reader(text, strict=True, delimiter=delimiter)
     paths = _read_header(lines, name)
     if types and types.keys().isdisjoint(paths):
         _warn_of_header(paths, name, types)

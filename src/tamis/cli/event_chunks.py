@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Final
 from tamis.batches import MOST_BYTES, batched
 from tamis.cli.csv_events import read_csv_events
 from tamis.files import EventRow, Format, detect_format, read_events
+from tamis.records import DELIMITERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,7 +30,10 @@ def read_event_chunks(
 ) -> Iterator[list[EventRow]]:
     """The events of a file, or of a stream as they come; `types` say what the texts of CSV are."""
     chosen = file_format or detect_format(str(source))
-    rows = read_csv_events(source, types) if chosen is Format.CSV else read_events(source, chosen)
+    if chosen in DELIMITERS:
+        rows = read_csv_events(source, types, DELIMITERS[chosen])
+    else:
+        rows = read_events(source, chosen)
     if isinstance(source, str) or _is_file(source):
         yield from batched(rows, CHUNK, _weigh)
     else:

@@ -94,7 +94,7 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     rejects_file: str | None,
     strict: bool,
 ) -> None:
-    """Match EVENTS against INDEX: JSON lines, CSV or Parquet; standard input if not given.
+    """Match EVENTS against INDEX: JSON, CSV, TSV, Parquet or Arrow; standard input if not given.
 
     Prints the matches of each event as they are found. A value of the wrong type counts as
     missing, a line that is no event is left out; both are counted on stderr.

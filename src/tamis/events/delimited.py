@@ -1,10 +1,9 @@
-"""Events as CSV: a header of attribute names, and fields that spell values."""
+"""Events as CSV or TSV: a header of attribute names, and fields that spell values."""
 
 from __future__ import annotations
 
 import csv
 import io
-from functools import partial
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
@@ -13,13 +12,18 @@ from tamis.batches import batched, first_repeated
 from tamis.errors import InputError
 from tamis.events.arrow import read_spelled_table
 from tamis.index.carriers import LARGE_STRING
+from tamis.language.names import parse_path
+from tamis.language.spelled import SpelledEvent
+from tamis.records import RowError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator, Mapping
 
     from tamis.events.attributes import AttributeTable
     from tamis.events.entries import EventValues
     from tamis.events.rejects import Rejects
+    from tamis.language.schema import Path
+    from tamis.language.types import Type
 
 
 class _Row(NamedTuple):
@@ -27,20 +31,48 @@ class _Row(NamedTuple):
     error: str | None = None  # then no field is to be believed
 
 
+class CsvRows(NamedTuple):
+    """Some rows of a file."""
+
+    header: list[str]
+    rows: list[_Row]
+    table: AttributeTable
+
+    def read(self, rejects: Rejects) -> EventValues:
+        """Their attributes, typed."""
+        return read_csv_rows(self.header, self.rows, self.table, rejects)
+
+    def hold(self) -> list[Any]:
+        """The rows as mappings; an error where there is none."""
+        paths = [parse_path(name) if name else (name,) for name in self.header]
+        types = dict(zip(self.table.paths, self.table.types, strict=True))
+        return [_to_event(row, paths, types) for row in self.rows]
+
+
+def _to_event(row: _Row, paths: list[Path], types: Mapping[Path, Type]) -> Any:
+    if row.error is not None:
+        return RowError("bad-csv", row.error)
+    event = SpelledEvent()
+    for path, text in zip(paths, row.fields, strict=True):
+        if text:
+            event.put(path, text, types.get(path))
+    return event
+
+
 def split_csv(
-    stream: IO[bytes], name: str, table: AttributeTable, n_rows: int
-) -> Iterator[Callable[[Rejects], EventValues]]:
-    """A reader for each batch of rows."""
+    stream: IO[bytes], name: str, table: AttributeTable, n_rows: int, delimiter: str = ","
+) -> Iterator[CsvRows]:
+    """The rows of a file, some at a time."""
     # Undecodable bytes become lone surrogates here, and errors of their rows below.
     text = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
     # The default limit on one field is 128 KiB.
     csv.field_size_limit(2**31 - 1)
-    rows = csv.reader(text, strict=True)
+    rows = csv.reader(text, strict=True, delimiter=delimiter)
     try:
         header = _read_header(rows, name)
         checked = _check_rows(rows, len(header))
         for batch in batched(checked, n_rows, lambda row: sum(map(len, row.fields))):
-            yield partial(read_csv_rows, header, batch, table)
+            yield CsvRows(header, batch, table)
     finally:
         text.detach()  # the stream belongs to the caller
 

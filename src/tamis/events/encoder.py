@@ -13,7 +13,7 @@ from tamis.events.ranks import Ranking
 from tamis.events.read import hold_events, read_events
 from tamis.events.rejects import Rejects
 from tamis.events.single import EventSlots
-from tamis.events.sources import read_batches
+from tamis.events.sources import split_source
 from tamis.index.carriers import text_buffers
 
 if TYPE_CHECKING:
@@ -65,11 +65,25 @@ class EventEncoder:
         return self._encoded(values)._replace(source=source, column=column)
 
     def encode_batches(
-        self, source: Any, *, strict: bool = False, **options: Any
+        self,
+        source: Any,
+        *,
+        strict: bool = False,
+        keep: bool = False,
+        column: str | None = None,
+        **options: Any,
     ) -> Iterator[EncodedEvents]:
-        """Events a batch at a time; see `read_batches` for `source` and the options."""
-        for values in read_batches(source, self._plan.table, strict=strict, **options):
-            yield self._encoded(values)
+        """Events a batch at a time; see `split_source` for `source` and the options.
+
+        With `keep` each batch has its events as its source, with all their columns.
+        """
+        first_row = 0
+        options["all_columns"] = keep
+        for part in split_source(source, self._plan.table, column=column, **options):
+            values = part.read(Rejects(strict=strict, first_row=first_row))
+            first_row += values.n_rows
+            encoded = self._encoded(values)
+            yield encoded._replace(source=part.hold(), column=column) if keep else encoded
 
     def _encoded(self, values: EventValues) -> EncodedEvents:
         arrays = self.encode_values(values)

@@ -22,6 +22,7 @@ from tamis.events.python_values import (
     convert_objects,
     give,
 )
+from tamis.records import RowError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -45,15 +46,20 @@ def read_mappings(events: Iterable[Any], table: AttributeTable, rejects: Rejects
             rows.append(row)
             found.append(event)
         elif event is not None:
-            kind = type(event).__name__
-            rejects.add_row(row, event, f"an event is a mapping of attributes, not {kind}")
+            rejects.add_row(row, event, _tell_no_event(event))
     collector = Collector(table, rejects)
     _collect(found, np.array(rows, dtype=np.int32), table.tree, collector)
     return collector.finish(n_rows)
 
 
+def _tell_no_event(event: Any) -> str:
+    if isinstance(event, RowError):  # it stands for a row of a file
+        return event.message
+    return f"an event is a mapping of attributes, not {type(event).__name__}"
+
+
 def read_json(
-    texts: Iterable[str | bytes | None], table: AttributeTable, rejects: Rejects
+    texts: Iterable[str | bytes | RowError | None], table: AttributeTable, rejects: Rejects
 ) -> EventValues:
     """Events as JSON objects, one in each text; a text that holds none is a row set aside."""
     parse = parse_exactly if table.needs_digits else _parse_quickly
@@ -63,6 +69,9 @@ def read_json(
     for row, text in enumerate(texts):
         n_rows = row + 1
         if text is None:
+            continue
+        if isinstance(text, RowError):
+            rejects.add_row(row, text, text.message)
             continue
         try:
             event = parse(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from tamis.errors import InputError, suggest
 from tamis.events.arrow import read_event_column, read_table
 from tamis.events.mappings import read_json, read_mappings
+from tamis.records import RowError
 
 if TYPE_CHECKING:
     from tamis.events.attributes import AttributeTable
@@ -37,7 +39,7 @@ def read_events(
         if column is None:
             return read_table(source, table, rejects)
         return read_event_column(_find_column(source, column), table, rejects)
-    first = next((event for event in source if event is not None), None)
+    first = next((event for event in source if not isinstance(event, NoneType | RowError)), None)
     if isinstance(first, str | bytes):
         return read_json(source, table, rejects)
     return read_mappings(source, table, rejects)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -33,7 +34,7 @@ from tamis.operators.plan import PlanWriter
 from tamis.operators.residual import split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tamis.index.frequencies import Frequencies
     from tamis.language.ast import Condition
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from tamis.operators.plan import Plan
 
     Progress = Callable[[int, int | None], None]  # how many are done, of how many
+    # An error stands for a row that holds no subscription, and is one of the rejects.
+    Subscriptions = Mapping[str, str] | Iterable[tuple[str, str] | ExpressionError]
 
 CHUNK = 4000  # expressions read at a time: what is read of them stays in the cache
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -57,7 +60,7 @@ class Built:
 
 
 def build_contents(  # noqa: PLR0913 - all that decides what the index is
-    subscriptions: Mapping[str, str] | Iterable[tuple[str, str]],
+    subscriptions: Subscriptions,
     schema: Schema | None = None,
     missing: Missing = Missing.UNDEFINED,
     limits: Limits = DEFAULT_LIMITS,
@@ -227,18 +230,21 @@ class _Taken(NamedTuple):
     rejects: dict[int, ExpressionError]
 
 
-def _take(subscriptions: Mapping[str, str] | Iterable[tuple[str, str]]) -> _Taken:
+def _take(subscriptions: Subscriptions) -> _Taken:
     first = _plain_dict(subscriptions)
     if first is not None:
         # The keys of a dict are distinct: nothing is left to look at.
         return _Taken(list(first), list(first.values()), {})
     pairs = subscriptions.items() if hasattr(subscriptions, "items") else subscriptions
-    if not hasattr(pairs, "__iter__") or isinstance(pairs, str | bytes):
+    taken = _split_duplicates(pairs)
+    wrong = list(taken.rejects.values())
+    if wrong and not taken.ids and all(reject.code == "bad-id" for reject in wrong):
         raise InputError(
-            f"subscriptions are {{id: expression}} or pairs (id, expression), "
-            f"not {type(subscriptions).__name__}"
+            f"none of the {len(wrong):,} subscriptions has an id that is text; the first is "
+            f"{wrong[0].subscription_id}: {wrong[0].message}",
+            hint="make texts of the ids: {str(id): expression}",
         )
-    return _split_duplicates(pairs)
+    return taken
 
 
 def _plain_dict(subscriptions: Any) -> dict[str, str] | None:
@@ -256,17 +262,24 @@ def _plain_dict(subscriptions: Any) -> dict[str, str] | None:
     return first if is_plain else None
 
 
-def _split_duplicates(pairs: Iterable[tuple[Any, str]]) -> _Taken:
+def _split_duplicates(pairs: Iterable[tuple[Any, str] | ExpressionError]) -> _Taken:
     first: dict[str, str] = {}
     rejects: dict[int, ExpressionError] = {}
     n_read = 0
     try:
-        for subscription_id, text in pairs:
-            problem = _id_problem(subscription_id, first)
-            if problem is None:
-                first[subscription_id] = text
+        for pair in pairs:
+            if isinstance(pair, ExpressionError):
+                rejects[n_read] = pair
+            elif isinstance(pair, str | bytes | Mapping):
+                # They can be taken apart, and would be: "ab" into "a" and "b".
+                raise TypeError(f"it is {type(pair).__name__}, {str(pair)[:60]!r}")
             else:
-                rejects[n_read] = _reject(*problem, text)
+                subscription_id, text = pair
+                problem = _id_problem(subscription_id, first)
+                if problem is None:
+                    first[subscription_id] = text
+                else:
+                    rejects[n_read] = _reject(*problem, text)
             n_read += 1
     except (TypeError, ValueError) as error:
         raise InputError(

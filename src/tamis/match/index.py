@@ -21,6 +21,8 @@ from tamis.index import artefact
 from tamis.index.build import build_contents
 from tamis.index.columns import TEXT
 from tamis.index.layout import RootArrays, freeze, run_starts
+from tamis.input.events import read_event
+from tamis.input.subscriptions import open_subscriptions
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.names import print_path
 from tamis.language.schema import Schema
@@ -36,6 +38,7 @@ from tamis.match.batch import (
     match_block_pairs,
 )
 from tamis.match.explain import Explanation, explain
+from tamis.match.given import encode_parts, encode_whole
 from tamis.match.kernels.event import match_event
 from tamis.match.kernels.readout import write_rows
 from tamis.match.kernels.rows import ROW
@@ -102,8 +105,12 @@ class Index:
 
     # ── matching ───────────────────────────────────────────────────────────────────────────
 
-    def match(self, event: Mapping[str, Any]) -> list[str]:
-        """The ids of the subscriptions that the event satisfies, in the order of the index."""
+    def match(self, event: Mapping[str, Any] | str | bytes) -> list[str]:
+        """The ids of the subscriptions that the event satisfies, in the order of the index.
+
+        The event is a mapping of attributes, or the JSON text of one (`str` or `bytes`).
+        """
+        event = read_event(event)
         with self._borrow(self._single_scratches, self._make_single_scratch) as scratch:
             places = self._match_event(event, scratch)
             if not len(self.operators):
@@ -114,12 +121,13 @@ class Index:
         is_kept |= np.isin(ordinals, list(verdict.ordinals))
         return list(self.contents.ids.take(pa.array(ordinals[is_kept])).to_pylist())
 
-    def match_bindings(self, event: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def match_bindings(self, event: Mapping[str, Any] | str | bytes) -> dict[str, dict[str, Any]]:
         """The ids of the subscriptions that the event satisfies, each with its substitution.
 
         The substitution has a value for each variable that needs one; it is empty where a
         subscription has no variables.
         """
+        event = read_event(event)
         ordinals = self._match_ordinals(event)
         verdict = self._decide(event, ordinals, with_bindings=True)
         return {
@@ -167,8 +175,13 @@ class Index:
 
     def count_by_subscription(self, events: Any, *, threads: int = 1) -> np.ndarray:
         """How many events each subscription matches, by ordinal; no pair is made."""
+        counts = np.zeros(len(self.contents.ids), dtype=np.int64)
+        for batch in self._encode_parts(events):
+            counts += self._count_by_subscription(batch, threads)
+        return counts
+
+    def _count_by_subscription(self, batch: EncodedEvents, threads: int) -> np.ndarray:
         contents = self.contents
-        batch = self.encode(events)
         counts = np.zeros(len(contents.ids), dtype=np.int64)
 
         def count(first_row: int) -> np.ndarray:
@@ -195,9 +208,17 @@ class Index:
 
     def count_by_event(self, events: Any, *, subset: Subset = None, threads: int = 1) -> np.ndarray:
         """How many subscriptions each event satisfies; no pair is made."""
-        contents = self.contents
-        batch = self.encode(events)
         is_wanted = self._find_subset(subset)
+        parts = [
+            self._count_by_event(batch, subset, is_wanted, threads)
+            for batch in self._encode_parts(events)
+        ]
+        return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
+
+    def _count_by_event(
+        self, batch: EncodedEvents, subset: Subset, is_wanted: np.ndarray, threads: int
+    ) -> np.ndarray:
+        contents = self.contents
         if len(self.operators):
             roots = self._roots(is_wanted & ~self.operators.is_decided_here)
         else:
@@ -216,9 +237,10 @@ class Index:
                 counts[pairs.first_row : pairs.first_row + len(own)] += own
         return counts
 
-    def explain(self, subscription_id: str, event: Mapping[str, Any]) -> Explanation:
+    def explain(self, subscription_id: str, event: Mapping[str, Any] | str | bytes) -> Explanation:
         """Why the subscription matches the event, or why not."""
         contents = self.contents
+        event = read_event(event)
         ordinal = self.ordinal(subscription_id)
         text = contents.texts[ordinal].as_py()
         known = self.operators.know(ordinal, text, event) if contents.schema.operators else NOTHING
@@ -231,10 +253,11 @@ class Index:
     ) -> EncodedEvents:
         """Events as codes, ready to be matched any number of times.
 
-        Events are a list of dicts, an Arrow table or record batch of typed columns, or one whose
-        `column` holds them as structs, maps or JSON. A value of the wrong type is treated as
-        missing and counted in `rejects`; with `strict` it is an error. What is encoded already is
-        returned as it is.
+        Events are a list of dicts or of JSON texts, a frame (Arrow, pandas, Polars) of typed
+        columns, or one whose `column` holds them as structs, maps or JSON, an iterator of record
+        batches, or the path of a file: all of its events are held in memory. A value of the wrong
+        type is treated as missing and counted in `rejects`; with `strict` it is an error. What is
+        encoded already is returned as it is.
         """
         if isinstance(events, EncodedEvents):
             if events.columns is not self.contents.columns:
@@ -243,9 +266,19 @@ class Index:
                     hint="encode them with the index that is to match them: index.encode(events)",
                 )
             return events
-        encoded = self.encoder.encode(events, column=column, strict=strict)
+        keep = bool(len(self.operators))
+        encoded = encode_whole(self.encoder, events, column=column, strict=strict, keep=keep)
         # Operators are given the events themselves; otherwise nobody needs them any more.
-        return encoded if len(self.operators) else encoded._replace(source=None)
+        return encoded if keep else encoded._replace(source=None)
+
+    def _encode_parts(self, events: Any) -> Iterator[EncodedEvents]:
+        """The events in codes; those of files and other streams a part at a time."""
+        if isinstance(events, EncodedEvents):
+            yield self.encode(events)
+            return
+        keep = bool(len(self.operators))
+        for batch in encode_parts(self.encoder, events, keep=keep):
+            yield batch if keep else batch._replace(source=None)
 
     def term_frequencies(self, events: Any) -> dict[str, dict[str, float]]:
         """The share of events that have each word or phrase of the index, by attribute.
@@ -340,8 +373,6 @@ class Index:
     def _match_event(self, event: Mapping[str, Any], scratch: SingleScratch) -> np.ndarray:
         """The places among the roots of what matches, of what operators decide all that may."""
         contents = self.contents
-        if not hasattr(event, "get"):
-            raise InputError(f"an event is a mapping of attributes, not {type(event).__name__}")
         n_found = match_event(
             0,
             self.encoder.encode_event(event),
@@ -381,10 +412,18 @@ class Index:
     def _match_blocks(
         self, events: Any, subset: Subset, threads: int, *, with_bindings: bool = False
     ) -> Iterator[Pairs]:
-        batch = self.encode(events)
         is_wanted = self._find_subset(subset)
         roots = self.contents.roots if subset is None else self._roots(is_wanted)
-        return self._match_roots(batch, roots, threads, with_bindings=with_bindings)
+        first_row = 0
+        for batch in self._encode_parts(events):
+            if first_row + batch.n_rows > MOST_ROWS:
+                raise InputError(
+                    f"more than {MOST_ROWS:,} events at once; event_row has 32 bits",
+                    hint="match them in several calls",
+                )
+            for pairs in self._match_roots(batch, roots, threads, with_bindings=with_bindings):
+                yield pairs._replace(first_row=first_row + pairs.first_row)
+            first_row += batch.n_rows
 
     def _match_roots(
         self,
@@ -444,6 +483,7 @@ class Index:
         return with_all_tops(self.contents)
 
 
+MOST_ROWS = 2**31 - 1  # that `event_row` can count
 PAIR_SCHEMA = pa.schema(
     [("event_row", pa.int32()), ("subscription_id", pa.dictionary(pa.int32(), pa.string()))]
 )
@@ -451,7 +491,7 @@ BINDING_SCHEMA = PAIR_SCHEMA.append(pa.field("bindings", pa.string()))
 
 
 def build(  # noqa: PLR0913 - all that decides what the index is
-    subscriptions: Mapping[str, str] | Iterable[tuple[str, str]],
+    subscriptions: Any,
     schema: Any = None,
     *,
     missing: str | Missing = Missing.UNDEFINED,
@@ -463,7 +503,9 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     operators: Any = (),
     progress: Progress | None = None,
 ) -> Index:
-    """An index of {id: expression}; what is wrong with the others is in `index.rejects`.
+    """An index of subscriptions, as `tamis.build` takes them.
+
+    What is wrong with those that are left out is in `index.rejects`.
 
     `tags` gives subscriptions words by which `Index.tagged` finds them. From a `sample` of events
     it is learned which tests seldom hold: single events are matched faster by it. `frequencies` is
@@ -475,7 +517,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     declared = None if schema is None else Schema.of(schema)
     registry = read_registry(operators)
     built = build_contents(
-        subscriptions,
+        open_subscriptions(subscriptions),
         declared,
         Missing(missing),
         limits,

@@ -1,0 +1,94 @@
+"""Events as a caller may hand them over: whole, or a stream that is read a part at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from io import BytesIO
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from tamis.batches import peek
+from tamis.errors import InputError
+from tamis.events.encoder import EncodedEvents
+from tamis.input.frames import to_arrow
+from tamis.input.paths import find_path
+from tamis.records import RowError, is_json, json_texts, parse_event
+
+TAKEN: Final = (
+    "events are dicts, JSON texts, Arrow data, a pandas or Polars frame, an iterator of record "
+    "batches, or the path of a file (.jsonl, .json, .csv, .tsv, .parquet, .arrow)"
+)
+SHOWN: Final = 60  # characters of a text that is no event
+
+
+class EventStream(NamedTuple):
+    """Events that are read a part at a time, by `events.sources`."""
+
+    source: Any
+
+
+def open_events(given: Any) -> Any:
+    """The events as `events.read_events` takes them, or an `EventStream`."""
+    if isinstance(given, list | tuple | EncodedEvents | pa.Array | pa.ChunkedArray):
+        is_batches = isinstance(given, list | tuple) and given and _is_batch(given[0])
+        return EventStream(given) if is_batches else given
+    if isinstance(given, str | bytes | os.PathLike):
+        path = find_path(given)
+        return _read_text(given) if path is None else EventStream(path)
+    if hasattr(given, "iter_batches"):  # an open Parquet file
+        return EventStream(given.iter_batches())
+    if hasattr(given, "read"):
+        return EventStream(_binary(given))
+    frame = to_arrow(given)
+    if frame is not None:
+        return EventStream(frame) if isinstance(frame, pa.RecordBatchReader) else frame
+    if isinstance(given, Mapping):
+        raise InputError(
+            f"a {type(given).__name__} is one event, not a list of events",
+            hint="match one event by index.match(event), or put it into a list: [event]",
+        )
+    if not isinstance(given, Iterable):
+        raise InputError(f"no events can be read from {type(given).__name__}", hint=TAKEN)
+    first, events = peek(given)
+    return EventStream(events) if _is_batch(first) else list(events)
+
+
+def read_event(given: Any) -> Mapping[str, Any]:
+    """One event: a mapping, or the JSON text of an object."""
+    if type(given) is not dict and isinstance(given, str | bytes):
+        try:
+            return parse_event(given)
+        except RowError as error:
+            raise InputError(
+                f"an event is a mapping of attributes, or its JSON text; this text is no event: "
+                f"{error.message}"
+            ) from None
+    if not hasattr(given, "get"):
+        raise InputError(
+            f"an event is a mapping of attributes, not {type(given).__name__}",
+            hint="several events are matched by match_batch",
+        )
+    event: Mapping[str, Any] = given
+    return event
+
+
+def _is_batch(item: Any) -> bool:
+    return isinstance(item, pa.RecordBatch | pa.Table)
+
+
+def _binary(stream: Any) -> Any:
+    """The stream; its bytes, if it is one of text."""
+    return stream.buffer if hasattr(stream, "buffer") else stream
+
+
+def _read_text(text: Any) -> list[Any]:
+    """The events of a JSON text: one object, an array of objects, or an object on each line."""
+    data: bytes = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    if data.lstrip()[:1] not in (b"{", b"["):
+        shown = text if len(text) <= SHOWN else text[:SHOWN]
+        raise InputError(f"{shown!r} is neither the path of a file nor JSON", hint=TAKEN)
+    if data.lstrip()[:1] == b"{" and is_json(data):
+        return [data]
+    return [found for _, found in json_texts(BytesIO(data))]

@@ -1,0 +1,108 @@
+"""Subscriptions as a caller may hand them over: rows of an id and an expression."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from tamis.batches import peek
+from tamis.errors import ExpressionError, InputError
+from tamis.files import read_subscriptions, to_subscription
+from tamis.input.frames import to_arrow
+from tamis.input.paths import find_path
+from tamis.records import Columns, Record, batch_records, expect_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tamis.files import SubscriptionRow
+
+TAKEN: Final = (
+    "subscriptions are {id: expression}, pairs (id, expression), dicts or a frame (pandas, Polars, "
+    'Arrow) with the columns "id" (or "subscription_id") and "expression", or the path of a file '
+    "(.jsonl, .json, .csv, .tsv, .parquet, .arrow)"
+)
+SHOWN: Final = 60  # characters of a text that is no path
+
+
+def open_subscriptions(given: Any) -> Any:
+    """The subscriptions as `index.build` takes them: a mapping, or pairs of id and expression.
+
+    A row that holds no subscription comes as an `ExpressionError` in the place of its pair.
+    """
+    if isinstance(given, Mapping):
+        return given
+    if isinstance(given, str | bytes | os.PathLike):
+        path = find_path(given)
+        if path is None:
+            told = "bytes" if isinstance(given, bytes) else f"the text {str(given)[:SHOWN]!r}"
+            raise InputError(f"{TAKEN}, not {told}", hint='write {"some id": "an expression"}')
+        return _pairs(read_subscriptions(path), path)
+    frame = to_arrow(given)
+    if frame is not None:
+        return _pairs(_frame_rows([frame]), None)
+    if hasattr(given, "iter_batches"):  # an open Parquet file
+        return _pairs(_frame_rows(given.iter_batches()), None)
+    if not isinstance(given, Iterable):
+        raise InputError(f"{TAKEN}, not {type(given).__name__}")
+    if type(given) is list and given and type(given[0]) is tuple:
+        return given
+    first, rows = peek(given)
+    if isinstance(first, Mapping):
+        return _pairs(_dict_rows(rows), None)
+    if isinstance(first, pa.RecordBatch | pa.Table):
+        return _pairs(_frame_rows(rows), None)
+    return rows
+
+
+def _pairs(
+    rows: Iterable[SubscriptionRow], path: Path | None
+) -> Iterator[tuple[str, str] | ExpressionError]:
+    for row in rows:
+        if row.error is None and row.subscription_id is not None:
+            yield row.subscription_id, row.text
+        else:
+            yield _refuse(row, path)
+
+
+def _refuse(row: SubscriptionRow, path: Path | None) -> ExpressionError:
+    assert row.error is not None
+    place = f"row {row.number}" if row.file_line is None else f"line {row.file_line}"
+    if path is not None:
+        place = f"{path}, {place}"
+    return ExpressionError(
+        row.error.code,
+        f"{place}: {row.error.message}",
+        span=(0, 0),
+        hint=row.error.hint,
+        subscription_id=row.subscription_id,
+    )
+
+
+def _dict_rows(rows: Iterable[Any]) -> Iterator[SubscriptionRow]:
+    columns = Columns()
+    for number, row in enumerate(rows, start=1):
+        if not isinstance(row, Mapping):
+            raise InputError(
+                f"subscription {number} is {type(row).__name__}; the first is a dict", hint=TAKEN
+            )
+        if number == 1:
+            expect_columns(list(map(str, row)), "the first dict", columns, "key")
+        yield to_subscription(Record(number, None, dict(row)), columns)
+
+
+def _frame_rows(frames: Iterable[Any]) -> Iterator[SubscriptionRow]:
+    columns = Columns()
+    number = 0
+    for frame in frames:
+        expect_columns(frame.schema.names, "the frame", columns, "column")
+        batches = [frame] if isinstance(frame, pa.RecordBatch) else frame
+        batches = batches.to_batches() if isinstance(batches, pa.Table) else batches
+        for batch in batches:
+            for values in batch_records(batch, columns):
+                number += 1
+                yield to_subscription(Record(number, None, values), columns)
