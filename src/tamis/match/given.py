@@ -67,11 +67,11 @@ def _warn(n_rejects: int, first: Reject) -> None:
         f"{n_rejects:,} {things} not read and treated as missing, for example {first}; "
         "index.encode(events).rejects lists them",
         TamisWarning,
-        stacklevel=_caller_level(),
+        stacklevel=caller_level(),
     )
 
 
-def _caller_level() -> int:
+def caller_level() -> int:
     """How far up the stack of whoever asks the first frame outside of this package is."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tamis."):

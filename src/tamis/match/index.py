@@ -8,19 +8,20 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.errors import InputError, suggest
+from tamis.errors import IndexFormatError, InputError, suggest
 from tamis.events.encoder import EncodedEvents, EventEncoder
 from tamis.events.rows import EventRows
 from tamis.index import artefact
 from tamis.index.build import build_contents
 from tamis.index.columns import TEXT
 from tamis.index.layout import RootArrays, freeze, run_starts
+from tamis.index.saving import read_content_name
 from tamis.input.events import read_event
 from tamis.input.subscriptions import open_subscriptions
 from tamis.language.limits import DEFAULT_LIMITS, Limits
@@ -37,6 +38,7 @@ from tamis.match.batch import (
     make_scratch,
     match_block_pairs,
 )
+from tamis.match.event_ids import EventIds
 from tamis.match.explain import Explanation, explain
 from tamis.match.given import encode_parts, encode_whole
 from tamis.match.kernels.event import match_event
@@ -73,11 +75,12 @@ class Index:
         self.contents = contents
         self.rejects = list(rejects)  # subscriptions that could not be taken in
         self.operators = Operators(contents, registry)
+        self.place: Place | None = None  # where it is saved
+        self._registry = registry
         self.encoder = EventEncoder(
             contents.columns, contents.leaves.column_codes, contents.constants
         )
         self._n_groups: int | None = None  # of 512 events in a block; by size unless set
-        self._ordinals: dict[str, int] | None = None
         self._scratches: SimpleQueue[Scratch] = SimpleQueue()
         self._single_scratches: SimpleQueue[SingleScratch] = SimpleQueue()
 
@@ -85,7 +88,47 @@ class Index:
         return len(self.contents.ids)
 
     def __repr__(self) -> str:
+        if not self.__dict__:
+            return "Index(closed)"
         return f"Index({len(self):,} subscriptions, {self.contents.n_nodes:,} nodes)"
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids of all subscriptions, in the order of the index."""
+        return iter(self.contents.ids.to_pylist())
+
+    def __contains__(self, subscription_id: object) -> bool:
+        return isinstance(subscription_id, str) and subscription_id in self._numbers
+
+    def expression(self, subscription_id: str) -> str:
+        """The expression of a subscription, as it was written."""
+        return str(self.contents.texts[self.ordinal(subscription_id)].as_py())
+
+    # ── keeping, sending and closing ───────────────────────────────────────────────────────
+
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the files and the memory of the index, which cannot be used any more."""
+        self.__dict__.clear()
+
+    def __getattr__(self, name: str) -> Any:
+        # Only for what is not there: an open index has all of its attributes.
+        if name.startswith("__") or self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise InputError("the index is closed", hint="open it again: tamis.open(path)")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled is where the index is saved, not what it holds."""
+        if self.place is None:
+            raise InputError(
+                "an index that is not saved cannot be pickled",
+                hint="save it first: index.save(path)",
+            )
+        return reopen, (self.place,)
 
     def save(
         self,
@@ -102,6 +145,7 @@ class Index:
         statistics = self.contents.statistics | ({"operators": learned} if learned else {})
         contents = replace(self.contents, statistics=statistics)
         artefact.save(contents, path, overwrite=overwrite, key=key)
+        self.place = Place.at(path, self._registry)
 
     # ── matching ───────────────────────────────────────────────────────────────────────────
 
@@ -137,41 +181,67 @@ class Index:
         }
 
     def match_batch(
-        self, events: Any, *, subset: Subset = None, threads: int = 1, bindings: bool = False
+        self,
+        events: Any,
+        *,
+        subset: Subset = None,
+        threads: int = 1,
+        bindings: bool = False,
+        event_id: str | None = None,
     ) -> pa.Table:
         """One row (event_row, subscription_id) for each match, by event, then in index order.
 
-        With `bindings` there is a third column: the values of the subscription's variables as
-        JSON, NULL where there are none.
+        With `event_id`, the name of an attribute of events, the first column is event_id instead:
+        that attribute's value. With `bindings` there is one more column: the values of the
+        subscription's variables as JSON, NULL where there are none.
         """
-        chunks = self.match_chunks(events, subset=subset, threads=threads, bindings=bindings)
-        return pa.Table.from_batches(
-            list(chunks), schema=BINDING_SCHEMA if bindings else PAIR_SCHEMA
+        chunks = list(
+            self.match_chunks(
+                events, subset=subset, threads=threads, bindings=bindings, event_id=event_id
+            )
         )
+        if chunks:
+            return pa.Table.from_batches(chunks)
+        return result_schema(None if event_id is None else pa.null(), bindings).empty_table()
 
     def match_chunks(
-        self, events: Any, *, subset: Subset = None, threads: int = 1, bindings: bool = False
+        self,
+        events: Any,
+        *,
+        subset: Subset = None,
+        threads: int = 1,
+        bindings: bool = False,
+        event_id: str | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of `match_batch`, a block of events at a time: no more is held in memory."""
-        for pairs in self._match_blocks(events, subset, threads, with_bindings=bindings):
+        ids = None if event_id is None else EventIds(event_id, self.contents.schema)
+        for found in self._match_blocks(
+            events, subset, threads, with_bindings=bindings, event_ids=ids
+        ):
+            pairs = found.pairs
             rows = allocate(len(pairs.subscriptions), np.int32)
             write_rows(pairs.first_row, pairs.starts, rows)
-            ids = pa.DictionaryArray.from_arrays(pa.array(pairs.subscriptions), self.contents.ids)
-            if bindings:
-                told = spell_bindings(pairs)
-                yield pa.record_batch([pa.array(rows), ids, told], schema=BINDING_SCHEMA)
-            else:
-                yield pa.record_batch([pa.array(rows), ids], schema=PAIR_SCHEMA)
+            columns = [
+                pa.array(rows)
+                if found.event_ids is None
+                else found.event_ids.take(pa.array(rows - found.first_row)),
+                pa.DictionaryArray.from_arrays(pa.array(pairs.subscriptions), self.contents.ids),
+            ]
+            columns += [spell_bindings(pairs)] if bindings else []
+            schema = result_schema(None if ids is None else ids.type, bindings)
+            yield pa.record_batch(columns, schema=schema)
+        if ids is not None:
+            ids.report()
 
     def match_lists(
         self, events: Any, *, subset: Subset = None, threads: int = 1
     ) -> pa.ChunkedArray:
         """The list of matching subscription ids of each event."""
         chunks = []
-        for pairs in self._match_blocks(events, subset, threads):
+        for pairs, _, _ in self._match_blocks(events, subset, threads):
             ids = pa.DictionaryArray.from_arrays(pa.array(pairs.subscriptions), self.contents.ids)
             chunks.append(pa.LargeListArray.from_arrays(pa.array(pairs.starts), ids))
-        return pa.chunked_array(chunks, pa.large_list(PAIR_SCHEMA.field("subscription_id").type))
+        return pa.chunked_array(chunks, pa.large_list(SUBSCRIPTION_ID.type))
 
     def count_by_subscription(self, events: Any, *, threads: int = 1) -> np.ndarray:
         """How many events each subscription matches, by ordinal; no pair is made."""
@@ -271,12 +341,12 @@ class Index:
         # Operators are given the events themselves; otherwise nobody needs them any more.
         return encoded if keep else encoded._replace(source=None)
 
-    def _encode_parts(self, events: Any) -> Iterator[EncodedEvents]:
+    def _encode_parts(self, events: Any, *, keep: bool = False) -> Iterator[EncodedEvents]:
         """The events in codes; those of files and other streams a part at a time."""
         if isinstance(events, EncodedEvents):
             yield self.encode(events)
             return
-        keep = bool(len(self.operators))
+        keep = keep or bool(len(self.operators))
         for batch in encode_parts(self.encoder, events, keep=keep):
             yield batch if keep else batch._replace(source=None)
 
@@ -312,15 +382,16 @@ class Index:
         if not isinstance(subscription_id, str):
             what = type(subscription_id).__name__
             raise InputError(f"a subscription's id is text, not {what}: {subscription_id!r}")
-        if self._ordinals is None:
-            ids = self.contents.ids.to_pylist()
-            self._ordinals = {known: at for at, known in enumerate(ids)}
-        ordinal = self._ordinals.get(subscription_id)
+        ordinal = self._numbers.get(subscription_id)
         if ordinal is None:
-            likely = suggest(subscription_id, list(self._ordinals)[:10_000])
+            likely = suggest(subscription_id, list(self._numbers)[:10_000])
             hint = f'did you mean "{likely}"?' if likely else None
             raise InputError(f'no subscription "{subscription_id}" in the index', hint=hint)
         return ordinal
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {known: at for at, known in enumerate(self.contents.ids.to_pylist())}
 
     def tagged(self, *tags: str) -> list[str]:
         """The ids of the subscriptions that have one of the tags, for use as a subset."""
@@ -410,19 +481,27 @@ class Index:
         return self._match_roots(batch, roots, threads)
 
     def _match_blocks(
-        self, events: Any, subset: Subset, threads: int, *, with_bindings: bool = False
-    ) -> Iterator[Pairs]:
+        self,
+        events: Any,
+        subset: Subset,
+        threads: int,
+        *,
+        with_bindings: bool = False,
+        event_ids: EventIds | None = None,
+    ) -> Iterator[Found]:
         is_wanted = self._find_subset(subset)
         roots = self.contents.roots if subset is None else self._roots(is_wanted)
         first_row = 0
-        for batch in self._encode_parts(events):
+        for batch in self._encode_parts(events, keep=event_ids is not None):
             if first_row + batch.n_rows > MOST_ROWS:
                 raise InputError(
                     f"more than {MOST_ROWS:,} events at once; event_row has 32 bits",
                     hint="match them in several calls",
                 )
+            ids = None if event_ids is None else event_ids.read(batch)
             for pairs in self._match_roots(batch, roots, threads, with_bindings=with_bindings):
-                yield pairs._replace(first_row=first_row + pairs.first_row)
+                shifted = pairs._replace(first_row=first_row + pairs.first_row)
+                yield Found(shifted, first_row, ids)
             first_row += batch.n_rows
 
     def _match_roots(
@@ -484,10 +563,23 @@ class Index:
 
 
 MOST_ROWS = 2**31 - 1  # that `event_row` can count
-PAIR_SCHEMA = pa.schema(
-    [("event_row", pa.int32()), ("subscription_id", pa.dictionary(pa.int32(), pa.string()))]
-)
-BINDING_SCHEMA = PAIR_SCHEMA.append(pa.field("bindings", pa.string()))
+EVENT_ROW = pa.field("event_row", pa.int32())
+SUBSCRIPTION_ID = pa.field("subscription_id", pa.dictionary(pa.int32(), pa.string()))
+BINDINGS = pa.field("bindings", pa.string())
+
+
+class Found(NamedTuple):
+    """Some matches."""
+
+    pairs: Pairs  # by rows of all events
+    first_row: int  # of the batch of events that they are in
+    event_ids: pa.Array | None  # of that batch
+
+
+def result_schema(id_type: pa.DataType | None, bindings: bool) -> pa.Schema:
+    """The columns of a table of matches; `id_type` is that of events' ids, None for rows."""
+    event = EVENT_ROW if id_type is None else pa.field("event_id", id_type)
+    return pa.schema([event, SUBSCRIPTION_ID, *([BINDINGS] if bindings else [])])
 
 
 def build(  # noqa: PLR0913 - all that decides what the index is
@@ -536,12 +628,42 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 def open_index(path: str | os.PathLike[str], *, operators: Any = (), **options: Any) -> Index:
     """The index saved at `path`; see `artefact.open_contents` for the options."""
     registry = read_registry(operators)
+    chosen = {name: options[name] for name in ("trusted", "mmap") if name in options}
+    place = Place.at(path, registry, **chosen)
     contents = artefact.open_contents(path, **options)
     with artefact.reading(Path(path)):
         index = Index(contents, registry=registry)
     if registry is not None:
         index.operators.expect_all()
+    index.place = place
     return index
+
+
+class Place(NamedTuple):
+    """Where an index is saved, and how it is opened there."""
+
+    path: str
+    content: str | None  # the name of its content, which tells one index from another
+    operators: Any
+    options: dict[str, Any]
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str], registry: Registry | None, **options: Any) -> Place:
+        """The place of an index that was saved there, or is to be opened."""
+        directory = Path(path).absolute()
+        operators = () if registry is REGISTRY else registry
+        return cls(str(directory), read_content_name(directory), operators, options)
+
+
+def reopen(place: Place) -> Index:
+    """The index that is saved at a place, if it is still the same."""
+    found = read_content_name(Path(place.path))
+    if found is not None and found != place.content:
+        raise IndexFormatError(
+            f"{place.path} was overwritten since its index was pickled",
+            hint="open the new one: tamis.open(path)",
+        )
+    return open_index(place.path, operators=place.operators, verify=False, **place.options)
 
 
 def _in_order(function: Callable[[int], Any], rows: range, threads: int) -> Iterator[Any]:

@@ -1,0 +1,165 @@
+"""An index as a Python object: iterated, asked, pickled, closed, with the ids of events."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import subprocess
+import sys
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import tamis
+from tamis.operators.registry import Registry, operator
+from tests.waiting import HANG_SECONDS
+
+TEXTS = {"high": "level >= 4", "any": "level IS NOT NULL", "low": "level < 4"}
+
+
+@pytest.fixture
+def index() -> tamis.Index:
+    return tamis.build(TEXTS)
+
+
+def test_an_index_is_a_collection_of_ids(index):
+    assert list(index) == list(TEXTS)
+    assert "high" in index
+    assert "hihg" not in index
+    assert 5 not in index
+    assert [] not in index
+    assert {one: index.expression(one) for one in index} == TEXTS
+    with pytest.raises(tamis.InputError, match='no subscription "hihg"'):
+        index.expression("hihg")
+
+
+def test_a_saved_index_has_its_expressions(index, tmp_path):
+    index.save(tmp_path / "x.tamis")
+    opened = tamis.open(tmp_path / "x.tamis")
+    assert {one: opened.expression(one) for one in opened} == TEXTS
+
+
+# ── pickling ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_index_is_pickled_by_its_path(index, tmp_path):
+    with pytest.raises(tamis.InputError, match="not saved cannot be pickled"):
+        pickle.dumps(index)
+    index.save(tmp_path / "x.tamis")
+    opened = tamis.open(tmp_path / "x.tamis", mmap=False)
+    for one in (index, opened, copy.deepcopy(opened)):
+        pickled = pickle.dumps(one)
+        assert len(pickled) < 1_000
+        assert pickle.loads(pickled).match({"level": 5}) == one.match({"level": 5})
+
+
+def test_another_process_opens_what_was_pickled(index, tmp_path):
+    index.save(tmp_path / "x.tamis")
+    (tmp_path / "pickled").write_bytes(pickle.dumps(index))
+    script = "import pickle, sys; print(sorted(pickle.load(open(sys.argv[1], 'rb'))))"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script, tmp_path / "pickled"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=HANG_SECONDS,
+        cwd="/",
+    )
+    assert done.stdout == f"{sorted(TEXTS)}\n"
+
+
+def test_a_pickled_index_that_was_overwritten_is_not_another_one(index, tmp_path):
+    index.save(tmp_path / "x.tamis")
+    pickled = pickle.dumps(index)
+    tamis.build({"other": "level = 1"}).save(tmp_path / "x.tamis", overwrite=True)
+    with pytest.raises(tamis.IndexFormatError, match="was overwritten since"):
+        pickle.loads(pickled)
+
+
+def test_a_pickled_index_needs_its_operators(tmp_path):
+    registry = Registry()
+    operator("agrees()", registry=registry)(lambda event: True)
+    tamis.build({"a": "agrees()"}, operators=registry).save(tmp_path / "x.tamis")
+    inspected = tamis.open(tmp_path / "x.tamis", operators=None)
+    assert list(pickle.loads(pickle.dumps(inspected))) == ["a"]
+
+
+# ── closing ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_an_index_is_closed_at_the_end_of_with(index, tmp_path):
+    index.save(tmp_path / "x.tamis")
+    with tamis.open(tmp_path / "x.tamis") as opened:
+        table = opened.match_batch([{"level": 5}])
+    assert table.num_rows == 2, "results stay"
+    assert table["subscription_id"].to_pylist() == ["high", "any"]
+    assert repr(opened) == "Index(closed)"
+    for ask in (opened.match, opened.match_batch, opened.count_by_event, opened.expression):
+        with pytest.raises(tamis.InputError, match="the index is closed"):
+            ask({"level": 5})
+    opened.close()
+    with pytest.raises(tamis.InputError, match="the index is closed"):
+        len(opened)
+
+
+def test_an_open_index_has_no_other_attributes(index):
+    with pytest.raises(AttributeError, match="has no attribute 'mach'"):
+        index.mach  # noqa: B018
+
+
+# ── ids of events ───────────────────────────────────────────────────────────────────────────
+
+EVENTS = [{"id": "x", "level": 5}, {"id": "y", "level": 2}, {"level": 1}]
+
+
+@pytest.mark.parametrize(
+    "make", [lambda e: e, lambda e: map(str.encode, as_json(e)), pd.DataFrame, pa.Table.from_pylist]
+)
+def test_event_ids(index, make):
+    found = index.match_batch(make(EVENTS), event_id="id")
+    assert found.column_names == ["event_id", "subscription_id"]
+    rows = {(row["event_id"], row["subscription_id"]) for row in found.to_pylist()}
+    assert rows == {("x", "high"), ("x", "any")} | {
+        (name, one) for name in ("y", None) for one in ("any", "low")
+    }
+    assert found["event_id"].type == pa.string()
+
+
+def as_json(events):
+    return [json.dumps(event) for event in events]
+
+
+def test_event_ids_keep_their_type_and_come_from_structs(index):
+    events = [{"level": 5, "meta": {"id": 7}}, {"level": 5, "meta": {"id": 8}}]
+    for made in (events, pa.Table.from_pylist(events), iter(as_json(events))):
+        found = index.match_batch(made, event_id="meta.id", subset=["high"])
+        assert found["event_id"].to_pylist() == [7, 8]
+        assert found["event_id"].type == pa.int64()
+
+
+def test_event_ids_of_several_types_become_text(index):
+    events = [{"level": 5, "id": 7}, {"level": 5, "id": "x"}, {"level": 5, "id": [1]}]
+    found = index.match_batch(events, event_id="id", subset=["high"])
+    assert found["event_id"].to_pylist() == ["7", "x", "[1]"]
+
+
+def test_event_ids_of_a_file_and_of_chunks(index, tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(f'{{"id": {n}, "level": 5}}\n' for n in range(20_000)))
+    chunks = list(index.match_chunks(path, event_id="id", subset=["high"]))
+    assert len(chunks) > 1
+    assert pa.Table.from_batches(chunks)["event_id"].to_pylist() == list(range(20_000))
+    path.write_text(path.read_text() + '{"id": "x", "level": 5}\n')
+    with pytest.raises(tamis.InputError, match="of type int64 first, and of type string later"):
+        index.match_batch(path, event_id="id")
+
+
+def test_an_event_id_that_no_event_has_is_reported(index):
+    with pytest.warns(tamis.TamisWarning, match='none of the 3 events has the attribute "di"'):
+        found = index.match_batch(EVENTS, event_id="di", subset=["high"])
+    assert found["event_id"].to_pylist() == [None]
+    assert index.match_batch([], event_id="id").num_rows == 0
+    with pytest.raises(tamis.InputError, match="encoded without being kept"):
+        index.match_batch(index.encode(EVENTS), event_id="id")
