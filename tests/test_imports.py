@@ -26,7 +26,7 @@ ALLOWED = {
     "durable": set(),
     "kernels": set(),
     "language": {"errors", "text"},
-    "text": {"errors"},
+    "text": {"errors", "kernels"},
     "logic": {"errors", "language", "text"},
     "operators": {"errors", "kernels", "language", "text", "logic"},
     "index": {"errors", "durable", "kernels", "language", "text", "logic", "operators"},

@@ -93,10 +93,11 @@ class _Taker:
     def _add_leaf(self, condition: Condition) -> int:
         known = self._leaf_ids.get(condition)
         if known is None:
-            leaf = self.leaves.setdefault(read_leaf(condition), len(self.leaves))
+            n_before = len(self.leaves)
+            leaf = self.leaves.setdefault(read_leaf(condition), n_before)
             known = self._leaf_ids[condition] = leaf
-            is_new = leaf == len(self.leaves) - 1
-            if self.sharing is not Sharing.NOTHING and is_new:
+            # Two spellings of one leaf may come one after the other.
+            if self.sharing is not Sharing.NOTHING and len(self.leaves) > n_before:
                 self.uses.append(leaf)
         if self.sharing is Sharing.NOTHING:
             self.uses.append(known)

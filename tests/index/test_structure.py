@@ -17,6 +17,7 @@ from tamis.index.artefact import MANIFEST
 from tests.effort import examples
 from tests.index.mutants import EVENTS, SCHEMA, SUBSCRIPTIONS, seal, use
 from tests.match.examples import draw_example
+from tests.waiting import HANG_SECONDS
 
 KEY = b"0123456789abcdef"
 MODES = ("undefined", "satisfies_negation")
@@ -70,7 +71,7 @@ def test_mutants_neither_crash_nor_hang(saved, mode, seed):
             capture_output=True,
             text=True,
             check=False,
-            timeout=3600,  # a guard against hanging for ever
+            timeout=HANG_SECONDS,
         )
         told = done.stdout.split("\n")[-2:]
         assert done.returncode == 0, f"mutant {told} of seed {seed}: {done.stderr[-3000:]}"

@@ -262,7 +262,7 @@ def test_explain_and_stats_know_words():
     assert "would match if" in index.explain("s", {"body": "weapons"}).sentence
     with reopened(index) as opened:
         assert [column.kind for column in opened.contents.columns] == ["text"]
-        assert opened.contents.columns[0].constants == ["of mass", "the", "weapons"]
+        assert list(opened.contents.columns[0].constants) == ["of mass", "the", "weapons"]
 
 
 def test_the_analyser_is_kept_with_the_index():

@@ -337,19 +337,6 @@ def test_a_part_larger_than_the_cache_is_still_served(object_store, tmp_path):  
     assert tamis.open(path).match({"a": 1}) == ["x"]
 
 
-def test_downloads_that_nobody_goes_on_with_are_removed(tmp_path):
-    cache = PartCache(tmp_path)
-    for name, age in ((".old.1", 7200), (".new.1", 60), ("copy", 7200)):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "part").write_bytes(b"x")
-        used = datetime.now(UTC).timestamp() - age
-        os.utime(tmp_path / name, (used, used))
-    cache.evict()
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".new.1", "copy"]
-    replace(cache, max_bytes=0).evict()
-    assert [path.name for path in tmp_path.iterdir()] == [".new.1"], "somebody is at it"
-
-
 def fetch_many(uri: str, parts: list, seed: int) -> list[list[str]]:
     rng = random.Random(seed)
     found = []

@@ -178,8 +178,10 @@ class Content:
         return pa.py_buffer(self._data).slice(part["offset"], part["bytes"])
 
     def table(self, name: str) -> pa.Table:
-        """A part that is a table."""
-        return pa.ipc.open_file(self.buffer(name)).read_all()
+        """A part that is a table. Arrow reads offsets without a look at them: they are checked."""
+        table = pa.ipc.open_file(self.buffer(name)).read_all()
+        table.validate(full=True)
+        return table
 
     def _refuse(self, what: str) -> NoReturn:
         raise IndexFormatError(f"{self._path} {what}", hint=REBUILD)
