@@ -1,4 +1,4 @@
-"""Where do subscriptions and events come from? Rows of JSON lines, CSV and Parquet files.
+"""Where do subscriptions and events come from? Rows of files.
 
 A file that cannot be read is an `InputError`. A row that cannot be read is a row with an error,
 and the rows after it still come.
@@ -9,10 +9,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis.errors import InputError
+from tamis.language.moments import HINT as MOMENT_HINT
+from tamis.language.moments import read_moment
 from tamis.language.schema import Schema
+from tamis.language.types import WrongTypeError
 from tamis.records import (
     Columns,
     Format,
@@ -27,12 +30,16 @@ from tamis.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import datetime
 
     from tamis.records import Record, Source
 
+VALIDITY: Final = ("valid_from", "valid_until")
+
 __all__ = [
     "Columns",
+    "Details",
     "EventRow",
     "Format",
     "RowError",
@@ -45,6 +52,18 @@ __all__ = [
 ]
 
 
+class Details(NamedTuple):
+    """What a subscription has besides its id and its expression."""
+
+    tags: tuple[str, ...]
+    valid_from: datetime | None
+    valid_until: datetime | None
+    attributes: Mapping[str, Any]  # all other columns that have a value
+
+
+NO_DETAILS: Final = Details((), None, None, {})
+
+
 @dataclass(frozen=True, slots=True)
 class SubscriptionRow:
     """One row of a file of subscriptions; with an error, the rest may be unknown."""
@@ -55,6 +74,7 @@ class SubscriptionRow:
     text: str
     error: RowError | None = None
     given: Values | None = None  # with an error: what the row has as its id and its expression
+    details: Details = NO_DETAILS
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +144,63 @@ def to_subscription(record: Record, columns: Columns) -> SubscriptionRow:
                 hint=f"its keys: {', '.join(record.values) or 'none'}",
             )
         text = _read_text(record.values[expression_name])
+        details = read_details(record.values, (id_name, expression_name))
     except RowError as error:
         names = {"subscription_id": id_name, "expression": expression_name}
         given = {part: record.values[name] for part, name in names.items() if name is not None}
         return SubscriptionRow(number, file_line, subscription_id, "", error, given)
-    return SubscriptionRow(number, file_line, subscription_id, text)
+    return SubscriptionRow(number, file_line, subscription_id, text, details=details)
+
+
+def read_details(values: Values, except_for: Iterable[str]) -> Details:
+    """What a row has besides some columns; an empty text is a value that is not there."""
+    others = {
+        name: value
+        for name, value in values.items()
+        if name not in except_for and not (value is None or value == "")
+    }
+    if not others:
+        return NO_DETAILS
+    tags = read_tags(others.pop("tags", ()))
+    start, end = (_read_moment(name, others.pop(name, None)) for name in VALIDITY)
+    if start is not None and end is not None and start >= end:
+        raise RowError(
+            "bad-validity",
+            f"valid_until is '{_spell(end)}', not after valid_from, '{_spell(start)}'",
+            hint=MOMENT_HINT,
+        )
+    return Details(tags, start, end, others)
+
+
+def read_tags(value: Any) -> tuple[str, ...]:
+    """Tags as a list of texts; in CSV as a JSON list, or separated by commas."""
+    found = value
+    if isinstance(value, str):
+        text = value.strip()
+        try:
+            found = json.loads(text) if text.startswith("[") else text.split(",")
+        except ValueError:
+            found = None
+        found = [tag.strip() if isinstance(tag, str) else tag for tag in found or ("",)]
+        found = [tag for tag in found if tag != ""] if found != [""] else None
+    if not isinstance(found, list | tuple) or not all(isinstance(tag, str | None) for tag in found):
+        message = f"the tags are {json_kind(value)}; a list of texts is expected"
+        raise RowError("bad-tags", message, hint='write ["news", "urgent"], or in CSV news,urgent')
+    return tuple(tag for tag in found if tag is not None)
+
+
+def _read_moment(name: str, value: Any) -> datetime | None:
+    if value is None:
+        return None
+    try:
+        return read_moment(value)
+    except WrongTypeError:
+        message = f"{name} is '{str(value)[:60]}', not a timestamp"
+        raise RowError("bad-validity", message, hint=MOMENT_HINT) from None
+
+
+def _spell(moment: datetime) -> str:
+    return moment.replace(tzinfo=None).isoformat(sep=" ")
 
 
 def _read_id(value: Any) -> str:

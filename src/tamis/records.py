@@ -455,22 +455,22 @@ def _read_batches(
     from tamis.columnar import read_arrow, read_parquet, row_sizes
 
     def choose(names: list[str]) -> list[str] | None:
-        if columns is None:
-            return None
-        expect_columns(names, name, columns)
-        return [found for found in columns.find(names) if found]
+        if columns is not None:
+            expect_columns(names, name, columns)
+        return None
 
     try:
         read = read_parquet if file_format is Format.PARQUET else read_arrow
         for batch in read(stream, choose, BATCH):
-            rows = _to_events(batch) if columns is None else batch_records(batch, columns)
+            rows = batch_rows(batch) if columns is None else batch_records(batch, columns)
             yield rows, row_sizes(batch).tolist()
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise InputError(f"{name} cannot be read as {file_format.capitalize()}: {reason}") from None
 
 
-def _to_events(batch: pa.RecordBatch) -> list[Values]:
+def batch_rows(batch: pa.RecordBatch) -> list[Values]:
+    """The rows of a table; a value that Python cannot have is an `UnreadableError` in its place."""
     try:
         rows: list[Values] = batch.to_pylist()
     except Exception:  # a date of the year 20000, text that is not UTF-8, a zone nobody knows
@@ -489,10 +489,13 @@ def _to_python(scalar: pa.Scalar) -> Any:
 
 def batch_records(batch: pa.RecordBatch, columns: Columns) -> Iterator[Values]:
     """The rows of a table of subscriptions."""
-    names = [found for found in columns.find(batch.schema.names) if found]
-    values = [_to_values(batch.column(batch.schema.get_field_index(name))) for name in names]
-    for row in zip(*values, strict=True):
-        yield dict(zip(names, row, strict=True))
+    named = [found for found in columns.find(batch.schema.names) if found]
+    others = batch.drop_columns([name for name in named if name in batch.schema.names])
+    values = [_to_values(batch.column(batch.schema.get_field_index(name))) for name in named]
+    rest: list[Values] = batch_rows(others) if others.num_columns else []
+    for at, row in enumerate(zip(*values, strict=True)):
+        own = dict(zip(named, row, strict=True))
+        yield rest[at] | own if rest else own
 
 
 def _to_values(column: pa.Array) -> list[Any]:

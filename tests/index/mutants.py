@@ -51,6 +51,13 @@ SUBSCRIPTIONS = {
     "joined": "mutant_digit(?x) AND mutant_near(2) AND ?x < 8 AND n > 1",
     "deep": "(n > 3 OR (d < 7 AND (s = 'beta' OR (k > 2 AND (flag OR n = 7)))))",
 }
+# Some have a limited validity, tags and attributes.
+ROWS: list[dict[str, Any]] = [
+    {"id": name, "expression": text, "title": name.upper()} for name, text in SUBSCRIPTIONS.items()
+]
+ROWS[1] |= {"valid_from": "2020-01-01"}
+ROWS[3] |= {"valid_until": "2090-01-01", "tags": ["red"]}
+ROWS[5] |= {"valid_from": "2080-01-01", "valid_until": "2090-01-01"}
 SCHEMA = (
     "n BIGINT, k BIGINT, d DOUBLE, f FLOAT, m DECIMAL(8,2), s STRING, t STRING, day DATE, "
     "at TIMESTAMP, flag BOOLEAN, other BOOLEAN, tags ARRAY<STRING>, body STRING"
@@ -228,6 +235,9 @@ def use(directory: Path) -> str:
             index.match_bindings(event)
         index.match_batch(EVENTS * 200)
         index.match_lists(EVENTS)
+        index.match_batch(EVENTS, at="2085-01-01", columns=index.details.names)
+        for name in list(index)[:5]:
+            index.attributes(name)
         index.count_by_event(EVENTS)
         index.count_by_subscription(EVENTS)
         for name in index.contents.ids.to_pylist()[:5]:

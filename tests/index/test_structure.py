@@ -15,7 +15,7 @@ import tamis
 from tamis.errors import IndexFormatError, InputError
 from tamis.index.artefact import MANIFEST
 from tests.effort import examples
-from tests.index.mutants import EVENTS, SCHEMA, SUBSCRIPTIONS, seal, use
+from tests.index.mutants import EVENTS, ROWS, SCHEMA, SUBSCRIPTIONS, seal, use
 from tests.match.examples import draw_example
 from tests.waiting import HANG_SECONDS
 
@@ -29,7 +29,7 @@ def saved(tmp_path_factory) -> dict[str, Path]:
     """An index of every kind of test, in both missing modes."""
     folder = tmp_path_factory.mktemp("structure")
     for mode in MODES:
-        index = tamis.build(SUBSCRIPTIONS, SCHEMA, missing=mode, tags={"texts": ["red"]})
+        index = tamis.build(ROWS, SCHEMA, missing=mode)
         assert not index.rejects
         index.save(folder / mode)
     return {mode: folder / mode for mode in MODES}

@@ -24,7 +24,7 @@ import tamis.spark as ts
 from tamis.index.build import build_contents
 from tamis.spark.jobs.stream import MatchBatch
 from tamis.spark.manifest import BASE
-from tamis.spark.parts import DETAIL_SCHEMA, write_part
+from tamis.spark.parts import write_part
 from tamis.spark.store import IndexStore
 from tests.spark.workloads import subscription_frame
 from tests.waiting import wait_until
@@ -89,7 +89,7 @@ def write_parts(folder: Path) -> None:
     store = IndexStore(folder / "index")
     contents = build_contents({"x": "a = 1"}).contents
     while True:
-        write_part(store.storage, contents, "d" * 64, BASE, [], DETAIL_SCHEMA.empty_table())
+        write_part(store.storage, contents, "d" * 64, BASE, [])
 
 
 def stream(folder: Path, point: str = "", batch: str = "0") -> None:

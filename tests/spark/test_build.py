@@ -8,7 +8,11 @@ import pytest
 
 import tamis
 import tamis.spark as ts
+from tamis.cli.spark_io import read_subscriptions
 from tamis.errors import InputError
+from tamis.match.index import Index
+from tests.cli.shell import run as shell_run
+from tests.input.files import write_rows
 from tests.spark.workloads import (
     DDL,
     event_frame,
@@ -216,11 +220,11 @@ def test_a_failed_build_publishes_nothing(spark, tmp_path):
 @pytest.mark.parametrize(
     ("columns", "options", "said"),
     [
-        ("id string, expression string", {}, 'no column "subscription_id"'),
+        ("name string, expression string", {}, 'no column "subscription_id"'),
         ("subscription_id string, text string", {}, 'no column "expression"'),
         ("subscription_id double, expression string", {}, "ids are text or integers"),
         ("subscription_id string, expression int", {}, "expressions are text"),
-        ("subscription_id string, expression string, tags string", {}, "array<string> is allowed"),
+        ("subscription_id string, expression string, tags int", {}, "array<string> or string is"),
         (
             "subscription_id string, expression string, valid_from int",
             {},
@@ -273,3 +277,91 @@ def test_many_deltas_are_merged(spark, tmp_path):
     assert two.n_subscriptions == 3
     with pytest.raises(InputError, match="list of ids"):
         ts.update(spark, path, removed="s1")
+
+
+# ── the same file, the same answer ──────────────────────────────────────────────────────────
+
+FILE_ROWS = [
+    {"id": "a", "expression": "x > 0", "tags": ["u", "v"], "title": "A", "level": 3},
+    {"id": "b", "expression": "x > 0", "tags": [], "link": "http://b", "valid_from": "2090-01-01"},
+    {"id": "c", "expression": "x > 0", "tags": None, "valid_until": "2020-01-01"},
+    {"id": "c", "expression": "x > 0", "tags": ["w"], "title": "C", "valid_until": "2099-01-01"},
+    {"id": "d", "expression": "x > 0", "valid_from": "soon"},
+    {"id": "e", "expression": "x >", "nested": {"p": 1}},
+    {"id": "f", "expression": "x > 0", "nested": {"p": 1, "q": None}, "level": 1.5},
+]
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.parquet"])
+def test_the_same_file_gives_the_same_answers_everywhere(spark, tmp_path, name):
+    keys = dict.fromkeys(key for row in FILE_ROWS for key in row)
+    rows = [dict.fromkeys(keys) | row for row in FILE_ROWS]
+    if name == "x.csv":
+        rows = [row | {"tags": ",".join(row["tags"] or ()), "nested": None} for row in rows]
+    path = write_rows(tmp_path / name, rows)
+    local = tamis.build(path)
+    shell_run("build", path, "-o", tmp_path / "saved.tamis")
+    opened = tamis.open(tmp_path / "saved.tamis")
+    ts.build(read_subscriptions(spark, str(path), None), tmp_path / "store")
+    parts = ts.open_version(tmp_path / "store")
+    (part,) = (Index(parts._map(part)) for part in parts.parts)
+    assert sorted(local) == sorted(opened) == sorted(part) == ["a", "b", "c", "f"]
+    for index in (opened, part):
+        assert {one: index.attributes(one) for one in local} == {
+            one: local.attributes(one) for one in local
+        }
+    events = spark.createDataFrame([(1, 5)], "id int, x int")
+    for at, hit in ((None, "acf"), ("2095-01-01", "abcf"), ("2099-01-01", "abf")):
+        assert sorted(local.match({"x": 5}, at=at)) == list(hit)
+        for one in (tmp_path / "store", tmp_path / "saved.tamis"):
+            found = ts.match(events, ts.open_version(one, at=at), event_id="id")
+            assert [name for _, name in pairs_of(found)] == list(hit)
+    rejected = {row["subscription_id"] for row in ts.rejects(spark, tmp_path / "store").collect()}
+    assert rejected == {reject.subscription_id for reject in local.rejects} == {"d", "e"}
+
+
+def test_columns_of_subscriptions_in_matches(spark, tmp_path):
+    rows = [("a", "x > 0", "A", 3, None), ("b", "x > 0", None, 4, datetime(2099, 1, 1))]
+    names = "subscription_id string, expression string, title string, level int, valid_until "
+    frame = spark.createDataFrame(rows, names + "timestamp")
+    ts.build(frame, tmp_path / "i", parts=2)
+    events = spark.createDataFrame([(1, 5)], "id int, x int")
+    wanted = ["title", "level", "valid_until", "expression"]
+    found = ts.match(events, tmp_path / "i", event_id="id", columns=wanted)
+    expected = [
+        (1, "a", "A", "3", None, "x > 0"),
+        (1, "b", None, "4", datetime(2099, 1, 1), "x > 0"),
+    ]
+    assert sorted(tuple(row) for row in found.collect()) == expected
+    with pytest.raises(InputError, match='did you mean "title"'):
+        ts.match(events, tmp_path / "i", event_id="id", columns=["titel"])
+    # Attributes survive changes, and the merge of changes into a new base.
+    names = "subscription_id string, expression string, title string"
+    more = spark.createDataFrame([("c", "x > 0", "C")], names)
+    ts.update(spark, tmp_path / "i", more)
+    ts.compact(spark, tmp_path / "i")
+    found = ts.match(events, tmp_path / "i", event_id="id", columns=["title", "level"])
+    assert sorted(map(tuple, found.collect()), key=lambda row: row[1]) == [
+        *((1, "a", "A", "3"), (1, "b", None, "4"), (1, "c", "C", None)),
+    ]
+
+
+def test_columns_of_any_type_are_kept(spark, tmp_path):
+    frame = spark.sql(
+        """SELECT 'a' AS subscription_id, 'x > 0' AS expression, 1.50BD AS amount,
+        DATE'2024-01-31' AS day, TIMESTAMP'2024-01-31 10:00:00' AS at, map('k', 1) AS counts,
+        X'6869' AS bytes, NULL AS nothing, INTERVAL '1' YEAR AS years,
+        parse_json('{"p": 1}') AS variant, array(1, NULL) AS list"""
+    )
+    ts.build(frame, tmp_path / "i")
+    (part,) = ts.open_version(tmp_path / "i").open()
+    found = part.attributes("a")
+    assert {name: found[name] for name in ("amount", "day", "at", "bytes", "list")} == {
+        "amount": 1.5,
+        "day": "2024-01-31",
+        "at": "2024-01-31T10:00:00+00:00",
+        "bytes": "hi",
+        "list": [1, None],
+    }
+    assert "nothing" not in found
+    assert {"counts", "years", "variant"} <= found.keys()

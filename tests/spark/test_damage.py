@@ -21,8 +21,6 @@ from tamis.index.build import build_contents
 from tamis.spark import parts as parts_module
 from tamis.spark.manifest import DELTA
 from tamis.spark.parts import (
-    DETAIL_SCHEMA,
-    DETAILS,
     REJECTS,
     REMOVED,
     is_whole,
@@ -58,19 +56,15 @@ def written(tmp_path_factory) -> Path:
     """A version with every kind of file: validity, owners, rejects, removed subscriptions."""
     store = IndexStore(tmp_path_factory.mktemp("written") / "index")
     ids = [f"s{number}" for number in range(30)]
-    contents = build_contents({one: f"a >= {n} AND b <> 'x{n}'" for n, one in enumerate(ids)})
-    nobody = pa.nulls(len(ids), pa.string())
-    ends = pa.array([MOMENT if n % 3 else None for n in range(len(ids))], DETAIL_SCHEMA[2].type)
-    starts = pa.nulls(len(ids), DETAIL_SCHEMA[2].type)
-    details = pa.table([pa.array(ids), nobody, starts, ends], schema=DETAIL_SCHEMA)
+    contents = build_contents(
+        {one: f"a >= {n} AND b <> 'x{n}'" for n, one in enumerate(ids)},
+        validity={one: (None, MOMENT) for n, one in enumerate(ids) if n % 3},
+        attributes={one: {"owner": f"o{n}"} for n, one in enumerate(ids)},
+    ).contents
     wrong = ExpressionError("unexpected-token", "no", span=(0, 1), text="a >", subscription_id="w")
-    base = write_part(store.storage, contents.contents, "a" * 64, "base", [wrong], details)
+    base = write_part(store.storage, contents, "a" * 64, "base", [wrong])
     more = build_contents({"s3": "a = 7", "more": "a = 1"}).contents
-    own = pa.table(
-        [more.ids, *(pa.nulls(2, each.type) for each in list(DETAIL_SCHEMA)[1:])],
-        schema=DETAIL_SCHEMA,
-    )
-    delta = write_part(store.storage, more, "b" * 64, DELTA, [], own, ["s4", "s9"])
+    delta = write_part(store.storage, more, "b" * 64, DELTA, [], ["s4", "s9"])
     publish(store, base, delta)
     return Path(store.uri)
 
@@ -109,7 +103,7 @@ def test_a_flipped_bit_in_any_file_is_noticed(written, tmp_path, seed, n_flips):
     version = IndexStore(copy).current()
     rng = Random(seed)
     files = sorted(file for file in copy.rglob("*") if file.is_file())
-    assert {file.name for file in files} >= {REJECTS, DETAILS, REMOVED, CURRENT, "manifest.json"}
+    assert {file.name for file in files} >= {REJECTS, REMOVED, CURRENT, "manifest.json"}
     for file in files:
         for _ in range(examples(n_flips)):
             before = flip(file, rng)
@@ -127,7 +121,7 @@ def test_a_flipped_bit_in_any_file_is_noticed(written, tmp_path, seed, n_flips):
     assert answers(copy) == right
 
 
-@pytest.mark.parametrize("name", [REJECTS, DETAILS, REMOVED])
+@pytest.mark.parametrize("name", [REJECTS, REMOVED])
 def test_a_table_of_other_columns_is_refused(written, tmp_path, name):
     """Also where the checksum is right: somebody has written it."""
     copy = Path(shutil.copytree(written, tmp_path / "index"))

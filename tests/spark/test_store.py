@@ -19,7 +19,7 @@ from tamis.index.build import build_contents
 from tamis.spark import manifest, storage
 from tamis.spark.cache import PartCache
 from tamis.spark.manifest import BASE, Version, read_version
-from tamis.spark.parts import _OPEN, DETAIL_SCHEMA, PartSet, write_part
+from tamis.spark.parts import _OPEN, PartSet, write_part
 from tamis.spark.reading import open_version
 from tamis.spark.storage import Storage
 from tamis.spark.store import CURRENT, IndexStore, Retention
@@ -31,8 +31,7 @@ NOTHING = timedelta(0)
 
 def write(store: IndexStore, subscriptions: dict[str, str], kind: str = BASE, removed=()):
     built = build_contents(subscriptions)
-    details = DETAIL_SCHEMA.empty_table()
-    return write_part(store.storage, built.contents, "d" * 64, kind, [], details, removed)
+    return write_part(store.storage, built.contents, "d" * 64, kind, [], removed)
 
 
 def reseal(body: bytes, **changed) -> bytes:

@@ -35,6 +35,8 @@ from tamis.cli.options import (
 )
 from tamis.cli.output import prepare_kernels, print_json, write_lines
 from tamis.files import RowError
+from tamis.input.details import has_expired
+from tamis.language.moments import read_at
 from tamis.validate import Problem, Severity
 
 if TYPE_CHECKING:
@@ -63,11 +65,21 @@ class Rejected:
             "subscription_id": row.subscription_id,
             "expression": row.text,
         }
+        told |= {name: own for name, own in self._details().items() if name not in told}
         given = {part: value for part, value in (row.given or {}).items() if _is_json(value)}
         if row.subscription_id is not None:  # it was good, and is a string
             given.pop("subscription_id", None)
         told |= given
         return told | {k: v for k, v in self.reason.to_dict().items() if k not in told}
+
+    def _details(self) -> dict[str, Any]:
+        details = self.row.details
+        limits = {"valid_from": details.valid_from, "valid_until": details.valid_until}
+        found: dict[str, Any] = {
+            name: limit.isoformat() for name, limit in limits.items() if limit is not None
+        }
+        found |= {"tags": list(details.tags)} if details.tags else {}
+        return found | {name: own for name, own in details.attributes.items() if _is_json(own)}
 
 
 def _is_json(value: Any) -> bool:
@@ -84,24 +96,29 @@ class Feed:
     def __init__(self, rows: Iterable[SubscriptionRow]) -> None:
         self.rejects: list[Rejected] = []
         self.n_rows = 0
+        self.n_expired = 0  # rows left out, as they will never answer again
         self.is_read = False
         self._rows = rows
         self._taken: dict[str, SubscriptionRow] = {}
+        self._now = read_at(None)
 
     @property
     def n_taken(self) -> int:
         """How many subscriptions were handed on."""
         return len(self._taken)
 
-    def __iter__(self) -> Iterator[tuple[str, str]]:
+    def __iter__(self) -> Iterator[SubscriptionRow]:
         for row in self._rows:
             self.n_rows += 1
+            if has_expired(row, self._now):
+                self.n_expired += 1
+                continue
             error = row.error or self._refuse_duplicate(row)
             if error is not None:
                 self.rejects.append(Rejected(row, error))
             elif row.subscription_id is not None:
                 self._taken[row.subscription_id] = row
-                yield row.subscription_id, row.text
+                yield row
         self.is_read = True
 
     def _refuse_duplicate(self, row: SubscriptionRow) -> RowError | None:
@@ -204,6 +221,9 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     index.contents.provenance.update(
         tamis=tamis.__version__, source=file, rows=feed.n_rows, rejects=len(feed.rejects)
     )
+    if feed.n_expired:
+        index.contents.provenance["expired"] = feed.n_expired
+        print_note(f"{feed.n_expired:,} subscriptions have expired and were left out")
     index.save(index_path, overwrite=overwrite, key=signing_key)
     _print_summary(index, index_path, feed, time.monotonic() - started, output)
 
@@ -236,7 +256,7 @@ def _print_summary(index: tamis.Index, path: str, feed: Feed, seconds: float, ou
         "seconds": round(seconds, 3),
     }
     if output == "json":
-        print_json({"kind": "summary", "index": path, **numbers})
+        print_json({"kind": "summary", "index": path, **numbers, "expired": feed.n_expired})
         return
     if not len(index):
         print_note(f"{path} holds no subscriptions")

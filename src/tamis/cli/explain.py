@@ -9,11 +9,13 @@ from rich.text import Text
 
 import tamis
 from tamis.cli.console import make_console, printable
-from tamis.cli.options import open_source, operators_option, output_option, trust_options
+from tamis.cli.options import at_option, open_source, operators_option, output_option, trust_options
 from tamis.cli.output import print_json
 from tamis.files import parse_event
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from rich.console import Console
 
     from tamis.match.explain import Explanation
@@ -27,6 +29,7 @@ MARK_STYLES: Final = {"✓": "green", "✗": "red", "?": "yellow"}
 @click.option(
     "--event", metavar="JSON", required=True, help="The event; '-' reads it from standard input."
 )
+@at_option
 @operators_option
 @trust_options
 @output_option
@@ -34,6 +37,7 @@ def explain_command(  # noqa: PLR0913 - one parameter per option
     index_path: str,
     subscription_id: str,
     event: str,
+    at: datetime | None,
     trusted: bool,
     key: bytes | None,
     output: str,
@@ -49,7 +53,8 @@ def explain_command(  # noqa: PLR0913 - one parameter per option
     source = open_source(event) if event == "-" else event
     text = source if isinstance(source, str) else source.read()
     parsed = parse_event(text)
-    explanation = tamis.open(index_path, trusted=trusted, key=key).explain(subscription_id, parsed)
+    index = tamis.open(index_path, trusted=trusted, key=key)
+    explanation = index.explain(subscription_id, parsed, at=at)
     if output == "json":
         print_json(explanation.to_dict())
     else:

@@ -14,6 +14,7 @@ from tamis.cli.console import StatusLine, make_console, print_note, tell_fault
 from tamis.cli.event_chunks import read_event_chunks
 from tamis.cli.event_rejects import EventRejects
 from tamis.cli.options import (
+    at_option,
     choose_format,
     format_option,
     open_source,
@@ -26,6 +27,7 @@ from tamis.language.names import parse_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from tamis.events.encoder import EncodedEvents
 
@@ -62,6 +64,14 @@ SCHEDULES: Final = ("adaptive", "sub_order", "sequential", "naive")  # see `matc
 @click.option(
     "--subset", metavar="ID,…|@FILE", help="These subscriptions only; @FILE has one on each line."
 )
+@at_option
+@click.option(
+    "--with",
+    "columns",
+    metavar="NAME,…",
+    help="Print these attributes of each subscription that matches, such as title,link; also "
+    "expression, tags, valid_from and valid_until.",
+)
 @click.option("--only-matches", is_flag=True, help="Leave out what matches nothing.")
 @click.option(
     "--threads",
@@ -89,6 +99,8 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     schedule: str | None,
     event_id: str | None,
     subset: str | None,
+    at: datetime | None,
+    columns: str | None,
     only_matches: bool,
     threads: int,
     rejects_file: str | None,
@@ -106,6 +118,9 @@ def match_command(  # noqa: PLR0913 - one parameter per option
 
     if bindings and counts:
         raise click.UsageError("--bindings tells of matches, and --counts of none")
+    if columns is not None and (counts or bindings):
+        other = "--counts" if counts else "--bindings"
+        raise click.UsageError(f"--with cannot be combined with {other}")
     started = time.monotonic()
     prepare_kernels()
     index = tamis.open(index_path, trusted=trusted, key=key)
@@ -114,6 +129,9 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     run = Run(index, output, only_matches=only_matches, threads=threads, bindings=bindings)
     if subset is not None:
         run.subset = read_subset(subset, index)
+    run.at = at
+    if columns is not None:
+        run.show_details([name.strip() for name in columns.split(",") if name.strip()])
     if event_id is not None:
         run.event_id = parse_path(event_id)
     status = StatusLine()

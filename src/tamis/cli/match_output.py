@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,7 +14,7 @@ from tamis.cli.console import make_console, print_columns, printable
 from tamis.cli.output import UNSEEN, print_data, spell_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import pyarrow as pa
 
@@ -48,15 +49,33 @@ class Printer(ABC):
 
     def print_bound(self, events: Sequence[Any], pairs: pa.Table, *, only_matches: bool) -> None:
         """The same with the values of variables, given as JSON, or None where there are none."""
+        told = [one and one.translate(UNSEEN) for one in pairs["bindings"].to_pylist()]
+        self._print_pairs(events, pairs, told, self.tell_bound, only_matches=only_matches)
+
+    def print_detailed(
+        self, events: Sequence[Any], pairs: pa.Table, columns: list[str], *, only_matches: bool
+    ) -> None:
+        """The same with some columns of the subscriptions."""
+        told = [_json_values(row) for row in pairs.select(columns).to_pylist()]
+        self._print_pairs(events, pairs, told, self.tell_detailed, only_matches=only_matches)
+
+    def _print_pairs(
+        self,
+        events: Sequence[Any],
+        pairs: pa.Table,
+        told: list[Any],
+        tell: Callable[[str, list[str], list[Any]], Iterable[str]],
+        *,
+        only_matches: bool,
+    ) -> None:
         chunks = pairs["subscription_id"].chunks
         ordinals = [chunk.indices.to_numpy() for chunk in chunks]
         ids = self._spell_ids(np.concatenate([np.empty(0, dtype=np.int64), *ordinals]))
-        told = [one and one.translate(UNSEEN) for one in pairs["bindings"].to_pylist()]
         limits = np.searchsorted(pairs["event_row"].to_numpy(), np.arange(len(events) + 1))
         lines: list[str] = []
         for event, (begin, end) in zip(events, pairwise(limits.tolist()), strict=True):
             if begin < end or not only_matches:
-                lines.extend(self.tell_bound(self.spell(event), ids[begin:end], told[begin:end]))
+                lines.extend(tell(self.spell(event), ids[begin:end], told[begin:end]))
         self.write(lines)
 
     def print_event_counts(self, events: Sequence[Any], counts: Sequence[int]) -> None:
@@ -94,8 +113,21 @@ class Printer(ABC):
         """The lines of one event, with what each match binds."""
 
     @abstractmethod
+    def tell_detailed(
+        self, event: str, ids: list[str], told: list[dict[str, Any]]
+    ) -> Iterable[str]:
+        """The lines of one event, with what each subscription has."""
+
+    @abstractmethod
     def tell_count(self, key: str, name: str, count: int) -> str:
         """The line of one count."""
+
+
+def _json_values(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in row.items()
+    }
 
 
 class JsonPrinter(Printer):
@@ -110,6 +142,12 @@ class JsonPrinter(Printer):
     def tell_bound(self, event: str, ids: list[str], told: list[str | None]) -> Iterable[str]:
         bound = ", ".join(f"{name}: {one}" for name, one in zip(ids, told, strict=True) if one)
         return (f'{{"event": {event}, "matches": [{", ".join(ids)}], "bindings": {{{bound}}}}}',)
+
+    def tell_detailed(
+        self, event: str, ids: list[str], told: list[dict[str, Any]]
+    ) -> Iterable[str]:
+        own = ", ".join(f"{name}: {spell_json(one)}" for name, one in zip(ids, told, strict=True))
+        return (f'{{"event": {event}, "matches": [{", ".join(ids)}], "with": {{{own}}}}}',)
 
     def tell_count(self, key: str, name: str, count: int) -> str:
         return f'{{"{key}": {name}, "matches": {count}}}'
@@ -128,6 +166,14 @@ class PairPrinter(JsonPrinter):
             for name, one in zip(ids, told, strict=True)
         ]
 
+    def tell_detailed(
+        self, event: str, ids: list[str], told: list[dict[str, Any]]
+    ) -> Iterable[str]:
+        start = f'{{"event": {event}, "subscription_id": '
+        return [
+            f"{start}{name}, {spell_json(one)[1:]}" for name, one in zip(ids, told, strict=True)
+        ]
+
 
 class TsvPrinter(Printer):
     """One line for each match: event, tab, subscription; control characters escaped.
@@ -143,6 +189,14 @@ class TsvPrinter(Printer):
 
     def tell_bound(self, event: str, ids: list[str], told: list[str | None]) -> Iterable[str]:
         return [f"{event}\t{name}\t{one or '{}'}" for name, one in zip(ids, told, strict=True)]
+
+    def tell_detailed(
+        self, event: str, ids: list[str], told: list[dict[str, Any]]
+    ) -> Iterable[str]:
+        return [
+            "\t".join((event, name, *("" if v is None else self.spell(v) for v in one.values())))
+            for name, one in zip(ids, told, strict=True)
+        ]
 
     def tell_count(self, key: str, name: str, count: int) -> str:
         return f"{name}\t{count}"
@@ -172,6 +226,16 @@ class TablePrinter(Printer):
         return self.tell_matches(
             event, [f"{name} {printable(one)}" if one else name for name, one in rows]
         )
+
+    def tell_detailed(
+        self, event: str, ids: list[str], told: list[dict[str, Any]]
+    ) -> Iterable[str]:
+        if told:
+            self._begin("event", "subscription", *told[0])
+        for name, one in zip(ids, told, strict=True):
+            shown = ["" if value is None else self.spell(value) for value in one.values()]
+            self._rows.append([event, name, *shown])
+        return ()
 
     def tell_count(self, key: str, name: str, count: int) -> str:
         self._begin(key.removesuffix("_id"), "matches")

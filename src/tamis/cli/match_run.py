@@ -12,6 +12,7 @@ from tamis.logic.evaluate import value_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import datetime
 
     import tamis
     from tamis.events.encoder import EncodedEvents
@@ -39,14 +40,22 @@ class Run:
         self.only_matches = only_matches
         self.threads = threads
         self.subset: list[str] | None = None
+        self.at: datetime | None = None  # now, of each batch, if None
         self.event_id: tuple[str, ...] | None = None
         self.is_named = False  # an event has had that attribute
+        self.columns: list[str] = []
         self.n_matches = 0
         self.ways: dict[str | None, Callable[[Batches], None]] = {
             None: self.print_bound if bindings else self.print_matches,
             "event": self.count_by_event,
             "subscription": self.count_by_subscription,
         }
+
+    def show_details(self, columns: list[str]) -> None:
+        """Print these columns of each subscription with its matches."""
+        self.index.expect_columns(columns)
+        self.columns = columns
+        self.ways[None] = self.print_detailed
 
     def name(self, row: EventRow) -> Any:
         """What an event is called: its number, or the attribute that was asked for."""
@@ -61,7 +70,9 @@ class Run:
     def print_matches(self, batches: Batches) -> None:
         """Each event with its matches."""
         for names, batch in batches:
-            lists = self.index.match_lists(batch, subset=self.subset, threads=self.threads)
+            lists = self.index.match_lists(
+                batch, subset=self.subset, threads=self.threads, at=self.at
+            )
             self.printer.print_matches(names, lists, only_matches=self.only_matches)
             self.n_matches += sum(len(chunk.flatten()) for chunk in lists.chunks)
 
@@ -69,9 +80,18 @@ class Run:
         """Each event with its matches and the values of their variables."""
         for names, batch in batches:
             pairs = self.index.match_batch(
-                batch, subset=self.subset, threads=self.threads, bindings=True
+                batch, subset=self.subset, threads=self.threads, at=self.at, bindings=True
             )
             self.printer.print_bound(names, pairs, only_matches=self.only_matches)
+            self.n_matches += len(pairs)
+
+    def print_detailed(self, batches: Batches) -> None:
+        """Each event with its matches and what is asked for of their subscriptions."""
+        for names, batch in batches:
+            pairs = self.index.match_batch(
+                batch, subset=self.subset, threads=self.threads, at=self.at, columns=self.columns
+            )
+            self.printer.print_detailed(names, pairs, self.columns, only_matches=self.only_matches)
             self.n_matches += len(pairs)
 
     def count_by_event(self, batches: Batches) -> None:
@@ -85,8 +105,8 @@ class Run:
 
     def _event_counts(self, batch: EncodedEvents) -> np.ndarray:
         if self.subset is None:
-            return self.index.count_by_event(batch, threads=self.threads)
-        lists = self.index.match_lists(batch, subset=self.subset, threads=self.threads)
+            return self.index.count_by_event(batch, threads=self.threads, at=self.at)
+        lists = self.index.match_lists(batch, subset=self.subset, threads=self.threads, at=self.at)
         sizes = [np.diff(chunk.offsets.to_numpy()) for chunk in lists.chunks]
         return np.concatenate([np.empty(0, dtype=np.int64), *sizes])
 
@@ -94,7 +114,7 @@ class Run:
         """Each subscription with the number of events it matches, at the end."""
         counts = np.zeros(len(self.index), dtype=np.int64)
         for _, batch in batches:
-            counts += self.index.count_by_subscription(batch, threads=self.threads)
+            counts += self.index.count_by_subscription(batch, threads=self.threads, at=self.at)
             self.n_matches = int(counts.sum())
         ordinals = np.arange(len(counts))
         if self.subset is not None:

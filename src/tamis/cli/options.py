@@ -12,10 +12,12 @@ import click
 from tamis.errors import InputError
 from tamis.files import Columns, Format, read_schema, read_subscriptions
 from tamis.language.limits import DEFAULT_LIMITS, MAX_DEPTH, Limits
+from tamis.language.moments import read_at
 from tamis.logic.evaluate import Missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import datetime
 
     from tamis.files import SubscriptionRow
     from tamis.language.schema import Schema
@@ -118,6 +120,20 @@ def trust_options(command: _Command) -> _Command:
         help="Check the whole structure of the index first: somebody else wrote it.",
     )(command)
 
+
+def _to_moment(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> datetime | None:
+    return None if value is None else read_at(value)
+
+
+at_option = click.option(
+    "--at",
+    callback=_to_moment,
+    metavar="MOMENT",
+    help="Match the subscriptions that are valid at this moment (2030-01-31T12:00:00, in UTC) "
+    "instead of now.",
+)
 
 missing_option = click.option(
     "--missing",

@@ -89,7 +89,7 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
 )
 @click.option("--subscriptions-format", type=FORMAT, help="As the name tells, if not given.")
 @index_option
-@click.option("--id-column", default="subscription_id", show_default=True)
+@click.option("--id-column", metavar="NAME", help="Instead of subscription_id or id.")
 @click.option("--expression-column", default="expression", show_default=True)
 @schema_option
 @missing_option
@@ -160,14 +160,12 @@ def _update(spark: SparkSession, options: dict[str, Any]) -> Any:
 
     source = None
     if options["subscriptions"]:
+        named = {options["expression_column"]: "expression"}
+        if options["id_column"]:
+            named[options["id_column"]] = "subscription_id"
         source = read_subscriptions(
             spark, options["subscriptions"], options["subscriptions_format"]
-        ).withColumnsRenamed(
-            {
-                options["id_column"]: "subscription_id",
-                options["expression_column"]: "expression",
-            }
-        )
+        ).withColumnsRenamed(named)
     return pipeline.update(
         spark,
         options["index"],
@@ -193,6 +191,12 @@ def _update(spark: SparkSession, options: dict[str, Any]) -> Any:
     help="A row for each match, a list for each event, or counts, for which no pair is made.",
 )
 @click.option("--tags", is_flag=True, help="With the subscriptions' tags, in rows.")
+@click.option(
+    "--with",
+    "columns",
+    metavar="NAME,…",
+    help="Add these attributes of subscriptions to the rows, such as title,link.",
+)
 @click.option("--bindings", is_flag=True, help="With the values of variables, in rows.")
 @job_operators_option
 @learn_option
@@ -228,6 +232,8 @@ def match_command(context: click.Context, /, **options: Any) -> None:
                 "by-event": pipeline.count_by_event,
             }
             rows = {"tags": options["tags"], "bindings": options["bindings"]}
+            if options["columns"]:
+                rows["columns"] = [name.strip() for name in options["columns"].split(",")]
             more = rows if options["kind"] == "rows" else {}
             found = kinds[options["kind"]](events.frame, parts, **where(events), **spread, **more)
         n_rows = deliver(found, options)

@@ -38,6 +38,7 @@ from tamis.index.signing import expect_signed, read_key, sign
 from tamis.index.stored_texts import StoredTexts, pack_texts
 from tamis.index.structure import check_structure
 from tamis.index.triggers import TriggerArrays
+from tamis.index.validity import ValidityArrays
 from tamis.language.names import print_path
 from tamis.language.printer import print_expression
 from tamis.language.schema import Schema
@@ -51,13 +52,14 @@ if TYPE_CHECKING:
 
     from tamis.index.columns import Column
 
-FORMAT_VERSION: Final = 4
+FORMAT_VERSION: Final = 5
 _GROUPS: Final[dict[str, Any]] = {
     "constants": ConstantArrays,
     "leaves": LeafArrays,
     "nodes": NodeArrays,
     "roots": RootArrays,
     "triggers": TriggerArrays,
+    "validity": ValidityArrays,
 }
 # What Python and Arrow raise where an index is not what it says.
 _FOREIGN: Final = (
@@ -154,6 +156,10 @@ def _read_contents(manifest: dict[str, Any], content: Content, directory: Path) 
         texts=StoredTexts(content.buffer("texts"), n_subscriptions),
         tags=content.table("tags")["tags"].combine_chunks(),
         plan=_read_plan(content, schema, manifest["operator_attributes"]),
+        attributes=StoredTexts(content.buffer("attributes"), n_subscriptions)
+        if manifest["attributes"]
+        else None,
+        attribute_names=tuple(map(str, manifest["attributes"])),
         provenance=manifest["provenance"],
         statistics=manifest["statistics"],
         **groups,
@@ -162,7 +168,9 @@ def _read_contents(manifest: dict[str, Any], content: Content, directory: Path) 
 
 def _read_plan(content: Content, schema: Schema, paths: list[list[str]]) -> Plan:
     arrays = content.group("plan", PlanArrays)
-    calls = read_calls(content.table("calls")["call"].to_pylist(), schema)
+    table = content.table("calls")
+    table.validate(full=True)  # texts are made of it at once, whoever wrote it
+    calls = read_calls(table["call"].to_pylist(), schema)
     return Plan(arrays, calls, tuple(map(tuple, paths)))
 
 
@@ -194,9 +202,11 @@ def _spell_manifest(contents: Contents, entry: dict[str, Any], key: bytes | None
             "always_true": len(contents.always_true),
             "never_true": len(contents.never),
             "with_operators": len(contents.plan),
+            "with_validity": len(contents.validity.ordinals),
         },
         "operator_attributes": [list(path) for path in contents.plan.paths],
         "analysers": _describe_analysers(contents.columns),
+        "attributes": list(contents.attribute_names),
         "statistics": contents.statistics,
         "provenance": contents.provenance,
         "content": entry,
@@ -220,6 +230,8 @@ def _parts(contents: Contents) -> Iterator[Part]:
     yield table_part("ids", pa.table({"id": contents.ids}))
     yield table_part("tags", pa.table({"tags": contents.tags}), compression="zstd")
     yield Part("texts", pack_texts(contents.texts), {})
+    if contents.attributes is not None:
+        yield Part("attributes", pack_texts(contents.attributes), {})
 
 
 def _manifest_checksum(manifest: dict[str, Any]) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import ExpressionError, InputError
+from tamis.index.attributes import make_attributes
 from tamis.index.column_files import prepare_columns
 from tamis.index.contents import Contents
 from tamis.index.finish import finish
@@ -24,6 +25,7 @@ from tamis.index.reader import Reader
 from tamis.index.reorganise import reorganise
 from tamis.index.store import Store
 from tamis.index.triggers import build_triggers
+from tamis.index.validity import make_validity
 from tamis.language.bulk import parse_chunks
 from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tamis.index.frequencies import Frequencies
+    from tamis.index.validity import Limits as ValidityLimits
     from tamis.language.ast import Condition
     from tamis.language.bulk import Parsed
     from tamis.language.schema import Schema
@@ -66,6 +69,8 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     limits: Limits = DEFAULT_LIMITS,
     *,
     tags: Mapping[str, Sequence[str]] | None = None,
+    validity: Mapping[str, ValidityLimits] | None = None,
+    attributes: Mapping[str, Mapping[str, Any]] | None = None,
     processes: int = 1,
     frequencies: Frequencies | None = None,
     operators: Iterable[Signature] = (),
@@ -77,9 +82,11 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
 
     Of several subscriptions with one id the first is taken and the others are rejects. Rejects are
     in the order of the subscriptions. `operators` can be called, beside those that the schema
-    declares; the index keeps those that are. `frequencies` says how often words are in texts, and
-    only decides how fast it is matched. `statistics` is kept with the index as it is. `progress` is
-    told how many subscriptions are done, and of how many.
+    declares; the index keeps those that are. `tags`, `validity` and `attributes` are by id, and
+    are looked at when all subscriptions are read: whoever yields these may fill them meanwhile.
+    `frequencies` says how often words are in texts, and only decides how fast it is matched.
+    `statistics` is kept with the index as it is. `progress` is told how many subscriptions are
+    done, and of how many.
     """
     frequencies = {} if frequencies is None else frequencies
     check_frequencies(frequencies)
@@ -104,6 +111,8 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     ids = _without(pa.array(taken.ids, pa.string()), list(read.rejects))
     texts = _without(pa.chunked_array(read.texts, pa.string()), list(read.rejects))
     plan = read.finish_plan()
+    names = ids.to_pylist() if validity or attributes else []
+    details, attribute_names = make_attributes(names, attributes or {})
     contents = Contents(
         schema.with_operators(
             replace(own, check=None) for own in schema.operators if own.name in read.called
@@ -121,6 +130,9 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
         texts,
         _tag_array(ids, tags or {}),
         plan,
+        make_validity(names, validity or {}),
+        details,
+        attribute_names,
         provenance=dict(provenance or {}),
         statistics=dict(statistics or {}),
     )

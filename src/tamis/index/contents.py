@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tamis.index.validity import NO_VALIDITY, ValidityArrays
 from tamis.operators.plan import NO_PLAN, Plan
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ class Contents:
     texts: pa.ChunkedArray | StoredTexts  # their expressions, by ordinal
     tags: pa.ListArray  # of strings: the subscriptions' tags, by ordinal
     plan: Plan = NO_PLAN  # what operators decide
+    validity: ValidityArrays = NO_VALIDITY  # from when and until when some of them answer
+    # Objects of JSON, by ordinal: what subscriptions have besides; None if no one has any.
+    attributes: pa.ChunkedArray | StoredTexts | None = None
+    attribute_names: tuple[str, ...] = ()  # of all these objects, sorted
     provenance: dict[str, Any] = field(default_factory=dict)
     statistics: dict[str, Any] = field(
         default_factory=dict

@@ -1,6 +1,6 @@
-"""Expressions in blocks that are compressed on disk and read one at a time.
+"""Expressions and attributes in blocks that are compressed on disk and read one at a time.
 
-Only explaining and rebuilding read them, so an index that only matches never does.
+Only explaining, rebuilding and some results read them, so an index that only matches never does.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class StoredTexts:
             texts = pa.ipc.open_file(self._source).get_batch(block).column(0)
             texts.validate(full=True)
         except (pa.ArrowException, IndexError, MemoryError, OSError, ValueError) as error:
-            raise IndexFormatError(f"an index has damaged expressions: {error}") from None
+            raise IndexFormatError(f"an index has damaged texts: {error}") from None
         if texts.type != pa.string() or len(texts) != n_texts or texts.null_count:
-            raise IndexFormatError("an index has damaged expressions: some are missing")
+            raise IndexFormatError("an index has damaged texts: some are missing")
         return texts
 
     def to_arrow(self) -> pa.ChunkedArray:
@@ -56,10 +56,14 @@ class StoredTexts:
         return pa.chunked_array(list(self.blocks()), pa.string())
 
 
+def all_texts(texts: pa.ChunkedArray | StoredTexts) -> pa.ChunkedArray:
+    """The texts of an index that was built or opened, all at once."""
+    return texts.to_arrow() if isinstance(texts, StoredTexts) else texts
+
+
 def pack_texts(texts: pa.ChunkedArray | StoredTexts) -> pa.Buffer:
     """The texts as an Arrow file of compressed batches of one size."""
-    if isinstance(texts, StoredTexts):
-        texts = texts.to_arrow()
+    texts = all_texts(texts)
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", 1))
     with pa.ipc.new_file(sink, _SCHEMA, options=options) as writer:

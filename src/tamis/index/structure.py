@@ -32,6 +32,7 @@ from tamis.index.expectations import (
     expect_within,
 )
 from tamis.index.layout import AT_LEAST, XOR
+from tamis.index.validity import FIRST, LAST
 from tamis.language.fitting import check_pair
 from tamis.language.names import print_path
 from tamis.language.types import STRING
@@ -59,6 +60,7 @@ def check_structure(contents: Contents) -> None:
     _check_triggers(contents)
     _check_names(contents)
     _check_plan(contents)
+    _check_details(contents)
     firsts = contents.leaves.column_leaves.tolist()
     for column, own in zip(contents.columns, pairwise(firsts), strict=True):
         if column.kind == PATTERN:
@@ -326,6 +328,18 @@ def _check_names(contents: Contents) -> None:
     expect(n_texts == len(ids), f"{n_texts} expressions for {len(ids)} subscriptions")
     for name in ("statistics", "provenance"):
         expect(isinstance(getattr(contents, name), dict), f"{name} is not an object")
+
+
+def _check_details(contents: Contents) -> None:
+    ordinals, starts, ends = contents.validity
+    expect_within(ordinals, 0, len(contents.ids), "validity.ordinals")
+    expect((ordinals[1:] > ordinals[:-1]).all(), "validity.ordinals does not rise")
+    expect_length(starts, len(ordinals), "validity.starts")
+    expect_length(ends, len(ordinals), "validity.ends")
+    expect((starts < ends).all(), "a validity ends before it begins")
+    for name, moments in (("starts", starts), ("ends", ends)):
+        given = moments[(moments != FIRST) & (moments != LAST)]
+        expect_within(given, FIRST_INSTANT, LAST_INSTANT + 1, f"validity.{name}")
 
 
 def _check_plan(contents: Contents) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from tamis.batches import peek
 from tamis.errors import ExpressionError, InputError
-from tamis.files import read_subscriptions, to_subscription
+from tamis.files import SubscriptionRow, read_subscriptions, to_subscription
+from tamis.input.details import Gathered
 from tamis.input.frames import to_arrow
 from tamis.input.paths import find_path
 from tamis.records import Columns, Record, batch_records, expect_columns
@@ -18,8 +19,6 @@ from tamis.records import Columns, Record, batch_records, expect_columns
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from tamis.files import SubscriptionRow
 
 TAKEN: Final = (
     "subscriptions are {id: expression}, pairs (id, expression), dicts or a frame (pandas, Polars, "
@@ -29,11 +28,31 @@ TAKEN: Final = (
 SHOWN: Final = 60  # characters of a text that is no path
 
 
-def open_subscriptions(given: Any) -> Any:
-    """The subscriptions as `index.build` takes them: a mapping, or pairs of id and expression.
+class Given(NamedTuple):
+    """Subscriptions as `index.build` takes them."""
 
-    A row that holds no subscription comes as an `ExpressionError` in the place of its pair.
-    """
+    # A mapping, or pairs of id and expression. A row that holds no subscription comes as an
+    # `ExpressionError` in the place of its pair.
+    pairs: Any
+    details: Gathered  # complete when all pairs are read
+
+
+def open_subscriptions(given: Any) -> Given:
+    """The subscriptions that a caller hands over."""
+    details = Gathered()
+    opened = _open(given)
+    if not isinstance(opened, _Rows):
+        return Given(opened, details)
+    return Given(_pairs(opened, details), details)
+
+
+class _Rows(NamedTuple):
+    rows: Iterable[SubscriptionRow]
+    path: Path | None = None
+
+
+def _open(given: Any) -> Any:
+    """Rows, or what is a mapping or pairs already."""
     if isinstance(given, Mapping):
         return given
     if isinstance(given, str | bytes | os.PathLike):
@@ -41,32 +60,32 @@ def open_subscriptions(given: Any) -> Any:
         if path is None:
             told = "bytes" if isinstance(given, bytes) else f"the text {str(given)[:SHOWN]!r}"
             raise InputError(f"{TAKEN}, not {told}", hint='write {"some id": "an expression"}')
-        return _pairs(read_subscriptions(path), path)
+        return _Rows(read_subscriptions(path), path)
     frame = to_arrow(given)
     if frame is not None:
-        return _pairs(_frame_rows([frame]), None)
+        return _Rows(_frame_rows([frame]))
     if hasattr(given, "iter_batches"):  # an open Parquet file
-        return _pairs(_frame_rows(given.iter_batches()), None)
+        return _Rows(_frame_rows(given.iter_batches()))
     if not isinstance(given, Iterable):
         raise InputError(f"{TAKEN}, not {type(given).__name__}")
     if type(given) is list and given and type(given[0]) is tuple:
         return given
     first, rows = peek(given)
     if isinstance(first, Mapping):
-        return _pairs(_dict_rows(rows), None)
+        return _Rows(_dict_rows(rows))
+    if isinstance(first, SubscriptionRow):  # of a reader in `files`
+        return _Rows(rows)
     if isinstance(first, pa.RecordBatch | pa.Table):
-        return _pairs(_frame_rows(rows), None)
+        return _Rows(_frame_rows(rows))
     return rows
 
 
-def _pairs(
-    rows: Iterable[SubscriptionRow], path: Path | None
-) -> Iterator[tuple[str, str] | ExpressionError]:
-    for row in rows:
-        if row.error is None and row.subscription_id is not None:
+def _pairs(given: _Rows, details: Gathered) -> Iterator[tuple[str, str] | ExpressionError]:
+    for row in given.rows:
+        if row.error is not None or row.subscription_id is None:
+            yield _refuse(row, given.path)
+        elif details.add(row):
             yield row.subscription_id, row.text
-        else:
-            yield _refuse(row, path)
 
 
 def _refuse(row: SubscriptionRow, path: Path | None) -> ExpressionError:

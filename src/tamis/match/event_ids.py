@@ -97,6 +97,11 @@ def to_array(values: Sequence[Any]) -> pa.Array:
     return pa.array([_spell(value) for value in plain], pa.string())
 
 
+def spell_array(values: pa.Array) -> pa.Array:
+    """The values as texts."""
+    return pa.array([_spell(value) for value in values.to_pylist()], pa.string())
+
+
 def _spell(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value

@@ -50,6 +50,7 @@ from tamis.match.found_words import tell_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import datetime
 
     from tamis.language.schema import Schema
     from tamis.logic.truth import Truth
@@ -94,11 +95,23 @@ class Explanation:
     tree: Step
     # Leaves that would have to be true for a match, the fewest there are; empty for a match.
     changes: tuple[str, ...]
+    is_valid: bool = True  # at the moment that was asked about
 
     @property
     def matches(self) -> bool:
         """Whether the event satisfies the subscription."""
-        return self.truth is True
+        return self.truth is True and self.is_valid
+
+    def asleep(
+        self, at: datetime, valid_from: datetime | None, valid_until: datetime | None
+    ) -> Explanation:
+        """The same, of a subscription that is not valid at the moment."""
+        limits = [f"from {valid_from:%Y-%m-%d %H:%M:%S}"] if valid_from else []
+        limits += [f"until {valid_until:%Y-%m-%d %H:%M:%S}"] if valid_until else []
+        sentence = f"not valid at {at:%Y-%m-%d %H:%M:%S} UTC, but {' '.join(limits)}"
+        return replace(
+            self, is_valid=False, sentence=f"{sentence}; its expression: {self.sentence}"
+        )
 
     def __str__(self) -> str:
         return "\n".join((f"{self.subscription_id}: {self.sentence}", *_draw(self.tree, "", "")))
@@ -109,6 +122,7 @@ class Explanation:
             "subscription_id": self.subscription_id,
             "matches": self.matches,
             "truth": WORDS[self.truth],
+            "valid": self.is_valid,
             "sentence": self.sentence,
             "changes": list(self.changes),
             "tree": self.tree.to_dict(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -20,33 +21,35 @@ from tamis.events.rows import EventRows
 from tamis.index import artefact
 from tamis.index.build import build_contents
 from tamis.index.columns import TEXT
-from tamis.index.layout import RootArrays, freeze, run_starts
+from tamis.index.hiding import keep_roots
 from tamis.index.saving import read_content_name
+from tamis.index.validity import NO_VALIDITY
 from tamis.input.events import read_event
 from tamis.input.subscriptions import open_subscriptions
 from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.moments import read_at
 from tamis.language.names import print_path
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import NOTHING, Missing
 from tamis.match.batch import (
     Pairs,
     Scratch,
-    allocate,
     choose_groups,
     count_block_by_event,
     count_block_by_subscription,
     make_scratch,
     match_block_pairs,
 )
-from tamis.match.event_ids import EventIds
+from tamis.match.details import Details
 from tamis.match.explain import Explanation, explain
 from tamis.match.given import encode_parts, encode_whole
 from tamis.match.kernels.event import match_event
-from tamis.match.kernels.readout import write_rows
 from tamis.match.kernels.rows import ROW
 from tamis.match.learn import learn
+from tamis.match.moments import Moments, Shown
 from tamis.match.names import Names
-from tamis.match.operators import Operators, read_registry, spell_bindings
+from tamis.match.operators import Operators, read_registry
+from tamis.match.result import SUBSCRIPTION_ID, Found, Result
 from tamis.match.single import SingleScratch, make_single_scratch, with_all_tops
 from tamis.operators.registry import REGISTRY, Registry
 from tamis.operators.verdict import Verdict
@@ -59,6 +62,8 @@ if TYPE_CHECKING:
     from tamis.index.build import Progress
     from tamis.index.contents import Contents
     from tamis.index.frequencies import Frequencies
+    from tamis.index.layout import RootArrays
+    from tamis.match.event_ids import EventIds
 
     Subset = Iterable[str] | None  # ids of the subscriptions to consider; None for all
 
@@ -71,11 +76,16 @@ class Index:
         contents: Contents,
         rejects: Sequence[ExpressionError] = (),
         registry: Registry | None = REGISTRY,
+        *,
+        is_timeless: bool = False,
     ) -> None:
+        """`is_timeless`: subscriptions answer at any moment; others are hidden in the contents."""
         self.contents = contents
         self.rejects = list(rejects)  # subscriptions that could not be taken in
         self.operators = Operators(contents, registry)
         self.place: Place | None = None  # where it is saved
+        self._details = Details(contents)
+        self._moments = Moments(contents, NO_VALIDITY if is_timeless else contents.validity)
         self._registry = registry
         self.encoder = EventEncoder(
             contents.columns, contents.leaves.column_codes, contents.constants
@@ -102,6 +112,20 @@ class Index:
     def expression(self, subscription_id: str) -> str:
         """The expression of a subscription, as it was written."""
         return str(self.contents.texts[self.ordinal(subscription_id)].as_py())
+
+    def attributes(self, subscription_id: str) -> dict[str, Any]:
+        """What a subscription has besides its expression: tags, valid_from, valid_until, and the
+        other columns of its row."""
+        return self._details.of(self.ordinal(subscription_id))
+
+    @property
+    def details(self) -> Details:
+        """What subscriptions have besides their expressions."""
+        return self._details
+
+    def expect_columns(self, columns: Sequence[str]) -> None:
+        """Raise an `InputError` for columns that no subscription has."""
+        self._details.expect(columns)
 
     # ── keeping, sending and closing ───────────────────────────────────────────────────────
 
@@ -149,23 +173,30 @@ class Index:
 
     # ── matching ───────────────────────────────────────────────────────────────────────────
 
-    def match(self, event: Mapping[str, Any] | str | bytes) -> list[str]:
+    def match(self, event: Mapping[str, Any] | str | bytes, *, at: Any = None) -> list[str]:
         """The ids of the subscriptions that the event satisfies, in the order of the index.
 
-        The event is a mapping of attributes, or the JSON text of one (`str` or `bytes`).
+        The event is a mapping of attributes, or the JSON text of one (`str` or `bytes`). Of
+        subscriptions whose validity is limited, those match that are valid at the moment `at` (a
+        datetime, or text in ISO's format); now, if none is given. So it is in all that matches.
         """
         event = read_event(event)
+        shown = self._moments.shown(at)
         with self._borrow(self._single_scratches, self._make_single_scratch) as scratch:
             places = self._match_event(event, scratch)
-            if not len(self.operators):
+            if shown is None and not len(self.operators):
                 return self._names.at(places)
             ordinals = self._ordinals_at(places)
+        if shown is not None:
+            ordinals = ordinals[shown.is_awake[ordinals]]
         verdict = self._decide(event, ordinals, with_bindings=False)
         is_kept = ~self.operators.is_decided_here[ordinals]
         is_kept |= np.isin(ordinals, list(verdict.ordinals))
         return list(self.contents.ids.take(pa.array(ordinals[is_kept])).to_pylist())
 
-    def match_bindings(self, event: Mapping[str, Any] | str | bytes) -> dict[str, dict[str, Any]]:
+    def match_bindings(
+        self, event: Mapping[str, Any] | str | bytes, *, at: Any = None
+    ) -> dict[str, dict[str, Any]]:
         """The ids of the subscriptions that the event satisfies, each with its substitution.
 
         The substitution has a value for each variable that needs one; it is empty where a
@@ -173,6 +204,9 @@ class Index:
         """
         event = read_event(event)
         ordinals = self._match_ordinals(event)
+        shown = self._moments.shown(at)
+        if shown is not None:
+            ordinals = ordinals[shown.is_awake[ordinals]]
         verdict = self._decide(event, ordinals, with_bindings=True)
         return {
             str(self.contents.ids[ordinal].as_py()): verdict.bindings.get(ordinal, {})
@@ -180,7 +214,7 @@ class Index:
             if ordinal in verdict.ordinals or not self.operators.is_decided_here[ordinal]
         }
 
-    def match_batch(
+    def match_batch(  # noqa: PLR0913 - what to match, and what to say of it
         self,
         events: Any,
         *,
@@ -188,23 +222,24 @@ class Index:
         threads: int = 1,
         bindings: bool = False,
         event_id: str | None = None,
+        columns: Sequence[str] = (),
+        at: Any = None,
     ) -> pa.Table:
         """One row (event_row, subscription_id) for each match, by event, then in index order.
 
         With `event_id`, the name of an attribute of events, the first column is event_id instead:
         that attribute's value. With `bindings` there is one more column: the values of the
-        subscription's variables as JSON, NULL where there are none.
+        subscription's variables as JSON, NULL where there are none. `columns` names what else of
+        the subscription is wanted: expression, tags, valid_from, valid_until, its attributes.
         """
-        chunks = list(
-            self.match_chunks(
-                events, subset=subset, threads=threads, bindings=bindings, event_id=event_id
-            )
+        result = Result(self.contents, self._details, event_id, columns, bindings=bindings)
+        found = self._match_blocks(
+            events, subset, threads, at, with_bindings=bindings, event_ids=result.event_ids
         )
-        if chunks:
-            return pa.Table.from_batches(chunks)
-        return result_schema(None if event_id is None else pa.null(), bindings).empty_table()
+        chunks = list(result.batches(found))
+        return pa.Table.from_batches(chunks, schema=None if chunks else result.schema())
 
-    def match_chunks(
+    def match_chunks(  # noqa: PLR0913
         self,
         events: Any,
         *,
@@ -212,42 +247,34 @@ class Index:
         threads: int = 1,
         bindings: bool = False,
         event_id: str | None = None,
+        columns: Sequence[str] = (),
+        at: Any = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of `match_batch`, a block of events at a time: no more is held in memory."""
-        ids = None if event_id is None else EventIds(event_id, self.contents.schema)
-        for found in self._match_blocks(
-            events, subset, threads, with_bindings=bindings, event_ids=ids
-        ):
-            pairs = found.pairs
-            rows = allocate(len(pairs.subscriptions), np.int32)
-            write_rows(pairs.first_row, pairs.starts, rows)
-            columns = [
-                pa.array(rows)
-                if found.event_ids is None
-                else found.event_ids.take(pa.array(rows - found.first_row)),
-                pa.DictionaryArray.from_arrays(pa.array(pairs.subscriptions), self.contents.ids),
-            ]
-            columns += [spell_bindings(pairs)] if bindings else []
-            schema = result_schema(None if ids is None else ids.type, bindings)
-            yield pa.record_batch(columns, schema=schema)
-        if ids is not None:
-            ids.report()
+        result = Result(self.contents, self._details, event_id, columns, bindings=bindings)
+        found = self._match_blocks(
+            events, subset, threads, at, with_bindings=bindings, event_ids=result.event_ids
+        )
+        yield from result.batches(found)
 
     def match_lists(
-        self, events: Any, *, subset: Subset = None, threads: int = 1
+        self, events: Any, *, subset: Subset = None, threads: int = 1, at: Any = None
     ) -> pa.ChunkedArray:
         """The list of matching subscription ids of each event."""
         chunks = []
-        for pairs, _, _ in self._match_blocks(events, subset, threads):
+        for pairs, _, _ in self._match_blocks(events, subset, threads, at):
             ids = pa.DictionaryArray.from_arrays(pa.array(pairs.subscriptions), self.contents.ids)
             chunks.append(pa.LargeListArray.from_arrays(pa.array(pairs.starts), ids))
         return pa.chunked_array(chunks, pa.large_list(SUBSCRIPTION_ID.type))
 
-    def count_by_subscription(self, events: Any, *, threads: int = 1) -> np.ndarray:
+    def count_by_subscription(self, events: Any, *, threads: int = 1, at: Any = None) -> np.ndarray:
         """How many events each subscription matches, by ordinal; no pair is made."""
         counts = np.zeros(len(self.contents.ids), dtype=np.int64)
         for batch in self._encode_parts(events):
             counts += self._count_by_subscription(batch, threads)
+        shown = self._moments.shown(at)
+        if shown is not None:
+            counts[~shown.is_awake] = 0
         return counts
 
     def _count_by_subscription(self, batch: EncodedEvents, threads: int) -> np.ndarray:
@@ -276,23 +303,26 @@ class Index:
                 counts += np.bincount(pairs.subscriptions, minlength=len(counts))
         return counts
 
-    def count_by_event(self, events: Any, *, subset: Subset = None, threads: int = 1) -> np.ndarray:
+    def count_by_event(
+        self, events: Any, *, subset: Subset = None, threads: int = 1, at: Any = None
+    ) -> np.ndarray:
         """How many subscriptions each event satisfies; no pair is made."""
-        is_wanted = self._find_subset(subset)
+        wanted = self._find_wanted(subset, at)
         parts = [
-            self._count_by_event(batch, subset, is_wanted, threads)
-            for batch in self._encode_parts(events)
+            self._count_by_event(batch, wanted, threads) for batch in self._encode_parts(events)
         ]
         return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, np.int64), *parts])
 
     def _count_by_event(
-        self, batch: EncodedEvents, subset: Subset, is_wanted: np.ndarray, threads: int
+        self, batch: EncodedEvents, wanted: Shown | None, threads: int
     ) -> np.ndarray:
         contents = self.contents
+        is_wanted = self._every_subscription() if wanted is None else wanted.is_awake
         if len(self.operators):
-            roots = self._roots(is_wanted & ~self.operators.is_decided_here)
+            is_settled = is_wanted & ~self.operators.is_decided_here
+            roots = keep_roots(contents.roots, is_settled)
         else:
-            roots = contents.roots if subset is None else self._roots(is_wanted)
+            roots = contents.roots if wanted is None else wanted.roots
 
         def count(first_row: int) -> np.ndarray:
             with self._borrow(self._scratches, self._make_scratch) as scratch:
@@ -307,14 +337,20 @@ class Index:
                 counts[pairs.first_row : pairs.first_row + len(own)] += own
         return counts
 
-    def explain(self, subscription_id: str, event: Mapping[str, Any] | str | bytes) -> Explanation:
-        """Why the subscription matches the event, or why not."""
+    def explain(
+        self, subscription_id: str, event: Mapping[str, Any] | str | bytes, *, at: Any = None
+    ) -> Explanation:
+        """Why the subscription matches the event at a moment, or why not."""
         contents = self.contents
         event = read_event(event)
         ordinal = self.ordinal(subscription_id)
         text = contents.texts[ordinal].as_py()
         known = self.operators.know(ordinal, text, event) if contents.schema.operators else NOTHING
-        return explain(subscription_id, text, event, contents.schema, contents.missing, known)
+        found = explain(subscription_id, text, event, contents.schema, contents.missing, known)
+        shown = self._moments.shown(at)
+        if shown is None or shown.is_awake[ordinal]:
+            return found
+        return found.asleep(read_at(at), **self._details.limits(ordinal))
 
     # ── events and subscriptions ───────────────────────────────────────────────────────────
 
@@ -412,10 +448,11 @@ class Index:
     def _every_subscription(self) -> np.ndarray:
         return np.ones(len(self.contents.ids), dtype=np.bool_)
 
-    def _find_subset(self, subset: Subset) -> np.ndarray:
-        """Which subscriptions are asked for, by ordinal."""
+    def _find_wanted(self, subset: Subset, at: Any) -> Shown | None:
+        """The subscriptions of a subset that answer at a moment; None for all that there are."""
+        shown = self._moments.shown(at)
         if subset is None:
-            return self._every_subscription()
+            return shown
         if isinstance(subset, str):
             raise InputError(
                 f"subset is the text {subset!r}; it is a list of subscription ids",
@@ -423,21 +460,9 @@ class Index:
             )
         is_wanted = np.zeros(len(self.contents.ids), dtype=np.bool_)
         is_wanted[[self.ordinal(subscription_id) for subscription_id in subset]] = True
-        return is_wanted
-
-    def _roots(self, is_wanted: np.ndarray) -> RootArrays:
-        """Some subscriptions by their nodes."""
-        roots = self.contents.roots
-        kept = is_wanted[roots.subscriptions]
-        counts = np.add.reduceat(
-            np.append(kept, False).astype(np.int64), roots.subscription_starts[:-1]
-        )
-        counts = counts if len(kept) else np.zeros(0, dtype=np.int64)
-        is_root = counts > 0
-        starts = run_starts(counts[is_root])
-        always = roots.always[is_wanted[roots.always]]
-        wanted = RootArrays(roots.nodes[is_root], starts, roots.subscriptions[kept], always)
-        return freeze(wanted)
+        if shown is not None:
+            is_wanted &= shown.is_awake
+        return Shown(is_wanted, keep_roots(self.contents.roots, is_wanted))
 
     # ── blocks and scratch ─────────────────────────────────────────────────────────────────
 
@@ -477,20 +502,22 @@ class Index:
         self, batch: EncodedEvents, is_wanted: np.ndarray, threads: int
     ) -> Iterator[Pairs]:
         """The matches of those wanted in which operators have a say."""
-        roots = self._roots(is_wanted & self.operators.is_decided_here)
+        is_decided_here = is_wanted & self.operators.is_decided_here
+        roots = keep_roots(self.contents.roots, is_decided_here)
         return self._match_roots(batch, roots, threads)
 
-    def _match_blocks(
+    def _match_blocks(  # noqa: PLR0913
         self,
         events: Any,
         subset: Subset,
         threads: int,
+        at: Any,
         *,
         with_bindings: bool = False,
         event_ids: EventIds | None = None,
     ) -> Iterator[Found]:
-        is_wanted = self._find_subset(subset)
-        roots = self.contents.roots if subset is None else self._roots(is_wanted)
+        wanted = self._find_wanted(subset, at)
+        roots = self.contents.roots if wanted is None else wanted.roots
         first_row = 0
         for batch in self._encode_parts(events, keep=event_ids is not None):
             if first_row + batch.n_rows > MOST_ROWS:
@@ -563,23 +590,6 @@ class Index:
 
 
 MOST_ROWS = 2**31 - 1  # that `event_row` can count
-EVENT_ROW = pa.field("event_row", pa.int32())
-SUBSCRIPTION_ID = pa.field("subscription_id", pa.dictionary(pa.int32(), pa.string()))
-BINDINGS = pa.field("bindings", pa.string())
-
-
-class Found(NamedTuple):
-    """Some matches."""
-
-    pairs: Pairs  # by rows of all events
-    first_row: int  # of the batch of events that they are in
-    event_ids: pa.Array | None  # of that batch
-
-
-def result_schema(id_type: pa.DataType | None, bindings: bool) -> pa.Schema:
-    """The columns of a table of matches; `id_type` is that of events' ids, None for rows."""
-    event = EVENT_ROW if id_type is None else pa.field("event_id", id_type)
-    return pa.schema([event, SUBSCRIPTION_ID, *([BINDINGS] if bindings else [])])
 
 
 def build(  # noqa: PLR0913 - all that decides what the index is
@@ -608,17 +618,22 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
     declared = None if schema is None else Schema.of(schema)
     registry = read_registry(operators)
+    given = open_subscriptions(subscriptions)
     built = build_contents(
-        open_subscriptions(subscriptions),
+        given.pairs,
         declared,
         Missing(missing),
         limits,
-        tags=tags,
+        tags=ChainMap(dict(tags or {}), given.details.tags),
+        validity=given.details.validity,
+        attributes=given.details.attributes,
         processes=processes,
         frequencies=frequencies,
         operators=() if registry is None else registry.signatures,
         progress=progress,
     )
+    if given.details.n_expired:
+        built.contents.provenance["expired"] = given.details.n_expired
     index = Index(built.contents, built.rejects, registry)
     if sample is None:
         return index

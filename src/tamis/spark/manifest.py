@@ -37,6 +37,7 @@ class Part:
     attributes: tuple[tuple[str, ...], ...]  # paths that its subscriptions mention
     n_timed: int = 0  # of the subscriptions, valid from or until some moment
     operators: tuple[str, ...] = ()  # names that its subscriptions call
+    columns: tuple[str, ...] = ()  # names of attributes that its subscriptions have
 
     @property
     def folder(self) -> str:
@@ -101,6 +102,11 @@ class Version:
         """The paths that some subscription mentions."""
         return sorted({path for part in self.parts for path in part.attributes})
 
+    @property
+    def columns(self) -> list[str]:
+        """The names of attributes that some subscription has."""
+        return sorted({name for part in self.parts for name in part.columns})
+
     def typed_schema(self) -> Schema:
         """The schema as the language knows it."""
         return Schema.of(self.schema)
@@ -155,7 +161,8 @@ def read_part(body: dict[str, Any]) -> Part:
     if not PART_ID.fullmatch(body["id"]) or not all(map(FILE_NAME.fullmatch, body["checksums"])):
         raise ValueError(f"a part {body['id']!r} of the files {sorted(body['checksums'])}")
     paths = tuple(tuple(path) for path in body["attributes"])
-    return Part(**body | {"attributes": paths, "operators": tuple(body.get("operators", ()))})
+    names = {name: tuple(body.get(name, ())) for name in ("operators", "columns")}
+    return Part(**body | {"attributes": paths, **names})
 
 
 def _checksum(body: dict[str, Any]) -> int:

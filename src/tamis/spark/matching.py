@@ -54,6 +54,7 @@ class MatchRows(Matcher):
     with_tags: bool = False
     with_version: bool = False
     with_bindings: bool = False
+    columns: tuple[str, ...] = ()  # of subscriptions
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         indexes = self.parts.open()
@@ -100,6 +101,8 @@ class MatchRows(Matcher):
                 columns["tags"] = index.contents.tags.take(at_ids)
             if self.with_version:
                 columns["version"] = pa.repeat(self.parts.version.name, len(at_rows))
+            for name in self.columns:
+                columns[name] = index.details.text_column(name).take(at_ids)
             yield pa.RecordBatch.from_pydict(columns)
 
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -22,14 +21,13 @@ from tamis import durable
 from tamis.errors import IndexFormatError, InputError
 from tamis.index import artefact
 from tamis.index.content import CONTENT_NAME
-from tamis.index.layout import RootArrays, freeze, run_starts
+from tamis.index.hiding import keep_roots
 from tamis.index.saving import MANIFEST
-from tamis.index.stored_texts import StoredTexts
+from tamis.index.validity import Validity
 from tamis.match.index import Index
 from tamis.operators.registry import REGISTRY
 from tamis.spark.cache import SIZE_VARIABLE, PartCache, check_files
 from tamis.spark.manifest import DELTA, Part, Version
-from tamis.spark.validity import Validity, read_validity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     from tamis.spark.storage import Storage
 
 REJECTS: Final = "rejects.parquet"
-DETAILS: Final = "details.parquet"
 REMOVED: Final = "removed.parquet"
 EVICTED_ATTEMPTS: Final = 5
 REBUILD: Final = "build the index anew, or use an older version"
@@ -59,16 +56,7 @@ REJECT_SCHEMA: Final = pa.schema(
     ]
 )
 REMOVED_SCHEMA: Final = pa.schema([("subscription_id", pa.string())])
-MOMENT: Final = pa.timestamp("us", "UTC")
-DETAIL_SCHEMA: Final = pa.schema(
-    [
-        ("subscription_id", pa.string()),
-        ("owner", pa.string()),
-        ("valid_from", MOMENT),
-        ("valid_until", MOMENT),
-    ]
-)
-TABLES: Final = {REJECTS: REJECT_SCHEMA, DETAILS: DETAIL_SCHEMA, REMOVED: REMOVED_SCHEMA}
+TABLES: Final = {REJECTS: REJECT_SCHEMA, REMOVED: REMOVED_SCHEMA}
 
 
 # ── opening ─────────────────────────────────────────────────────────────────────────────────
@@ -113,7 +101,7 @@ class PartSet:
         key = (self.storage.uri, part.id, self._period(part), *deltas)
         index = _OPEN.pop(key, None)
         if index is None:
-            index = Index(self._open_contents(part))
+            index = Index(self._open_contents(part), is_timeless=True)
         _OPEN[key] = index
         while len(_OPEN) > len(self.parts) + MOST_OPEN:
             _OPEN.popitem(last=False)
@@ -148,7 +136,8 @@ class PartSet:
         replaced = self.replaced(part)
         found = [] if replaced is None else replaced.chunks
         if self.at is not None and part.n_timed:
-            found = [*found, self._validity(part).asleep(self.at)]
+            ids, validity = self._validity(part)
+            found = [*found, ids.take(pa.array(validity.asleep(self.at)))]
         return pa.chunked_array(found, pa.string()) if found else None
 
     def replaced(self, part: Part) -> pa.ChunkedArray | None:
@@ -160,14 +149,14 @@ class PartSet:
         """Within which the same subscriptions are valid."""
         if self.at is None or not part.n_timed:
             return ""
-        return str(self._validity(part).period(self.at))
+        return str(self._validity(part)[1].period(self.at))
 
-    def _validity(self, part: Part) -> Validity:
+    def _validity(self, part: Part) -> tuple[pa.Array, Validity]:
+        """The ids of the part's subscriptions, and who of them is valid when."""
         key = (self.storage.uri, part.id)
         if key not in _VALIDITIES:
-            details = self.read(part, DETAILS)
-            assert details is not None  # an artefact by itself knows of no validity
-            _VALIDITIES[key] = read_validity(details)
+            contents = self._map(part)
+            _VALIDITIES[key] = (contents.ids, Validity(contents.validity))
             while len(_VALIDITIES) > len(self.parts) + MOST_OPEN:
                 _VALIDITIES.popitem(last=False)
         return _VALIDITIES[key]
@@ -214,7 +203,7 @@ class PartSet:
 
 
 _OPEN: OrderedDict[tuple[str, ...], Index] = OrderedDict()
-_VALIDITIES: OrderedDict[tuple[str, ...], Validity] = OrderedDict()
+_VALIDITIES: OrderedDict[tuple[str, ...], tuple[pa.Array, Validity]] = OrderedDict()
 
 
 def is_whole(storage: Storage, part: Part) -> bool:
@@ -234,17 +223,7 @@ def is_whole(storage: Storage, part: Part) -> bool:
 def hide(contents: Contents, ids: pa.ChunkedArray) -> Contents:
     """The same index, in which the subscriptions with these ids match nothing."""
     is_shown = ~pc.is_in(contents.ids, ids).to_numpy(zero_copy_only=False)
-    roots = contents.roots
-    is_kept = is_shown[roots.subscriptions]
-    owners = np.repeat(np.arange(len(roots.nodes)), np.diff(roots.subscription_starts))
-    counts = np.bincount(owners[is_kept], minlength=len(roots.nodes))
-    shown = RootArrays(
-        roots.nodes[counts > 0],
-        run_starts(counts[counts > 0]),
-        roots.subscriptions[is_kept],
-        roots.always[is_shown[roots.always]],
-    )
-    return replace(contents, roots=freeze(shown))
+    return replace(contents, roots=keep_roots(contents.roots, is_shown))
 
 
 # ── writing ─────────────────────────────────────────────────────────────────────────────────
@@ -266,14 +245,12 @@ def write_part(  # noqa: PLR0913 - all that a part holds
     digest: str,
     kind: str,
     rejects: Sequence[ExpressionError],
-    details: pa.Table,
     removed: Sequence[str] = (),
 ) -> Part:
     """Write a part under a name that nobody else uses; it is visible once a version names it."""
     part_id = f"{digest[:16]}-{secrets.token_hex(6)}"
     tables = {
         REJECTS: pa.Table.from_pylist([reject_row(reject) for reject in rejects], REJECT_SCHEMA),
-        DETAILS: details,
         REMOVED: pa.table([pa.array(removed, pa.string())], schema=REMOVED_SCHEMA),
     }
     with _new_part(storage, part_id) as directory:
@@ -289,12 +266,13 @@ def write_part(  # noqa: PLR0913 - all that a part holds
         checksums=checksums,
         n_subscriptions=len(contents.ids),
         n_hidden=0,
-        n_timed=count_timed(details),
+        n_timed=len(contents.validity.ordinals),
         n_rejects=len(rejects),
         n_nodes=contents.n_nodes,
         n_bytes=n_bytes,
         attributes=mentioned_paths(contents),
         operators=tuple(own.name for own in contents.schema.operators),
+        columns=contents.attribute_names,
     )
 
 
@@ -329,12 +307,6 @@ def is_part_file(name: str) -> bool:
     return name == MANIFEST or name in TABLES or CONTENT_NAME.fullmatch(name) is not None
 
 
-def count_timed(details: pa.Table) -> int:
-    """How many subscriptions have a limited validity."""
-    has_any = pc.or_(pc.is_valid(details["valid_from"]), pc.is_valid(details["valid_until"]))
-    return int(pc.sum(has_any).as_py() or 0)
-
-
 def mentioned_paths(contents: Contents) -> tuple[tuple[str, ...], ...]:
     """The paths of the attributes that the index looks at; the empty path is the whole event."""
     paths = {a.path for column in contents.columns for a in column.attributes}
@@ -357,12 +329,6 @@ def reject_row(reject: ExpressionError) -> dict[str, Any]:
     return {name: told.get(name) for name in REJECT_SCHEMA.names} | {"expression": reject.text}
 
 
-def all_texts(contents: Contents) -> pa.ChunkedArray:
-    """The expressions of all subscriptions."""
-    texts = contents.texts
-    return texts.to_arrow() if isinstance(texts, StoredTexts) else texts
-
-
 def plain_part(directory: Path) -> tuple[Version, Part]:
     """An artefact by itself, saved by `Index.save`, as a version of one part."""
     contents = artefact.open_contents(directory, verify=False)
@@ -374,11 +340,13 @@ def plain_part(directory: Path) -> tuple[Version, Part]:
         checksums={},
         n_subscriptions=len(contents.ids),
         n_hidden=0,
+        n_timed=len(contents.validity.ordinals),
         n_rejects=0,
         n_nodes=contents.n_nodes,
         n_bytes=sum(file.stat().st_size for file in directory.iterdir()),
         attributes=mentioned_paths(contents),
         operators=tuple(own.name for own in contents.schema.operators),
+        columns=contents.attribute_names,
     )
     schema = json.loads(content)["schema"]
     return Version(0, (part,), schema, str(contents.missing)), part

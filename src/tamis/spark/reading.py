@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.errors import InputError
 from tamis.index.saving import MANIFEST
+from tamis.language.moments import read_at
 from tamis.spark.parts import PartSet, plain_part
 from tamis.spark.storage import Storage
 from tamis.spark.store import IndexStore
-from tamis.spark.validity import read_at
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -38,7 +38,7 @@ def open_version(index: Any, version: int | str | None = None, at: Any = None) -
         )
     storage = Storage(index)
     if storage.is_local and (storage.local_path("") / MANIFEST).exists():
-        return _open_plain(storage, version)
+        return _open_plain(storage, version, moment)
     return _open_store(IndexStore(storage), version, moment)
 
 
@@ -47,8 +47,8 @@ def _open_store(store: IndexStore, version: int | str | None, at: datetime) -> P
     return PartSet(store.storage, found, found.parts, at=at)
 
 
-def _open_plain(storage: Storage, version: int | str | None) -> PartSet:
+def _open_plain(storage: Storage, version: int | str | None, at: datetime) -> PartSet:
     if version is not None:
         raise InputError(f"{storage.uri} is one index, without versions; there is no {version}")
     found, part = plain_part(Path(storage.local_path("")))
-    return PartSet(storage, found, (part,), is_plain=True)
+    return PartSet(storage, found, (part,), is_plain=True, at=at)

@@ -19,9 +19,11 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
 from tamis.errors import InputError
+from tamis.match.details import expect_columns
 from tamis.spark.counting import KEYS, CountRuns, SumRuns, count_schema, run_schema
 from tamis.spark.layout import (
     ANONYMOUS,
@@ -40,7 +42,7 @@ from tamis.spark.matching import (
 )
 from tamis.spark.reading import open_version
 from tamis.spark.spread import AUTO, choose_spread
-from tamis.spark.tables import ReadRejects, ReadSubscriptions
+from tamis.spark.tables import OWNER, ReadRejects, ReadSubscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,6 +56,13 @@ if TYPE_CHECKING:
 
 _STRING: Final = StringType()
 _STRINGS: Final = ArrayType(StringType())
+# Of columns that every subscription may have; others are texts.
+TYPES: Final = {
+    "expression": StringType(),
+    "tags": ArrayType(StringType()),
+    "valid_from": TimestampType(),
+    "valid_until": TimestampType(),
+}
 
 
 def match(  # noqa: PLR0913 - what to match, with what, and how
@@ -65,6 +74,7 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
     tags: bool = False,
     version: bool = False,
     bindings: bool = False,
+    columns: Sequence[str] = (),
     operators: str | Sequence[str] = (),
     learned: LearnedStatistics | None = None,
     spread: str = AUTO,
@@ -73,12 +83,15 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
     """One row for each match.
 
     Out: event_id (as in the events), subscription_id string, and if asked for
-    bindings string (JSON: the values of variables), tags array<string>, version string
+    bindings string (JSON: the values of variables), tags array<string>, version string, and
+    `columns` of subscriptions: expression string, valid_from, valid_until timestamp, or an
+    attribute, as string (JSON where it is no text)
 
     `operators` names modules that workers import, and that register the operators of the index.
     What is learned of them, and their faults, are added to `learned` when the rows are made.
     """
     parts = open_version(index).with_operators(operators)
+    expect_columns(columns, (*TYPES, *parts.version.columns))
     news = None if learned is None else learned.news
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
@@ -86,7 +99,8 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
         fields += [StructField("bindings", _STRING)] if bindings else []
         fields += [StructField("tags", _STRINGS)] if tags else []
         fields += [StructField("version", _STRING)] if version else []
-        task = MatchRows(own, layout, news, tags, version, bindings)
+        fields += [StructField(name, TYPES.get(name, _STRING)) for name in columns]
+        task = MatchRows(own, layout, news, tags, version, bindings, tuple(columns))
         return selected.mapInArrow(task, StructType(fields))
 
     return _spread(events, parts, event_id, attributes, None, spread, groups, run)
@@ -253,7 +267,14 @@ def subscriptions(spark: SparkSession, index: Any) -> DataFrame:
     valid_from, valid_until timestamp
     """
     parts = open_version(index)
-    return _by_part(spark, parts).mapInArrow(ReadSubscriptions(parts), ReadSubscriptions.SCHEMA)
+    read = ReadSubscriptions(parts)
+    return _by_part(spark, parts).mapInArrow(read, read.schema())
+
+
+def packed_subscriptions(spark: SparkSession, parts: PartSet) -> DataFrame:
+    """The same with all attributes, for a build to take them over."""
+    read = ReadSubscriptions(parts, with_attributes=True)
+    return _by_part(spark, parts).mapInArrow(read, read.schema()).drop(OWNER)
 
 
 def rejects(spark: SparkSession, index: Any) -> DataFrame:

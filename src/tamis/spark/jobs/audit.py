@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tamis.errors import ExpressionError, InputError
+from tamis.index.stored_texts import all_texts
 from tamis.language.check import check
 from tamis.language.parser import parse
 from tamis.logic.evaluate import Missing, evaluate
@@ -19,7 +20,6 @@ from tamis.operators.ask import ask
 from tamis.spark.jobs.audit_sql import audit_by_spark
 from tamis.spark.layout import ID, expect_some, only_attributes, select_events
 from tamis.spark.matching import Matcher, cut
-from tamis.spark.parts import all_texts
 from tamis.spark.plain_events import plain_events
 from tamis.spark.reading import open_version
 
@@ -128,7 +128,7 @@ class Reference:
 
     def __init__(self, index: Index, hidden: pa.ChunkedArray | None) -> None:
         self._index = index
-        self._texts = all_texts(index.contents)
+        self._texts = all_texts(index.contents.texts)
         ids = index.contents.ids
         is_hidden = pc.is_in(ids, hidden or pa.chunked_array([[]], pa.string()))
         self._shown: list[int] = pc.indices_nonzero(pc.invert(is_hidden)).to_pylist()

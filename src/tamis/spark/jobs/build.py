@@ -6,7 +6,7 @@ import json
 import pickle
 import warnings
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import pyarrow as pa
 from pyspark import StorageLevel
@@ -14,26 +14,38 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
+    BooleanType,
     DateType,
     IntegralType,
+    MapType,
+    NullType,
+    NumericType,
     StringType,
+    StructType,
     TimestampNTZType,
     TimestampType,
 )
 
 from tamis.errors import ExpressionError, InputError, TamisError, TamisWarning
+from tamis.files import read_tags
+from tamis.index.attributes import parse_attributes
 from tamis.index.build import build_contents, collect_votes
+from tamis.index.validity import MOMENT
 from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.moments import read_at
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
 from tamis.operators.registry import REGISTRY, module_names, with_checks, with_registered
+from tamis.records import Columns, RowError, batch_rows
 from tamis.spark import partitioning as slots
 from tamis.spark.failures import telling
 from tamis.spark.layout import expect_column, quoted
 from tamis.spark.manifest import BASE, Part, Version, read_part
-from tamis.spark.parts import DETAIL_SCHEMA, digest_rows, is_whole, write_part
+from tamis.spark.parts import digest_rows, is_whole, write_part
 from tamis.spark.store import IndexStore, Retention
+from tamis.spark.tables import PACKED
 from tamis.spark.tuning import (
     find_operator_statistics,
     find_sample,
@@ -42,7 +54,7 @@ from tamis.spark.tuning import (
     read_terms,
     tune,
 )
-from tamis.spark.validity import is_expired, read_at
+from tamis.spark.validity import is_expired
 
 if TYPE_CHECKING:
     import os
@@ -50,6 +62,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from pyspark.sql import Column
+    from pyspark.sql.types import DataType
 
     from tamis.index.contents import Contents
     from tamis.index.frequencies import Frequencies
@@ -57,6 +70,7 @@ if TYPE_CHECKING:
 
 SUBSCRIPTIONS_PER_PART: Final = 500_000
 MOMENT_TYPES: Final = (DateType, StringType, TimestampNTZType, TimestampType)
+PLAIN_TYPES: Final = (*MOMENT_TYPES, NumericType, BooleanType, BinaryType, NullType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +93,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     schema: Any = None,
     missing: str | Missing = Missing.UNDEFINED,
     limits: Limits = DEFAULT_LIMITS,
-    id_column: str = "subscription_id",
+    id_column: str | None = None,
     expression_column: str = "expression",
     parts: int | None = None,
     partition_by: str = slots.HASH,
@@ -90,8 +104,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 ) -> BuildReport:
     """Build the index of all subscriptions and publish it as the store's next version.
 
-    In: subscription_id string, expression string, and if there tags array<string>, owner string,
-    valid_from timestamp, valid_until timestamp
+    In: subscription_id (or id) string, expression string, and if there tags array<string>,
+    valid_from timestamp, valid_until timestamp; all other columns are kept as attributes
 
     A subscription that is wrong becomes a row of `rejects`. Of several with one id the first is
     taken, of those that have not expired when the build starts. Parts whose subscriptions have not
@@ -173,13 +187,23 @@ def _keep_statistics(made: Version, newest: Version | None) -> Version:
 # ── rows ────────────────────────────────────────────────────────────────────────────────────
 
 ROW_NAMES: Final = (
-    *("position", "subscription_id", "expression", "tags"),
-    *DETAIL_SCHEMA.names[1:],
-    "problem",  # what is wrong with a row, apart from its expression
+    *("position", "subscription_id", "expression", "tags", "valid_from", "valid_until"),
+    "attributes",  # all other columns in a struct, or as JSON if they come from an index
+    "problem",  # what is wrong with a row's validity
+)
+EMPTY_ROWS: Final = pa.schema(
+    [
+        ("position", pa.int64()),
+        *((name, pa.string()) for name in ("subscription_id", "expression", "tags")),
+        *((name, MOMENT) for name in ("valid_from", "valid_until")),
+        *((name, pa.string()) for name in ("attributes", "problem")),
+    ]
 )
 
 
-def select_rows(subscriptions: DataFrame, id_column: str, expression_column: str) -> DataFrame:
+def select_rows(
+    subscriptions: DataFrame, id_column: str | None = None, expression_column: str = "expression"
+) -> DataFrame:
     """The columns that a build reads, under their own names, with each row's position."""
     if not isinstance(subscriptions, DataFrame):
         raise InputError(
@@ -187,9 +211,8 @@ def select_rows(subscriptions: DataFrame, id_column: str, expression_column: str
             hint="read a file by spark.read, or use the shell: tamis spark build",
         )
     names = subscriptions.columns
-    for name in (id_column, expression_column):
-        expect_column(names, name, "subscriptions")
-    for name in {"tags", *DETAIL_SCHEMA.names[1:]} & set(names):
+    id_column = id_column or Columns().find(names)[0] or "subscription_id"
+    for name in (id_column, expression_column, *names):
         expect_column(names, name, "subscriptions")
     types = {field.name: field.dataType for field in subscriptions.schema.fields}
     if not isinstance(types[id_column], StringType | IntegralType):
@@ -200,10 +223,13 @@ def select_rows(subscriptions: DataFrame, id_column: str, expression_column: str
         told = types[expression_column].simpleString()
         raise InputError(f'column "{expression_column}" is {told}; expressions are text')
     tags = types.get("tags")
-    if tags is not None and not (
-        isinstance(tags, ArrayType) and isinstance(tags.elementType, StringType)
-    ):
-        raise InputError(f'column "tags" is {tags.simpleString()}; array<string> is allowed')
+    is_list = isinstance(tags, ArrayType) and isinstance(tags.elementType, StringType)
+    if not (tags is None or is_list or isinstance(tags, StringType)):
+        raise InputError(
+            f'column "tags" is {tags.simpleString()}; array<string> or string is allowed'
+        )
+    used = {id_column, expression_column, "tags", "valid_from", "valid_until"}
+    others = {name: types[name] for name in names if name not in used}
     limits = {name: types[name] for name in ("valid_from", "valid_until") if name in types}
     for name, type_ in limits.items():
         if not isinstance(type_, MOMENT_TYPES):
@@ -213,14 +239,39 @@ def select_rows(subscriptions: DataFrame, id_column: str, expression_column: str
         F.monotonically_increasing_id().alias("position"),
         F.col(quoted(id_column)).cast("string").alias("subscription_id"),
         F.col(quoted(expression_column)).alias("expression"),
-        _optional("tags", "array<string>", names),
-        _optional("owner", "string", names),
+        _optional("tags", "array<string>" if is_list else "string", names),
         _optional("valid_from", "timestamp", names),
         _optional("valid_until", "timestamp", names),
+        _pack(others),
         F.coalesce(
             F.lit(None).cast("string"), *map(_unreadable, limits), _never_valid(limits)
         ).alias("problem"),
     )
+
+
+def _pack(types: Mapping[str, DataType]) -> Column:
+    """Columns that nobody here reads, in one; NULL if there are none."""
+    if PACKED in types:
+        return F.col(PACKED).alias("attributes")
+    columns = [
+        (F.col(quoted(name)) if _is_plain(type_) else F.col(quoted(name)).cast("string")).alias(
+            name
+        )
+        for name, type_ in types.items()
+    ]
+    packed = F.struct(*columns) if columns else F.lit(None).cast("string")
+    return packed.alias("attributes")
+
+
+def _is_plain(type_: DataType) -> bool:
+    """Whether Python has values of the type; not so of intervals and variants, say."""
+    if isinstance(type_, ArrayType):
+        return _is_plain(type_.elementType)
+    if isinstance(type_, MapType):
+        return _is_plain(type_.keyType) and _is_plain(type_.valueType)
+    if isinstance(type_, StructType):
+        return all(_is_plain(field.dataType) for field in type_.fields)
+    return isinstance(type_, PLAIN_TYPES)
 
 
 def _unreadable(name: str) -> Column:
@@ -392,24 +443,21 @@ class BuildPart:
         if known is not None and is_whole(self.storage, known):
             return False, known
         rows, refused = split_problems(rows)
-        ids, texts = rows["subscription_id"].to_pylist(), rows["expression"].to_pylist()
-        # Of several rows with one id the first is taken, with its tags.
-        tags = dict(zip(reversed(ids), reversed(rows["tags"].to_pylist()), strict=True))
+        details, untagged = read_details(rows)
         built = build_contents(
-            zip(ids, texts, strict=True),
+            details.pairs,
             with_checks(self.schema, self.operators),
             self.missing,
             self.limits,
-            tags={one: [tag for tag in own if tag is not None] for one, own in tags.items() if own},
+            tags=details.tags,
+            validity=details.validity,
+            attributes=details.attributes,
             statistics=self.statistics,
             frequencies=self._frequencies(),
         )
-        details = pick_details(rows, built.contents.ids)
         contents = self._tune(built.contents)
-        part = write_part(
-            *(self.storage, contents, digest, self.kind),
-            *([*built.rejects, *refused], details, self.removed),
-        )
+        rejects = [*built.rejects, *refused, *untagged]
+        part = write_part(self.storage, contents, digest, self.kind, rejects, self.removed)
         return True, part
 
     def _frequencies(self) -> Frequencies | None:
@@ -454,13 +502,60 @@ def split_problems(rows: pa.Table) -> tuple[pa.Table, list[ExpressionError]]:
     return rows.filter(pc.invert(is_wrong)), rejects
 
 
-def pick_details(rows: pa.Table, ids: pa.Array) -> pa.Table:
-    """Owner and validity of the subscriptions that were taken in, in their order."""
-    import pyarrow.compute as pc
+class RowDetails(NamedTuple):
+    """The rows of a part, as `build_contents` takes them: of equal ids, the first has the say."""
 
-    # The first row of each id, as the build takes it.
-    at = pc.index_in(ids, rows["subscription_id"].combine_chunks())
-    return rows.select(DETAIL_SCHEMA.names).take(at).cast(DETAIL_SCHEMA)
+    pairs: list[tuple[Any, Any]]
+    tags: dict[str, Sequence[str]]
+    validity: dict[str, tuple[datetime | None, datetime | None]]
+    attributes: dict[str, Mapping[str, Any]]
+
+
+def read_details(rows: pa.Table) -> tuple[RowDetails, list[ExpressionError]]:
+    """What the rows hold, and those whose tags cannot be read as rejects."""
+    found = RowDetails([], {}, {}, {})
+    rejects: list[ExpressionError] = []
+    seen: set[Any] = set()
+    columns = [rows[name].to_pylist() for name in ROW_NAMES[1:6]]
+    for one, text, own, start, end, attributes in zip(
+        *columns, _to_attributes(rows["attributes"]), strict=True
+    ):
+        try:
+            tags = read_tags(own or ())
+        except RowError as error:
+            rejects.append(_reject(error, one, text))
+            continue
+        found.pairs.append((one, text))
+        if one in seen:
+            continue
+        seen.add(one)
+        if tags:
+            found.tags[one] = tags
+        if start is not None or end is not None:
+            found.validity[one] = (start, end)
+        if attributes:
+            found.attributes[one] = attributes
+    return found, rejects
+
+
+def _reject(error: RowError, subscription_id: Any, text: Any) -> ExpressionError:
+    return ExpressionError(
+        error.code,
+        error.message,
+        span=(0, 0),
+        text=text,
+        hint=error.hint,
+        subscription_id=subscription_id,
+    )
+
+
+def _to_attributes(column: pa.ChunkedArray) -> Iterator[Mapping[str, Any]]:
+    """The attributes of each row; those of a struct, or those that JSON spells."""
+    for chunk in column.chunks:
+        if pa.types.is_struct(chunk.type):
+            yield from batch_rows(pa.RecordBatch.from_struct_array(chunk))
+        else:
+            yield from (parse_attributes(text or "") for text in chunk.to_pylist())
 
 
 def run_parts(dealt: DataFrame, n_parts: int, task: BuildPart) -> list[BuiltPart]:
@@ -472,10 +567,7 @@ def run_parts(dealt: DataFrame, n_parts: int, task: BuildPart) -> list[BuiltPart
         for row in told
     ]
     if not built:  # no rows at all: an index of nothing is an index
-        empty = pa.schema([("position", pa.int64()), ("tags", pa.list_(pa.string()))])
-        fields = {name: pa.string() for name in ("subscription_id", "expression", "problem")}
-        full = pa.schema([*empty, *((n, t) for n, t in fields.items()), *DETAIL_SCHEMA.remove(0)])
-        is_new, part = task.build(full.empty_table())
+        is_new, part = task.build(EMPTY_ROWS.empty_table())
         built = [BuiltPart(0, 0, is_new, part)]
     return sorted(built, key=lambda entry: entry.number)
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from tamis.errors import InputError, SchemaError
 from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.moments import read_at
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
 from tamis.operators.registry import REGISTRY, module_names, with_registered
@@ -30,8 +31,8 @@ from tamis.spark.manifest import DELTA, Part, Version
 from tamis.spark.parts import PartSet
 from tamis.spark.store import IndexStore
 from tamis.spark.tables import numbered_parts
-from tamis.spark.transforms import subscriptions as read_subscriptions
-from tamis.spark.validity import is_expired, read_at
+from tamis.spark.transforms import packed_subscriptions
+from tamis.spark.validity import is_expired
 
 if TYPE_CHECKING:
     import os
@@ -63,7 +64,7 @@ def update(  # noqa: PLR0913
     base = target.current()
     gone = _check_removed(removed)
     nobody = spark.createDataFrame([], "subscription_id string, expression string")
-    rows = select_rows(nobody if subscriptions is None else subscriptions, *_NAMES)
+    rows = select_rows(nobody if subscriptions is None else subscriptions)
     now = read_at(None)
     with telling():
         expired = [
@@ -96,14 +97,11 @@ def update(  # noqa: PLR0913
     )
 
 
-_NAMES: Final = ("subscription_id", "expression")
-
-
 def compact(spark: SparkSession, store: str | os.PathLike[str] | IndexStore) -> BuildReport:
     """Build the current version's subscriptions anew, without deltas."""
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     version = target.current()
-    rows = read_subscriptions(spark, PartSet(target.storage, version, version.parts))
+    rows = packed_subscriptions(spark, PartSet(target.storage, version, version.parts))
     known = version.partitioning
     return build(
         rows,

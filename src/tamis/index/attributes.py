@@ -1,0 +1,62 @@
+"""What subscriptions have besides an expression: title, level, link, as their authors call it.
+
+An object of JSON for each, with sorted keys and without NULLs, so that it is the same wherever the
+subscription came from.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+NONE = ""  # of a subscription without attributes
+
+
+def make_attributes(
+    ids: Sequence[str], attributes: Mapping[str, Mapping[str, Any]]
+) -> tuple[pa.ChunkedArray | None, tuple[str, ...]]:
+    """The attributes of these subscriptions as texts, None if no one has any, and their names."""
+    own = [attributes.get(one) for one in ids] if attributes else []
+    kept = [None if found is None else _without_nulls(found) for found in own]
+    names = sorted({name for found in kept if found for name in found})
+    if not names:
+        return None, ()
+    texts = [spell_attributes(found) if found else NONE for found in kept]
+    return pa.chunked_array([pa.array(texts, pa.string())]), tuple(names)
+
+
+def spell_attributes(attributes: Mapping[str, Any]) -> str:
+    """The attributes as JSON."""
+    try:
+        options = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
+        return orjson.dumps(attributes, default=_plain, option=options).decode()
+    except TypeError:  # integers beyond 64 bits, lone surrogates
+        return json.dumps(attributes, default=_plain, sort_keys=True, separators=(",", ":"))
+
+
+def parse_attributes(text: str) -> dict[str, Any]:
+    """The attributes that `spell_attributes` spelled."""
+    found: dict[str, Any] = json.loads(text) if text else {}
+    return found
+
+
+def _without_nulls(value: Any) -> Any:
+    """The value without keys whose value is NULL: a struct has them all, an object of JSON not."""
+    if isinstance(value, dict):
+        return {str(name): _without_nulls(own) for name, own in value.items() if own is not None}
+    return [_without_nulls(own) for own in value] if isinstance(value, list | tuple) else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return str(value)

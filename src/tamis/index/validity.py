@@ -1,0 +1,104 @@
+"""From when and until when a subscription answers.
+
+A subscription is valid at a moment when `valid_from <= moment < valid_until`; what is not given
+does not limit. One that is not valid at the moment of a question matches nothing.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.index.layout import freeze
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tamis.kernels.arrays import Int32, Int64
+
+    Limits = tuple[datetime | None, datetime | None]  # valid_from, valid_until
+
+MOMENT: Final = pa.timestamp("us", "UTC")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+FIRST: Final = -(2**63) + 1  # before every moment: no start is given
+LAST: Final = 2**63 - 1  # after every moment: no end is given
+
+
+class ValidityArrays(NamedTuple):
+    """The subscriptions whose validity is limited; the others are always valid."""
+
+    ordinals: Int32  # rising
+    starts: Int64  # microseconds since 1970, or FIRST
+    ends: Int64  # the same, or LAST
+
+
+NO_VALIDITY: Final = freeze(
+    ValidityArrays(np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64))
+)
+
+
+def to_micros(moment: datetime) -> int:
+    """The moment in microseconds since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def make_validity(ids: Sequence[str], limits: Mapping[str, Limits]) -> ValidityArrays:
+    """The validity of these subscriptions."""
+    found = [(at, *limits[one]) for at, one in enumerate(ids) if one in limits] if limits else []
+    timed = [(at, start, end) for at, start, end in found if start or end]
+    return freeze(
+        ValidityArrays(
+            np.array([at for at, _, _ in timed], dtype=np.int32),
+            np.array([FIRST if s is None else to_micros(s) for _, s, _ in timed], dtype=np.int64),
+            np.array([LAST if e is None else to_micros(e) for _, _, e in timed], dtype=np.int64),
+        )
+    )
+
+
+class Validity:
+    """Who is valid at which moment."""
+
+    def __init__(self, arrays: ValidityArrays) -> None:
+        self._arrays = arrays
+
+    def __len__(self) -> int:
+        """How many subscriptions have a limited validity."""
+        return len(self._arrays.ordinals)
+
+    @cached_property
+    def _changes(self) -> Int64:
+        """All starts and ends, rising: between two of them nothing changes."""
+        return np.unique(np.concatenate((self._arrays.starts, self._arrays.ends)))
+
+    def period(self, at: datetime) -> int:
+        """The number of the time between two changes; equal numbers, equal answers."""
+        return int(np.searchsorted(self._changes, to_micros(at), side="right"))
+
+    def asleep(self, at: datetime) -> Int32:
+        """The ordinals of the subscriptions that are not valid at a moment."""
+        moment = to_micros(at)
+        is_asleep = (self._arrays.starts > moment) | (self._arrays.ends <= moment)
+        found: Int32 = self._arrays.ordinals[is_asleep]
+        return found
+
+
+def limits_columns(arrays: ValidityArrays, n_subscriptions: int) -> tuple[pa.Array, pa.Array]:
+    """valid_from and valid_until of all subscriptions, by ordinal; NULL where none is given."""
+    return (
+        _column(arrays.ordinals, arrays.starts, FIRST, n_subscriptions),
+        _column(arrays.ordinals, arrays.ends, LAST, n_subscriptions),
+    )
+
+
+def _column(ordinals: Int32, moments: Int64, none: int, n_subscriptions: int) -> pa.Array:
+    values = np.zeros(n_subscriptions, dtype=np.int64)
+    is_null = np.ones(n_subscriptions, dtype=np.bool_)
+    given = moments != none
+    values[ordinals[given]] = moments[given]
+    is_null[ordinals[given]] = False
+    return pa.array(values, mask=is_null).cast(MOMENT)

@@ -1,0 +1,52 @@
+"""What subscriptions have besides their expressions, gathered while they are read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tamis.language.moments import read_at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from tamis.files import SubscriptionRow
+
+
+def has_expired(row: SubscriptionRow, now: datetime) -> bool:
+    """Whether the row will never answer again."""
+    until = row.details.valid_until
+    return until is not None and until <= now
+
+
+class Gathered:
+    """The details of the first row of each id, in the form that `index.build` takes.
+
+    A row that has expired is left out: it will never answer again, and another row may have its
+    id.
+    """
+
+    def __init__(self) -> None:
+        self.tags: dict[str, Sequence[str]] = {}
+        self.validity: dict[str, tuple[datetime | None, datetime | None]] = {}
+        self.attributes: dict[str, Mapping[str, Any]] = {}
+        self.n_expired = 0
+        self._seen: set[str] = set()
+        self._now = read_at(None)
+
+    def add(self, row: SubscriptionRow) -> bool:
+        """Take in what a row has; whether the row is to be read at all."""
+        details = row.details
+        if has_expired(row, self._now):
+            self.n_expired += 1
+            return False
+        name = row.subscription_id
+        if name is not None and name not in self._seen:
+            self._seen.add(name)
+            if details.tags:
+                self.tags[name] = details.tags
+            if details.valid_from is not None or details.valid_until is not None:
+                self.validity[name] = (details.valid_from, details.valid_until)
+            if details.attributes:
+                self.attributes[name] = details.attributes
+        return True
