@@ -249,8 +249,8 @@ def test_no_events_at_all(events, store):
     none = events.where("id < 0")
     assert ts.match_lists(none, store, event_id="id").count() == 0
     assert ts.event_rejects(none, store, event_id="id").count() == 0
-    assert ts.audit(none, store, event_id="id", share=1.0).count() == 0
-    assert ts.audit(none, store, event_id="id", share=1.0, by="spark").count() == 0
+    assert ts.audit(none, store, event_id="id", share=1.0).rows.count() == 0
+    assert ts.audit(none, store, event_id="id", share=1.0, by="spark").rows.count() == 0
     totals = ts.backtest(none, store, event_id="id").totals.collect()
     assert [(row["subscription_id"], row["n"]) for row in totals] == [("one", 0), ("two", 0)]
     assert ts.diff(none, store, store, event_id="id").counts.count() == 0
@@ -268,7 +268,7 @@ def test_an_index_of_nothing(spark, events, tmp_path):
     assert ts.count_by_event(events, tmp_path / "i", event_id="id").collect() == [(1, 0), (2, 0)]
     assert ts.subscriptions(spark, tmp_path / "i").count() == 0
     assert ts.rejects(spark, tmp_path / "i").count() == 0
-    assert ts.audit(events, tmp_path / "i", event_id="id", share=1.0).count() == 0
+    assert ts.audit(events, tmp_path / "i", event_id="id", share=1.0).rows.count() == 0
 
 
 # ── memory ──────────────────────────────────────────────────────────────────────────────────

@@ -152,7 +152,7 @@ def test_audit_agrees(spark, store, layout, by):
         share=1.0,
         n_subscriptions=40,
         by=by,
-    ).collect()
+    ).rows.collect()
     assert [row for row in rows if row["subscription_id"] is not None] == []
     assert sum(row["n_compared"] for row in rows) >= len(EVENTS) * 40
 
@@ -168,7 +168,7 @@ def test_what_is_no_event_matches_nothing_and_is_not_audited(spark, tmp_path, by
     matched = ts.match(events, tmp_path / "i", **where).collect()
     found = sorted((row["event_id"], row["subscription_id"]) for row in matched)
     assert found == [(1, "one"), (3, "null"), (4, "null")]
-    audited = ts.audit(events, tmp_path / "i", share=1.0, by=by, **where).collect()
+    audited = ts.audit(events, tmp_path / "i", share=1.0, by=by, **where).rows.collect()
     assert [row for row in audited if row["subscription_id"] is not None] == []
     assert sum(row["n_compared"] for row in audited) == 2 * 3
 
@@ -180,7 +180,7 @@ def test_audit_finds_a_wrong_answer(events, tmp_path, by):
     index = tamis.build({"low": "age < 50", "high": "age >= 50"})
     texts = pa.chunked_array([["age >= 50", "age < 50"]])
     artefact.save(replace(index.contents, texts=texts), path)
-    rows = ts.audit(events, path, event_id="id", share=1.0, by=by).collect()
+    rows = ts.audit(events, path, event_id="id", share=1.0, by=by).rows.collect()
     told = {(row["event_id"], row["subscription_id"], row["engine"]) for row in rows if row[1]}
     is_low = {at: event["age"] < 50 for at, event in enumerate(EVENTS) if "age" in event}
     assert told == {
@@ -196,7 +196,7 @@ def test_audit_by_spark_sees_a_constant_that_was_rounded(spark, tmp_path):
     index = tamis.build({"s": "f < 16777216"}, schema="f FLOAT")
     artefact.save(replace(index.contents, texts=pa.chunked_array([["f < 16777217"]])), path)
     events = spark.createDataFrame([(1, 16777216.0)], "id int, f float")
-    rows = ts.audit(events, path, event_id="id", share=1.0, by="spark").collect()
+    rows = ts.audit(events, path, event_id="id", share=1.0, by="spark").rows.collect()
     assert [(row["subscription_id"], row["engine"]) for row in rows if row[1]] == [
         ("s", "not true")
     ]
@@ -233,7 +233,7 @@ def test_audit_by_spark_leaves_out_keywords_and_the_session_as_it_was(spark, tmp
     ts.build(subscription_frame(spark, rows), tmp_path / "i")
     events = spark.createDataFrame([(1, 1, "red wine"), (2, 1, None)], "id int, a int, body string")
     before = spark.conf.get("spark.sql.codegen.wholeStage")
-    found = ts.audit(events, tmp_path / "i", event_id="id", share=1.0, by="spark").collect()
+    found = ts.audit(events, tmp_path / "i", event_id="id", share=1.0, by="spark").rows.collect()
     assert [(row["subscription_id"], row["n_compared"]) for row in found] == [(None, 1)] * 2
     assert spark.conf.get("spark.sql.codegen.wholeStage") == before
     ts.build(subscription_frame(spark, rows[:1]), tmp_path / "words")
@@ -280,7 +280,7 @@ def test_the_audit_reads_json_as_the_engine_does(spark, tmp_path):
     events = spark.createDataFrame(list(enumerate(texts)), "event_id int, event string")
     found = ts.match(events, tmp_path / "i", attributes="event").collect()
     assert {(0, "exact"), (1, "large"), (2, "large")} < set(map(tuple, found))
-    rows = ts.audit(events, tmp_path / "i", attributes="event", share=1.0).collect()
+    rows = ts.audit(events, tmp_path / "i", attributes="event", share=1.0).rows.collect()
     assert [row for row in rows if row["subscription_id"] is not None] == []
     # The last two are no events: nothing is compared, and nothing matches.
     assert sum(row["n_compared"] for row in rows) == (len(texts) - 2) * len(subscriptions)

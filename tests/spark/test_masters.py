@@ -115,7 +115,7 @@ told["backtest"] = rows(ts.backtest(events, index, event_id="id").totals.select(
 told["statistics"] = ts.save_statistics(events, index).name
 for by in ("reference", "spark"):
     found = ts.audit(events, old, event_id="id", share=1.0, by=by)
-    told[by] = found.where("subscription_id IS NOT NULL").count()
+    told[by] = found.n_disagreements
 ts.register(spark, old)
 events.withColumnRenamed("id", "event_id").createOrReplaceTempView("events")
 told["table"] = rows(spark.sql("SELECT * FROM tamis_match(TABLE(events))"))

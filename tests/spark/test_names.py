@@ -120,7 +120,7 @@ def test_rejects(spark, events, store):
 
 @pytest.mark.parametrize("by", ["reference", "spark"])
 def test_audits(events, store, by):
-    rows = ts.audit(events, store, event_id=EVENT_ID, share=1.0, by=by).collect()
+    rows = ts.audit(events, store, event_id=EVENT_ID, share=1.0, by=by).rows.collect()
     assert [row for row in rows if row["subscription_id"] is not None] == []
     assert sum(row["n_compared"] for row in rows) == len(ROWS) * len(SUBSCRIPTIONS)
 

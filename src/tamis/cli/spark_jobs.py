@@ -155,14 +155,12 @@ def audit_command(context: click.Context, /, **options: Any) -> None:
 
         parts = open_parts(options)
         events = open_events(spark, options)
-        rows = pipeline.audit(
+        told = pipeline.audit(
             events.frame, parts, share=options["share"], by=options["by"], **where(events)
-        ).persist()
-        n_compared = rows.agg({"n_compared": "sum"}).collect()[0][0] or 0
-        wrong = rows.where("subscription_id IS NOT NULL").drop("n_compared")
-        n_wrong = wrong.count()
+        )
+        n_compared, n_wrong = told.counts
         if n_wrong or options["output"]:
-            deliver(wrong, options)
-    print_summary({"version": parts.version.name, "compared": n_compared, "disagreements": n_wrong})
+            deliver(told.disagreements, options)
+    print_summary({"version": told.version, "compared": n_compared, "disagreements": n_wrong})
     if n_wrong:
         raise click.exceptions.Exit(1)

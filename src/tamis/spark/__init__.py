@@ -13,8 +13,8 @@ if find_spec("pyspark") is None:
     )
 
 from tamis.spark.java import JavaHome, choose_java
-from tamis.spark.jobs.audit import audit
-from tamis.spark.jobs.backtest import Backtest, backtest
+from tamis.spark.jobs.audit import Audit, audit
+from tamis.spark.jobs.backtest import Backtest, ChangedBacktest, backtest
 from tamis.spark.jobs.build import BuildReport, build
 from tamis.spark.jobs.diff import Diff, diff
 from tamis.spark.jobs.stats import compute_statistics, save_statistics
@@ -22,11 +22,12 @@ from tamis.spark.jobs.stream import BatchReport, stream
 from tamis.spark.jobs.update import compact, update
 from tamis.spark.kafka import register_kafka
 from tamis.spark.listener import MetricsListener, StreamMetrics
+from tamis.spark.manifest import Version, Versions
 from tamis.spark.operators import LearnedStatistics, save_operator_statistics
 from tamis.spark.reading import open_version
 from tamis.spark.session import local_session
 from tamis.spark.sql import register
-from tamis.spark.store import IndexStore, Retention
+from tamis.spark.store import IndexStore, Retention, roll_back, versions
 from tamis.spark.transforms import (
     count_by_event,
     count_by_subscription,
@@ -39,9 +40,11 @@ from tamis.spark.transforms import (
 )
 
 __all__ = [
+    "Audit",
     "Backtest",
     "BatchReport",
     "BuildReport",
+    "ChangedBacktest",
     "Diff",
     "IndexStore",
     "JavaHome",
@@ -49,6 +52,8 @@ __all__ = [
     "MetricsListener",
     "Retention",
     "StreamMetrics",
+    "Version",
+    "Versions",
     "audit",
     "backtest",
     "build",
@@ -67,9 +72,11 @@ __all__ = [
     "register",
     "register_kafka",
     "rejects",
+    "roll_back",
     "save_operator_statistics",
     "save_statistics",
     "stream",
     "subscriptions",
     "update",
+    "versions",
 ]

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 class StreamMetrics:
     """One micro-batch in numbers."""
 
-    batch_id: int
-    timestamp: str
+    batch_id: int  # Spark's number
+    timestamp: str  # when the batch began
     version: str | None  # of the index that answered
-    n_events: int
-    n_matches: int
-    n_rejects: int
-    events_per_second: float
+    n_events: int  # rows that Spark read
+    n_matches: int  # rows that were written
+    n_rejects: int  # values that were treated as missing; 0 unless they are asked for
+    events_per_second: float  # as Spark reports it
     seconds: float  # the whole trigger
     lag: dict[str, Any]  # by source: what it says of its backlog
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tamis.errors import IndexFormatError
 from tamis.language.schema import Schema
+from tamis.spark.printing import format_table
 
 FORMAT: Final = "tamis-index-version"
 FORMAT_VERSION: Final = 2
@@ -18,6 +19,7 @@ PART_ID: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{12}")
 FILE_NAME: Final = re.compile(r"[a-z0-9-]+\.[a-z]+")
 RESTORE: Final = "build the index anew, or use an older version"
 BASE: Final = "base"
+COLUMNS: Final = ("version", "created_at", "subscriptions", "rejects", "parts", "bytes")
 DELTA: Final = "delta"  # its subscriptions hide those with the same ids in the parts before it
 
 
@@ -67,14 +69,28 @@ class Part:
 class Version:
     """All that a reader needs to know, and all that the next build may want to know."""
 
-    number: int
+    number: int  # one more than the version before it
     parts: tuple[Part, ...]  # bases first, then deltas in the order they came
     schema: dict[str, Any]  # Schema.to_json
-    missing: str
-    partitioning: dict[str, Any] = field(default_factory=dict)
-    statistics: dict[str, Any] = field(default_factory=dict)
-    provenance: dict[str, Any] = field(default_factory=dict)
-    created_at: str = ""
+    missing: str  # what a test on a missing attribute is
+    partitioning: dict[str, Any] = field(default_factory=dict)  # how subscriptions were dealt
+    statistics: dict[str, Any] = field(default_factory=dict)  # of events and operators
+    provenance: dict[str, Any] = field(default_factory=dict)  # of what it was built
+    created_at: str = ""  # in ISO's format, UTC
+
+    def __repr__(self) -> str:
+        return format_table(COLUMNS, [self.summary()])
+
+    def summary(self) -> list[Any]:
+        """The numbers that tell versions apart, as `COLUMNS` names them."""
+        return [
+            self.name,
+            self.created_at.partition(".")[0],
+            self.n_subscriptions,
+            self.n_rejects,
+            len(self.parts),
+            self.n_bytes,
+        ]
 
     @property
     def name(self) -> str:
@@ -121,6 +137,23 @@ class Version:
         body = {"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(self)}
         body["checksum"] = _checksum(body)
         return json.dumps(body, ensure_ascii=False, indent=1).encode()
+
+
+class Versions(tuple[Version, ...]):
+    """Versions, oldest first; the last one is current."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        marks = [None] * (len(self) - 1) + ["current"]
+        rows = [[*own.summary(), mark] for own, mark in zip(self, marks, strict=False)]
+        return format_table([*COLUMNS, ""], rows)
+
+    def to_pandas(self) -> Any:
+        """A row for each version: version, created_at, subscriptions, rejects, parts, bytes."""
+        import pandas as pd
+
+        return pd.DataFrame([version.summary() for version in self], columns=list(COLUMNS))
 
 
 class DamagedManifestError(IndexFormatError):

@@ -88,7 +88,10 @@ class LearnedStatistics:
 def save_operator_statistics(
     store: str | os.PathLike[str] | IndexStore, learned: LearnedStatistics | Mapping[str, Any]
 ) -> Version:
-    """Publish what was learned of operators with the index: the next build starts from it."""
+    """Publish what was learned of operators with the index: the next build starts from it.
+
+    `learned` is what matching filled, or its `value`.
+    """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     news = learned.value if isinstance(learned, LearnedStatistics) else learned
 

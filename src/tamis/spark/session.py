@@ -32,6 +32,7 @@ def local_session(
 ) -> SparkSession:
     """A quiet session in this process: loopback only, no UI, nothing left behind.
 
+    `app_name` is what Spark calls it, `cores` how many cores it uses (`"*"`: all).
     `conf` adds to the settings or replaces them, `**{"spark.driver.memory": "4g"}`; Java options
     are added. Asked again for the same, it returns the running session.
     """

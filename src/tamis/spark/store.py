@@ -17,7 +17,7 @@ import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tamis.durable import DRAFT, LOCK
 from tamis.errors import IndexFormatError, InputError, TamisWarning
@@ -26,6 +26,7 @@ from tamis.spark.manifest import (
     RESTORE,
     DamagedManifestError,
     Version,
+    Versions,
     read_version,
     version_name,
 )
@@ -51,9 +52,9 @@ class Retention:
     at it: they stay for a while too.
     """
 
-    versions: int = 3
-    replaced_within: timedelta = timedelta(days=1)
-    leftovers_for: timedelta = timedelta(days=1)
+    versions: int = 3  # the newest ones, at least
+    replaced_within: timedelta = timedelta(days=1)  # readers may still be at them
+    leftovers_for: timedelta = timedelta(days=1)  # parts of no version
 
     def __post_init__(self) -> None:
         if self.versions < 1:
@@ -61,10 +62,24 @@ class Retention:
 
 
 class IndexStore:
-    """The versions of one index."""
+    """The versions of one index, in the folder `root`: a path, or a URI that Arrow knows.
+
+    `uri` is that folder, `storage` what reads and writes it. Wherever an index is asked for, a
+    store can stand for its current version.
+    """
 
     def __init__(self, root: str | os.PathLike[str] | Storage) -> None:
         self.storage = root if isinstance(root, Storage) else Storage(root)
+
+    def __repr__(self) -> str:
+        return f"IndexStore({self.uri!r})"
+
+    def __str__(self) -> str:
+        return f"{self.uri}\n{self.versions()!r}"
+
+    def to_pandas(self) -> Any:
+        """The table of `versions`."""
+        return self.versions().to_pandas()
 
     @property
     def uri(self) -> str:
@@ -140,6 +155,14 @@ class IndexStore:
             )
         return found
 
+    def versions(self) -> Versions:
+        """All versions, oldest first; warns of damaged ones and leaves them out."""
+        found = self._read_all()
+        damaged = [version_name(number) for number, own in found.items() if own is None]
+        if damaged:
+            _warn(f"{self.uri}: {', '.join(damaged)} cannot be read. Build the index again.")
+        return Versions(own for own in found.values() if own is not None)
+
     def numbers(self) -> list[int]:
         """The numbers of all versions, rising."""
         # A folder without a manifest is a version that was never finished, or is being pruned.
@@ -168,17 +191,24 @@ class IndexStore:
     # ── publishing ─────────────────────────────────────────────────────────────────────────
 
     def publish(
-        self, derive: Callable[[Version | None], Version], *, is_afresh: bool = False
+        self, derive: Callable[[Version | None], Version | None], *, is_afresh: bool = False
     ) -> Version:
         """Make the version that `derive` makes of the newest one the next, and CURRENT.
 
         If somebody else publishes meanwhile, `derive` is called again with theirs, so nobody's
-        change is lost. What is made afresh mends a store whose newest version is damaged.
+        change is lost. If it returns None, nothing is published and the newest version is returned.
+        What is made afresh mends a store whose newest version is damaged.
         """
         for _ in range(PUBLISH_ATTEMPTS):
             number = (self._newest_number() or 0) + 1
             newest = self.newest_whole() if is_afresh else self.current_or_none()
-            version = derive(newest).numbered(number)
+            made = derive(newest)
+            # A damaged version stays in the way until another follows it.
+            if made is None and newest is not None and newest.number == number - 1:
+                return newest
+            made = made or newest
+            assert made is not None, "nothing is made of nothing"
+            version = made.numbered(number)
             self._expect_parts(version)
             if self._create(version):
                 self._settle(version)
@@ -210,9 +240,12 @@ class IndexStore:
             _warn(f"{version.name} is published, but {CURRENT} does not name it: {error.message}")
 
     def roll_back(self, which: int | str) -> Version:
-        """Publish an older version's parts again, as the newest version."""
+        """Publish an older version again, as the newest one; if it is the newest, it stays.
+
+        `which` is its number or its name.
+        """
         older = self.version(which)
-        return self.publish(lambda _: older, is_afresh=True)
+        return self.publish(lambda newest: None if newest == older else older, is_afresh=True)
 
     def _expect_parts(self, version: Version) -> None:
         for part in version.parts:
@@ -275,6 +308,17 @@ class IndexStore:
             if PART_ID.fullmatch(folder.rpartition("/")[2]):
                 ages[folder] = max(ages.get(folder, stored.changed_at), stored.changed_at)
         return ages
+
+
+def versions(store: str | os.PathLike[str] | IndexStore) -> Versions:
+    """All versions of an index, oldest first; the last one is current."""
+    return (store if isinstance(store, IndexStore) else IndexStore(store)).versions()
+
+
+def roll_back(store: str | os.PathLike[str] | IndexStore, which: int | str) -> Version:
+    """Publish an older version again, `which` names it or is its number; the version that is
+    current now."""
+    return (store if isinstance(store, IndexStore) else IndexStore(store)).roll_back(which)
 
 
 def _choose_gone(versions: dict[int, Version | None], policy: Retention) -> list[int]:

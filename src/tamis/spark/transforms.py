@@ -87,8 +87,11 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
     `columns` of subscriptions: expression string, valid_from, valid_until timestamp, or an
     attribute, as string (JSON where it is no text)
 
-    `operators` names modules that workers import, and that register the operators of the index.
-    What is learned of them, and their faults, are added to `learned` when the rows are made.
+    `event_id` names the column of the events' ids, `attributes` the columns of attributes or the
+    column of whole events. `bindings`, `tags` and `version` ask for these columns. `operators`
+    names modules that workers import, and that register the operators of the index. What is learned
+    of them, and their faults, are added to `learned` when the rows are made. `spread` says how the
+    work is divided (auto, replicate, split, product), `groups` into how many groups of parts.
     """
     parts = open_version(index).with_operators(operators)
     expect_columns(columns, (*TYPES, *parts.version.columns))
@@ -122,7 +125,8 @@ def match_lists(  # noqa: PLR0913
     Out: event_id, subscription_ids array<string>
 
     Where the index is split, the lists of the groups are put together by event id: then ids must
-    be unique.
+    be unique. `event_id`, `attributes`, `operators`, `learned`, `spread` and `groups` are as for
+    `match`.
     """
     parts = open_version(index).with_operators(operators)
     news = None if learned is None else learned.news
@@ -155,6 +159,8 @@ def count_by_event(  # noqa: PLR0913
     """One row for each event: how many subscriptions it satisfies. No pair is made.
 
     Out: event_id, n bigint. Where the index is split, event ids must be unique.
+
+    `event_id`, `attributes`, `operators`, `learned`, `spread` and `groups` are as for `match`.
     """
     parts = open_version(index).with_operators(operators)
     news = None if learned is None else learned.news
@@ -182,7 +188,8 @@ def count_by_subscription(  # noqa: PLR0913
 ) -> DataFrame:
     """One row for each subscription that some event satisfies: by how many. No pair is made.
 
-    `by` counts for each of its values, of which there should be few: a day, a source.
+    `by` counts for each of its values, of which there should be few: a day, a source. `attributes`,
+    `operators`, `learned`, `spread` and `groups` are as for `match`.
 
     Out: subscription_id string, n bigint, and with `by` a first column of that name
     """
@@ -225,6 +232,8 @@ def count_terms(
     """One row for each word or phrase that subscriptions look for: how many events have it.
 
     Out: attribute string, term string, n bigint
+
+    `attributes`, `spread` and `groups` are as for `match`.
     """
     parts = open_version(index)
 
@@ -248,6 +257,8 @@ def event_rejects(
     for each event that cannot be read at all.
 
     Out: event_id, attribute, expected, value, reason, kind, all string
+
+    `event_id` and `attributes` are as for `match`.
     """
     parts = open_version(index)
     expect_some(events, parts.version.attributes, attributes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from tamis.spark.jobs.audit_sql import audit_by_spark
 from tamis.spark.layout import ID, expect_some, only_attributes, select_events
 from tamis.spark.matching import Matcher, cut
 from tamis.spark.plain_events import plain_events
+from tamis.spark.printing import format_frame, format_table
 from tamis.spark.reading import open_version
 
 if TYPE_CHECKING:
@@ -37,6 +39,54 @@ SPARK: Final = "spark"
 _TEXTS: Final = ("subscription_id", "engine", "reference")
 
 
+@dataclass(frozen=True)
+class Audit:
+    """What the other evaluator said. Printing it shows the counts and the first disagreements.
+
+    version: the name of the version whose answers were compared
+    by: who evaluated again, "reference" or "spark"
+    rows: a row for each disagreement (event_id, subscription_id, engine, reference string), and
+    rows with subscription_id NULL and n_compared bigint: how many answers a task compared
+    """
+
+    version: str
+    by: str
+    rows: DataFrame
+
+    @property
+    def disagreements(self) -> DataFrame:
+        """A row for each answer that differs: event_id, subscription_id, engine, reference."""
+        return self.rows.where("subscription_id IS NOT NULL").drop("n_compared")
+
+    @cached_property
+    def counts(self) -> tuple[int, int]:
+        """How many answers were compared, and how many of them differ; computed once."""
+        (told,) = self.rows.agg(F.sum("n_compared"), F.count("subscription_id")).collect()
+        return told[0] or 0, told[1]
+
+    @property
+    def n_compared(self) -> int:
+        """How many answers were compared."""
+        return self.counts[0]
+
+    @property
+    def n_disagreements(self) -> int:
+        """How many of them differ."""
+        return self.counts[1]
+
+    def to_pandas(self) -> Any:
+        """The table of `disagreements`."""
+        return self.disagreements.toPandas()
+
+    def __repr__(self) -> str:
+        return f"<Audit of {self.version} by {self.by}: print it, or see disagreements>"
+
+    def __str__(self) -> str:
+        names = ["version", "by", "compared", "disagreements"]
+        told = format_table(names, [[self.version, self.by, *self.counts]])
+        return f"{told}\n\n{format_frame(self.disagreements)}" if self.n_disagreements else told
+
+
 def audit(  # noqa: PLR0913
     events: DataFrame,
     index: Any,
@@ -47,16 +97,14 @@ def audit(  # noqa: PLR0913
     n_subscriptions: int = N_SUBSCRIPTIONS,
     seed: int = 0,
     by: str = REFERENCE,
-) -> DataFrame:
-    """One row for each disagreement between the engine and another evaluator; and rows with
-    subscription_id NULL: how many answers were compared.
+) -> Audit:
+    """Compare the engine's answers with those of another evaluator, for a `share` of the events.
 
-    By the reference evaluator, every match of a sampled event is evaluated again, and so are
-    `n_subscriptions` drawn at random for each, which finds matches that are lost. By Spark SQL's
-    own (`by="spark"`), `n_subscriptions` that Spark SQL can say are drawn once, half of them from
-    those that match something; this one runs at once.
-
-    Out: event_id, subscription_id, engine, reference string, n_compared bigint
+    `by` names it. By the reference evaluator, every match of a sampled event is evaluated again,
+    and so are `n_subscriptions` drawn at random for each, which finds matches that are lost. By
+    Spark SQL's own (`by="spark"`), `n_subscriptions` that Spark SQL can say are drawn once, half of
+    them from those that match something; this one runs at once. `seed` decides which events and
+    subscriptions are drawn; `event_id` and `attributes` are as for `match`.
     """
     if not 0 < share <= 1:
         raise InputError(f"share is {share}; above 0 and up to 1 is allowed")
@@ -70,14 +118,15 @@ def audit(  # noqa: PLR0913
     selected, layout = select_events(sampled, parts.version.attributes, event_id, attributes)
     if by == SPARK:
         where = {"event_id": event_id, "attributes": attributes}
-        return audit_by_spark(selected, layout, parts, where, sampled, n_subscriptions, seed)
+        rows = audit_by_spark(selected, layout, parts, where, sampled, n_subscriptions, seed)
+        return Audit(parts.version.name, by, rows)
     fields = [
         StructField("event_id", layout.id_type),
         *(StructField(n, StringType()) for n in _TEXTS),
     ]
     schema = StructType([*fields, StructField("n_compared", LongType())])
     matcher = AuditBatch(parts, layout, n_subscriptions=n_subscriptions, seed=seed)
-    return selected.mapInArrow(matcher, schema)
+    return Audit(parts.version.name, by, selected.mapInArrow(matcher, schema))
 
 
 @dataclass(frozen=True, slots=True)

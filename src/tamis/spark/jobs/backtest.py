@@ -3,38 +3,137 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from tamis.errors import InputError
+from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.spark.layout import select_key
+from tamis.spark.printing import format_frame
 from tamis.spark.reading import open_version
-from tamis.spark.transforms import count_by_subscription, match, subscriptions
+from tamis.spark.rules import make_rules
+from tamis.spark.transforms import count_by_subscription, match, match_lists, subscriptions
+from tamis.spark.validity import is_valid
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from tamis.spark.parts import PartSet
+    from tamis.spark.rules import RuleSet
 
 Z: Final = 1.959963984540054  # of a confidence of 95%
 
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """What came of it; all are DataFrames, computed when they are asked for.
+    """How often subscriptions match. Printing it shows those that match most.
 
+    version: the name of the version that answers
+    n_events: in all; n_looked_at: of these, the same unless only a sample is looked at
     totals: subscription_id, n (in the events that were looked at), expected, low, high (in all
     events: the same as n unless only a sample was looked at)
     by_day: day, subscription_id, n; None without a day
     samples: subscription_id, event_id: a few matches of each
+
+    The DataFrames are computed when they are asked for.
     """
 
-    n_events: int  # in all
+    version: str
+    n_events: int
     n_looked_at: int
     totals: DataFrame
     by_day: DataFrame | None
     samples: DataFrame
+
+    def __repr__(self) -> str:
+        return f"<Backtest of {self.version}, {self.n_events:,} events: print it, or see totals>"
+
+    def __str__(self) -> str:
+        rows = self.totals.orderBy(F.desc("n"), "subscription_id")
+        is_exact = self.n_events == self.n_looked_at
+        shown = format_frame(rows.select("subscription_id", "n") if is_exact else rows)
+        return f"{_describe(self)}\n{shown}"
+
+    def to_pandas(self) -> Any:
+        """The table of `totals`."""
+        return self.totals.toPandas()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedBacktest:
+    """What changed rules would do. Printing it shows the totals and the samples.
+
+    version: the name of the version that the rules are compared with
+    n_events: in all; n_looked_at: of these, the same unless only a sample is looked at
+    totals: subscription_id, change (rewritten, or added if the version has no such subscription),
+    n_before, n_after, n_gained, n_lost: of the events that were looked at
+    samples: subscription_id, change (gained or lost), event_id: a few events of each
+
+    The DataFrames are computed when they are asked for.
+    """
+
+    version: str
+    n_events: int
+    n_looked_at: int
+    totals: DataFrame
+    samples: DataFrame
+
+    def __repr__(self) -> str:
+        return (
+            f"<ChangedBacktest of {self.version}, {self.n_events:,} events: print it, or see "
+            "totals and samples>"
+        )
+
+    def __str__(self) -> str:
+        totals = format_frame(self.totals.orderBy("subscription_id"))
+        samples = format_frame(self.samples.orderBy(*self.samples.columns))
+        return f"{_describe(self)}\n{totals}\n\n{samples}"
+
+    def to_pandas(self) -> Any:
+        """The table of `totals`."""
+        return self.totals.toPandas()
+
+
+def _describe(told: Backtest | ChangedBacktest) -> str:
+    shown = f"{told.version}, {told.n_events:,} events"
+    is_all = told.n_events == told.n_looked_at
+    return shown if is_all else f"{shown}, of which {told.n_looked_at:,} were looked at"
+
+
+@overload
+def backtest(
+    events: DataFrame,
+    index: Any,
+    *,
+    event_id: str | None = ...,
+    attributes: Any = ...,
+    day: str | Column | None = ...,
+    sample: float | None = ...,
+    n_samples: int = ...,
+    seed: int = ...,
+    changed: None = ...,
+    limits: Limits = ...,
+) -> Backtest: ...
+
+
+@overload
+def backtest(
+    events: DataFrame,
+    index: Any,
+    *,
+    event_id: str | None = ...,
+    attributes: Any = ...,
+    day: None = ...,
+    sample: float | None = ...,
+    n_samples: int = ...,
+    seed: int = ...,
+    changed: Mapping[str, str],
+    limits: Limits = ...,
+) -> ChangedBacktest: ...
 
 
 def backtest(  # noqa: PLR0913
@@ -47,19 +146,32 @@ def backtest(  # noqa: PLR0913
     sample: float | None = None,
     n_samples: int = 3,
     seed: int = 0,
-) -> Backtest:
+    changed: Mapping[str, str] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Backtest | ChangedBacktest:
     """Count the matches of each subscription, those without any included.
 
     `sample`, a share of the events, gives expected counts and their 95% interval (Wilson) soon;
-    without it all events are looked at. `day` is a column to count by: a date, say.
+    without it all events are looked at. `day` is a column to count by: a date, say. `n_samples` are
+    the matches listed of each subscription; `seed` decides which events are taken. `event_id` and
+    `attributes` are as for `match`.
+
+    `changed`, new expressions by id, counts only these, beside what the version answers by the
+    ones it has; nothing is published. `limits` are those of the new expressions.
     """
     if sample is not None and not 0 < sample <= 1:
         raise InputError(f"sample is {sample}; a share above 0 and up to 1 is allowed")
+    if changed is not None and day is not None:
+        raise InputError("day cannot be combined with changed: changes are counted in all")
     parts = open_version(index)
     by = select_key(events, day) if isinstance(day, str) else day
     looked_at = events if sample is None else events.sample(sample, seed)
     n_events = events.count()
     n_looked_at = n_events if sample is None else looked_at.count()
+    if changed is not None:
+        rules = _both(events.sparkSession, parts, changed, limits)
+        counted = _count_changes(looked_at, rules, event_id, attributes, n_samples, seed)
+        return ChangedBacktest(parts.version.name, n_events, n_looked_at, *counted)
     found = count_by_subscription(looked_at, parts, attributes=attributes)
     own = subscriptions(events.sparkSession, parts).select("subscription_id")
     n = F.coalesce("n", F.lit(0))
@@ -71,9 +183,87 @@ def backtest(  # noqa: PLR0913
         days = count_by_subscription(looked_at, parts, attributes=attributes, by=by)
         days = days.withColumnRenamed("by", "day")
     pairs = match(looked_at, parts, event_id=event_id, attributes=attributes)
-    order = Window.partitionBy("subscription_id").orderBy(F.xxhash64("event_id", F.lit(seed)))
-    few = pairs.withColumn("rank", F.row_number().over(order)).where(F.col("rank") <= n_samples)
-    return Backtest(n_events, n_looked_at, totals, days, few.select("subscription_id", "event_id"))
+    few = _few(pairs, ["subscription_id"], n_samples, seed)
+    return Backtest(parts.version.name, n_events, n_looked_at, totals, days, few)
+
+
+def _few(pairs: DataFrame, keys: list[str], n: int, seed: int) -> DataFrame:
+    """At most `n` events of each key, drawn by lot."""
+    order = Window.partitionBy(*keys).orderBy(F.xxhash64("event_id", F.lit(seed)))
+    ranked = pairs.withColumn("rank", F.row_number().over(order)).where(F.col("rank") <= n)
+    return ranked.select(*keys, "event_id")
+
+
+# ── changed rules ───────────────────────────────────────────────────────────────────────────
+
+BEFORE: Final = "0"  # before a rule's id: as the version has it
+AFTER: Final = "1"  # as it would be
+
+
+def _both(
+    spark: SparkSession, parts: PartSet, changed: Mapping[str, str], limits: Limits
+) -> RuleSet:
+    """The changed rules as they are and as they would be, in one index: one pass over the events
+    answers for both, so a pair is gained or lost by the event's row, whatever its id."""
+    if not isinstance(changed, Mapping) or not changed:
+        raise InputError(
+            "changed is empty or no mapping", hint='new expressions by id: {"adult": "age >= 21"}'
+        )
+    for name, text in changed.items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise InputError(f"changed has {name!r}: {text!r}; ids and expressions are text")
+    make_rules(parts, changed, limits)  # an error names the rule by its id
+    listed = subscriptions(spark, parts)
+    awake = listed if parts.at is None else listed.where(is_valid(parts.at))
+    rows = awake.where(F.col("subscription_id").isin(*changed)).collect()
+    known = {row["subscription_id"]: row["expression"] for row in rows}
+    both = {BEFORE + name: text for name, text in known.items()}
+    return make_rules(parts, both | {AFTER + name: text for name, text in changed.items()}, limits)
+
+
+def _count_changes(  # noqa: PLR0913
+    events: DataFrame,
+    rules: RuleSet,
+    event_id: str | None,
+    attributes: Any,
+    n_samples: int,
+    seed: int,
+) -> tuple[DataFrame, DataFrame]:
+    """The totals and the samples of a `ChangedBacktest`."""
+    ids = {name for name, _ in rules.rules}
+    own = [
+        (name[1:], "rewritten" if BEFORE + name[1:] in ids else "added")
+        for name in ids
+        if name.startswith(AFTER)
+    ]
+    listed = events.sparkSession.createDataFrame(own, "subscription_id string, change string")
+    lists = match_lists(events, rules, event_id=event_id, attributes=attributes)
+    before, after = (_of(side) for side in (BEFORE, AFTER))
+    kinds = {
+        "before": before,
+        "after": after,
+        "gained": F.array_except(after, before),
+        "lost": F.array_except(before, after),
+    }
+    each = lists.select("event_id", F.explode(F.array(*map(_tagged, kinds, kinds.values()))))
+    rows = each.select("event_id", F.col("col.kind"), F.explode("col.ids").alias("subscription_id"))
+    counted = rows.groupBy("subscription_id").agg(
+        *(F.count_if(F.col("kind") == kind).alias(f"n_{kind}") for kind in kinds)
+    )
+    n = [F.coalesce(f"n_{kind}", F.lit(0)).alias(f"n_{kind}") for kind in kinds]
+    totals = listed.join(counted, "subscription_id", "left").select("subscription_id", "change", *n)
+    changes = rows.where(F.col("kind").isin("gained", "lost")).withColumnRenamed("kind", "change")
+    return totals, _few(changes, ["subscription_id", "change"], n_samples, seed)
+
+
+def _of(side: str) -> Column:
+    """The ids of an event's rules on one side."""
+    own = F.filter("subscription_ids", lambda name: name.startswith(side))
+    return F.transform(own, lambda name: F.substring(name, 2, 2**31 - 1))
+
+
+def _tagged(kind: str, ids: Column) -> Column:
+    return F.struct(F.lit(kind).alias("kind"), ids.alias("ids"))
 
 
 def _expected(n: Column, n_looked_at: int, n_events: int) -> list[Column]:

@@ -44,6 +44,7 @@ from tamis.spark.failures import telling
 from tamis.spark.layout import expect_column, quoted
 from tamis.spark.manifest import BASE, Part, Version, read_part
 from tamis.spark.parts import digest_rows, is_whole, write_part
+from tamis.spark.printing import format_table
 from tamis.spark.store import IndexStore, Retention
 from tamis.spark.tables import PACKED
 from tamis.spark.tuning import (
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
     from tamis.spark.storage import Storage
 
 SUBSCRIPTIONS_PER_PART: Final = 500_000
+_COUNTED: Final = ("subscriptions", "rejects", "expired", "parts", "built")
 MOMENT_TYPES: Final = (DateType, StringType, TimestampNTZType, TimestampType)
 PLAIN_TYPES: Final = (*MOMENT_TYPES, NumericType, BooleanType, BinaryType, NullType)
 
@@ -77,13 +79,20 @@ PLAIN_TYPES: Final = (*MOMENT_TYPES, NumericType, BooleanType, BinaryType, NullT
 class BuildReport:
     """What a build did."""
 
-    version: Version
-    n_subscriptions: int
-    n_rejects: int
-    n_parts: int
-    n_built: int  # the others were taken over from the version before
+    version: Version  # the newest one now
+    n_subscriptions: int  # of that version
+    n_rejects: int  # subscriptions that were left out because something is wrong with them
+    n_parts: int  # of that version
+    n_built: int  # of the parts; the others were taken over from the version before
     n_expired: int = 0  # subscriptions left out, as they are never valid again
-    pruned: tuple[str, ...] = ()
+    pruned: tuple[str, ...] = ()  # names of versions and folders of parts that were deleted
+    is_published: bool = True  # False: the newest version was the same, and stays
+
+    def __repr__(self) -> str:
+        told = {name: getattr(self, f"n_{name}") for name in _COUNTED}
+        shown = {"version": self.version.name, **told, "bytes": self.version.n_bytes}
+        shown["published"] = "yes" if self.is_published else "no: nothing has changed"
+        return format_table(list(shown), [list(shown.values())])
 
 
 def build(  # noqa: PLR0913 - all that decides what the index is
@@ -109,8 +118,16 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 
     A subscription that is wrong becomes a row of `rejects`. Of several with one id the first is
     taken, of those that have not expired when the build starts. Parts whose subscriptions have not
-    changed are taken over if they are whole, unless `incremental` is off. `operators` names modules
-    that register operators; workers need only know their signatures.
+    changed are taken over if they are whole, unless `incremental` is off; if no part has changed,
+    the newest version stays and nothing is published. `operators` names modules that register
+    operators; workers need only know their signatures.
+
+    `id_column` and `expression_column` are the names of these columns in the input. `schema`
+    declares the attributes' types, which are inferred from the expressions without it; `missing`
+    says what a test on a missing attribute is, and `limits` how large an expression may be.
+    `parts` is how many parts are made, by size if not given, and `partition_by` how subscriptions
+    are dealt to them (hash, structure). `retention` says which older versions are kept, and
+    `provenance` is kept with the version as it is.
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     if missing not in tuple(Missing):
@@ -152,7 +169,13 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         partitioning=slots.describe(partition_by, bounds),
         provenance={"rows": n_rows, **(provenance or {})},
     )
-    version = target.publish(lambda newest: _keep_statistics(made, newest), is_afresh=True)
+    seen: list[Version | None] = []
+
+    def derive(newest: Version | None) -> Version | None:
+        seen.append(newest)
+        return None if is_same(newest, made) else _keep_statistics(made, newest)
+
+    version = target.publish(derive, is_afresh=True)
     pruned = _prune(target, retention)
     return BuildReport(
         version,
@@ -162,6 +185,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         sum(entry.is_new for entry in built),
         n_expired,
         tuple(pruned),
+        is_published=version is not seen[-1],
     )
 
 
@@ -178,6 +202,14 @@ def _prune(target: IndexStore, retention: Retention | None) -> list[str]:
         # The version is published: that is what was asked for.
         warnings.warn(f"old versions were not removed: {error.message}", TamisWarning, stacklevel=3)
         return []
+
+
+def is_same(newest: Version | None, made: Version) -> bool:
+    """Whether the newest version has the same parts and means the same by them."""
+    return newest is not None and all(
+        getattr(newest, name) == getattr(made, name)
+        for name in ("parts", "schema", "missing", "partitioning")
+    )
 
 
 def _keep_statistics(made: Version, newest: Version | None) -> Version:

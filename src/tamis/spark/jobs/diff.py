@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from tamis.spark.printing import format_frame
 from tamis.spark.reading import open_version
 from tamis.spark.transforms import count_by_subscription, match, subscriptions
 
@@ -16,15 +17,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """Two versions over the same events.
+    """Two versions over the same events. Printing it shows the first rows of `counts`.
 
+    before, after: the names of the versions
     counts: one row for each subscription that is not the same in both: subscription_id string,
     n_before, n_after bigint, change string (added, removed, rewritten, or counted for one whose
-    text is the same but whose count is not)
+    text is the same but whose count is not); computed when it is asked for
     """
 
+    before: str
+    after: str
     counts: DataFrame
     _arguments: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        return f"<Diff of {self.before} and {self.after}: print it, or see counts and pairs()>"
+
+    def __str__(self) -> str:
+        rows = format_frame(self.counts.orderBy("subscription_id"))
+        return f"{self.before} → {self.after}: subscriptions that differ\n{rows}"
+
+    def to_pandas(self) -> Any:
+        """The table of `counts`."""
+        return self.counts.toPandas()
 
     def pairs(self) -> DataFrame:
         """The gained and the lost pairs of the subscriptions in `counts`.
@@ -53,7 +68,10 @@ def diff(
     event_id: str | None = None,
     attributes: Any = None,
 ) -> Diff:
-    """Compare two versions by counts, which makes no pairs; `pairs` of the result makes them."""
+    """Compare two versions by counts, which makes no pairs; `pairs` of the result makes them.
+
+    `before` and `after` are named as an index is; `event_id` and `attributes` are as for `match`.
+    """
     old, new = open_version(before), open_version(after)
     spark = events.sparkSession
     texts = [
@@ -80,4 +98,5 @@ def diff(
         n_after.alias("n_after"),
         change.alias("change"),
     ).where("change IS NOT NULL")
-    return Diff(changed, (events, old, new, event_id, attributes))
+    names = (old.version.name, new.version.name)
+    return Diff(*names, changed, (events, old, new, event_id, attributes))

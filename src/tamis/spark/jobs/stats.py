@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import secrets
+import hashlib
+import json
 import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -70,6 +71,7 @@ def save_statistics(
     build chooses access children by the one and puts words in order by the other.
 
     `attributes` is the column of whole events, a struct; without it each attribute has a column.
+    `sample_rows` is how many events are kept, `seed` decides which.
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     version = target.current()
@@ -81,29 +83,32 @@ def save_statistics(
         told = compute_statistics(events, [path for path in version.attributes if path])
         sample = _sample(events, version, told["n_events"], sample_rows, seed)
         terms = _count_terms(events, target, version)
-    token = secrets.token_hex(8)
     if terms is not None and terms.num_rows:
         counted = write_terms(terms, told["n_events"])
-        told |= _write(target, "terms", f"statistics/{token}-terms.parquet", counted)
+        told |= _write(target, "terms", "-terms.parquet", counted)
     sink = pa.BufferOutputStream()
     pq.write_table(sample, sink)
     content = sink.getvalue().to_pybytes()
-    told |= _write(target, "sample", f"statistics/{token}.parquet", content)
+    told |= _write(target, "sample", ".parquet", content)
     told["sample_rows"] = sample.num_rows
     return target.publish(lambda newest: _with_statistics(newest or version, told))
 
 
-def _write(target: IndexStore, what: str, name: str, content: bytes) -> dict[str, Any]:
+def _write(target: IndexStore, what: str, suffix: str, content: bytes) -> dict[str, Any]:
     """Write an object of the statistics; how they name it."""
+    # Named by its content: the same statistics are the same objects.
+    name = f"statistics/{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
     target.storage.write(name, content)
     return {what: name, f"{what}_crc32": zlib.crc32(content)}
 
 
-def _with_statistics(version: Version, told: dict[str, Any]) -> Version:
-    """The version with new statistics; what was learned of operators stays."""
+def _with_statistics(version: Version, told: dict[str, Any]) -> Version | None:
+    """The version with new statistics; None if it has them. What was learned of operators stays."""
     learned = version.statistics.get("operators")
     kept = {} if learned is None else {"operators": learned}
-    return replace(version, statistics=kept | told)
+    # As they come back from storage.
+    statistics = json.loads(json.dumps(kept | told))
+    return None if version.statistics == statistics else replace(version, statistics=statistics)
 
 
 def _flatten(events: DataFrame, attributes: str | None) -> DataFrame:

@@ -44,11 +44,11 @@ KEPT_PINS: Final = 1000  # Spark may run only its last batch again; the others a
 class BatchReport:
     """What came of one micro-batch."""
 
-    batch_id: int
-    version: str
-    n_matches: int
-    n_rejects: int
-    seconds: float
+    batch_id: int  # Spark's number
+    version: str  # the name of the one that answered
+    n_matches: int  # rows that were written
+    n_rejects: int  # values that were treated as missing; 0 unless they are asked for
+    seconds: float  # from the batch's arrival until all was written
     n_faults: int = 0  # calls of operators without an answer, by event
 
 
@@ -175,8 +175,12 @@ def stream(  # noqa: PLR0913
 
     `output` is a path for Parquet, a folder for each batch, or a function of a DataFrame and the
     batch's number, which must be idempotent: a batch can come again after a crash. Each row says
-    which version answered. `trigger` is as for Spark: `{"availableNow": True}`. `bindings`,
-    `operators` and `learned` are as for `match`.
+    which version answered. `checkpoint` is the folder in which Spark remembers what it has read,
+    and in which each batch's version is recorded. `rejects` is a place as `output` is, for the rows
+    of `event_rejects`. `trigger` is as for Spark: `{"availableNow": True}`; `name` is what Spark
+    calls the query. `on_batch` is called with a `BatchReport` after each batch. `event_id`,
+    `attributes`, `tags`, `bindings`, `operators`, `learned`, `spread` and `groups` are as for
+    `match`.
     """
     if is_remote():
         raise InputError(

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from tamis.errors import InputError, SchemaError
+from tamis.errors import InputError
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.moments import read_at
-from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
 from tamis.operators.registry import REGISTRY, module_names, with_registered
 from tamis.spark.failures import telling
@@ -28,7 +27,8 @@ from tamis.spark.jobs.build import (
     select_rows,
 )
 from tamis.spark.manifest import DELTA, Part, Version
-from tamis.spark.parts import PartSet
+from tamis.spark.parts import REMOVED, PartSet
+from tamis.spark.schemas import extend_schema
 from tamis.spark.store import IndexStore
 from tamis.spark.tables import numbered_parts
 from tamis.spark.transforms import packed_subscriptions
@@ -55,10 +55,14 @@ def update(  # noqa: PLR0913
 ) -> BuildReport:
     """Add, replace and remove subscriptions: a new version with one more, small part.
 
+    Where `subscriptions` has the columns of `build`, `removed` lists ids. If the newest version was
+    made by the same update, nothing is published.
+
     A subscription that is wrong becomes a reject and the one it should have replaced stays. One
     that has expired is left out, as in a build, and so is the one that it replaces. A stream that
     runs on the store answers by the new version from its next batch on. `operators` names modules
-    that register operators, as for `build`.
+    that register operators, and `limits` bounds expressions, as for `build`. A version with more
+    than `most_deltas` small parts is built anew without them, as `compact` does.
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     base = target.current()
@@ -80,8 +84,13 @@ def update(  # noqa: PLR0913
         )
         (entry,) = run_parts(live.withColumn("part", F.lit(0)), 1, task)
 
-        def derive(newest: Version | None) -> Version:
+        seen: list[Version] = []
+
+        def derive(newest: Version | None) -> Version | None:
             last = newest or base
+            seen.append(last)
+            if is_repeated(target, last, entry.part, gone):
+                return None
             own = (*last.parts, entry.part)
             merged = only_called(extend_schema(last.typed_schema(), schema), own)
             made = replace(last, parts=own, schema=merged.to_json())
@@ -91,10 +100,26 @@ def update(  # noqa: PLR0913
     n_deltas = sum(part.kind == DELTA for part in version.parts)
     if n_deltas > most_deltas:
         return compact(spark, target)
-    part = entry.part
+    is_published = version is not seen[-1]
     return BuildReport(
-        version, version.n_subscriptions, part.n_rejects, len(version.parts), 1, len(expired)
+        version,
+        version.n_subscriptions,
+        entry.part.n_rejects,
+        len(version.parts),
+        n_built=int(is_published),
+        n_expired=len(expired),
+        is_published=is_published,
     )
+
+
+
+def is_repeated(store: IndexStore, last: Version, part: Part, removed: Sequence[str]) -> bool:
+    """Whether the newest part makes the same changes: a job that was run again."""
+    newest = last.parts[-1]
+    if (newest.kind, newest.digest) != (DELTA, part.digest):
+        return False
+    table = PartSet(store.storage, last, (newest,)).read(newest, REMOVED)
+    return table is not None and table["subscription_id"].to_pylist() == list(removed)
 
 
 def compact(spark: SparkSession, store: str | os.PathLike[str] | IndexStore) -> BuildReport:
@@ -111,21 +136,6 @@ def compact(spark: SparkSession, store: str | os.PathLike[str] | IndexStore) -> 
         parts=len(known["bounds"]) if known else None,
         partition_by=known.get("kind", "hash"),
     )
-
-
-def extend_schema(known: Schema, found: Schema) -> Schema:
-    """The known types, and those of attributes that are new. What contradicts is left out."""
-    types = {path: known[path] for path in known}
-    for path in found:
-        if path not in types:
-            try:
-                Schema({**types, path: found[path]})
-            except SchemaError:
-                continue  # `a.b` beside a known `a`: whoever mentions it is rejected
-            types[path] = found[path]
-    merged = Schema(types)
-    more = [own for own in found.operators if known.operator(own.name) is None]
-    return merged.with_operators((*known.operators, *more))
 
 
 def _check_removed(removed: Iterable[str]) -> tuple[str, ...]:

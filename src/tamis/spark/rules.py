@@ -1,0 +1,76 @@
+"""A few rules as an index that was never saved: workers build it from the rules themselves."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tamis.index.build import build_contents, collect_votes
+from tamis.logic.evaluate import Missing
+from tamis.operators.registry import REGISTRY, with_checks, with_registered
+from tamis.spark.manifest import BASE, Part
+from tamis.spark.parts import PartSet, mentioned_paths
+from tamis.spark.schemas import extend_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tamis.index.build import Built
+    from tamis.index.contents import Contents
+    from tamis.language.limits import Limits
+    from tamis.language.schema import Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleSet(PartSet):
+    """One part that lies nowhere: every worker builds it when it needs it."""
+
+    rules: tuple[tuple[str, str], ...]
+    schema: Schema
+    limits: Limits
+
+    def _map(self, part: Part) -> Contents:
+        return self.build().contents
+
+    def build(self) -> Built:
+        """The index of the rules."""
+        schema = with_checks(self.schema, self.operators)
+        return build_contents(self.rules, schema, Missing(self.version.missing), self.limits)
+
+
+def make_rules(like: PartSet, rules: Mapping[str, str], limits: Limits) -> RuleSet:
+    """The rules under the schema of a version; the first that is wrong raises its error."""
+    found = collect_votes(list(rules.values()), limits).elect()
+    known = with_registered(found, REGISTRY.load(like.operators))
+    schema = extend_schema(like.version.typed_schema(), known)
+    pairs = tuple(rules.items())
+    digest = hashlib.sha256(repr((pairs, schema.to_json(), limits)).encode()).hexdigest()
+    made = RuleSet(
+        like.storage,
+        replace(like.version, parts=()),
+        (),
+        operators=like.operators,
+        rules=pairs,
+        schema=schema,
+        limits=limits,
+    )
+    built = made.build()
+    if built.rejects:
+        raise built.rejects[0]
+    contents = built.contents
+    part = Part(
+        id=digest,
+        kind=BASE,
+        digest=digest,
+        checksums={},
+        n_subscriptions=len(contents.ids),
+        n_hidden=0,
+        n_rejects=0,
+        n_nodes=contents.n_nodes,
+        n_bytes=0,
+        attributes=mentioned_paths(contents),
+        operators=tuple(own.name for own in contents.schema.operators),
+    )
+    version = replace(made.version, parts=(part,), schema=schema.to_json())
+    return replace(made, version=version, parts=(part,))
