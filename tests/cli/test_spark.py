@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tamis.cli.spark_io import expect_free
+from tamis.cli.spark_places import expect_free
 from tamis.errors import InputError
 from tests.cli.shell import run, run_process
 
@@ -219,6 +219,46 @@ def test_stats_backtest_diff_and_audit(place):
     allowed = run("spark", "diff", *common, "--before", "v00000002", "--allow", "2", "--pairs")
     assert allowed.exit_code == 0
     assert "gained" in allowed.stdout
+
+
+def test_versions_and_roll_back(place):
+    build(place)
+    build(place, "--update", "--remove", "oslo")
+    index = ["--index", place / "index"]
+    listed = run("spark", "versions", *index).stdout.splitlines()
+    assert [line.split()[0] for line in listed] == ["version", "v00000001", "v00000002"]
+    assert [line.split()[-1] for line in listed] == ["bytes", listed[1].split()[-1], "current"]
+    back = run("spark", "roll-back", *index, "--to", "v00000001")
+    assert (back.exit_code, back.stdout.splitlines()[1].split()[0]) == (0, "v00000003")
+    missing = run("spark", "roll-back", *index, "--to", "v00000009")
+    assert (missing.exit_code, 'has no version "v00000009"' in missing.stderr) == (1, True)
+    nowhere = run("spark", "versions", "--index", place / "nowhere")
+    assert (nowhere.exit_code, "holds no version" in nowhere.stderr) == (1, True)
+
+
+def test_a_rule_on_trial(place):
+    build(place)
+    common = ["--index", place / "index", "--events", place / "events.jsonl", "--event-id", "id"]
+    change = ["--change", "adult", "age < 18", "--change", "new", "city = 'Oslo'"]
+    tried = run("spark", "backtest", *common, *change)
+    assert tried.exit_code == 0, tried.stderr
+    assert tried.stdout.splitlines()[:7] == [
+        "subscription_id  change     n_before  n_after  n_gained  n_lost",
+        "adult            rewritten  1         1        1         1",
+        "new              added      0         1        1         0",
+        "",
+        "subscription_id  change  event_id",
+        "adult            gained  e2",
+        "adult            lost    e1",
+    ]
+    written = run("spark", "backtest", *common, *change, "--output", place / "out")
+    assert written.exit_code == 0
+    assert rows_of(place / "out")[1] == ("new", "added", 0, 1, 1, 0)
+    assert "v00000002" not in run("spark", "versions", "--index", place / "index").stdout
+    wrong = run("spark", "backtest", *common, "--change", "adult", "age <")
+    assert (wrong.exit_code, 'subscription "adult"' in wrong.stderr) == (1, True)
+    both = run("spark", "backtest", *common, *change, "--day", "id")
+    assert (both.exit_code, "cannot be combined" in both.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,11 @@ from typing import Any
 import click
 
 import tamis
-from tamis.cli import spark_commands, spark_jobs  # noqa: F401 - add their commands to the group
+from tamis.cli import (  # noqa: F401 - add their commands to the group
+    spark_commands,
+    spark_jobs,
+    spark_versions,
+)
 from tamis.cli.build import build_command
 from tamis.cli.check import check_command
 from tamis.cli.console import noting_warnings

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from tamis.cli.console import StatusLine, make_console, print_columns
+from tamis.cli.spark_places import read_date
 from tamis.errors import InputError, suggest
 
 if TYPE_CHECKING:
@@ -38,13 +39,19 @@ CONTRACT: Final = {
     help="A pipeline in one file: options of the commands, in a table for each, and of all of "
     "them in [all]. What the command line says wins.",
 )
+@click.option(
+    "--date",
+    metavar="YYYY-MM-DD",
+    help="The date that {date} in paths stands for; today in UTC, if not given.",
+)
 @click.option("--cores", metavar="N|*", default="*", show_default=True, help="Of this machine.")
 @click.option("--memory", metavar="SIZE", help="Of Spark on this machine: 4g.")
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark's.")
 @click.pass_context
-def spark_group(
+def spark_group(  # noqa: PLR0913 - the options of all commands
     context: click.Context,
     config_file: str | None,
+    date: str | None,
     cores: str,
     memory: str | None,
     conf: tuple[str, ...],
@@ -64,7 +71,12 @@ def spark_group(
     if memory:
         settings["spark.driver.memory"] = memory
     context.default_map = config
-    context.obj = {"cores": cores, "settings": settings, "steps": list(steps)}
+    context.obj = {
+        "cores": cores,
+        "settings": settings,
+        "steps": list(steps),
+        "date": read_date(date),
+    }
 
 
 def read_config(file: str, context: click.Context) -> dict[str, dict[str, Any]]:

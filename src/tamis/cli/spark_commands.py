@@ -18,12 +18,7 @@ from tamis.cli.spark import (
     spark_group,
     spark_session,
 )
-from tamis.cli.spark_io import (
-    expect_free,
-    read_events,
-    read_subscriptions,
-    write_frame,
-)
+from tamis.cli.spark_io import read_events, read_subscriptions
 from tamis.cli.spark_options import (
     FORMAT,
     at_option,
@@ -33,9 +28,18 @@ from tamis.cli.spark_options import (
     open_events,
     open_parts,
     output_options,
+    rejects_option,
     spread_options,
     version_option,
     where,
+    write_table,
+)
+from tamis.cli.spark_places import (
+    PIPELINE,
+    check_steps,
+    expect_outputs,
+    fill_date,
+    fixed_output,
 )
 
 if TYPE_CHECKING:
@@ -57,7 +61,8 @@ learn_option = click.option(
 def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
     """Run a pipeline: all steps that the file of --config has a table for, in its order.
 
-    With STEPs only those. The first that fails ends it, with its exit code.
+    With STEPs only those. The first that fails ends it, with its exit code. Where tables go is
+    checked before the first step; a second run for the same date replaces its own tables.
     """
     planned: list[str] = context.obj["steps"]
     if not planned:
@@ -67,14 +72,19 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
             raise click.UsageError(f'no step "{name}"; the file has: {", ".join(planned)}')
     parent = context.parent
     assert parent is not None
+    context.obj[PIPELINE] = True
+    prepared = [
+        spark_group.commands[name].make_context(name, [], parent=parent)
+        for name in steps or planned
+    ]
+    check_steps(prepared)
     session = open_session(context)
     context.obj[SESSION] = session
     try:
-        for name in steps or planned:
-            make_console().print(f"{name}:", style="bold")
-            command = spark_group.commands[name]
-            with command.make_context(name, [], parent=parent) as own:
-                command.invoke(own)
+        for step in prepared:
+            make_console().print(f"{step.info_name}:", style="bold")
+            with step:
+                step.command.invoke(step)
     finally:
         del context.obj[SESSION]
         close_session(session)
@@ -85,7 +95,10 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
 
 @spark_group.command("build")
 @click.option(
-    "--subscriptions", metavar="PATH", help="A file or a folder; with --update, what changed."
+    "--subscriptions",
+    callback=fill_date,
+    metavar="PATH",
+    help="A file or a folder; with --update, what changed.",
 )
 @click.option("--subscriptions-format", type=FORMAT, help="As the name tells, if not given.")
 @index_option
@@ -100,7 +113,7 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
 @click.option("--update", is_flag=True, help="Add to the current version, as a small part.")
 @click.option("--remove", multiple=True, metavar="ID", help="With --update: no longer there.")
 @click.option("--keep", type=click.IntRange(min=1), default=3, show_default=True, help="Versions.")
-@click.option("--rejects", metavar="PATH", help="Write the table of rejects there.")
+@rejects_option("Write the table of rejects there.")
 @click.pass_context
 def build_command(context: click.Context, /, **options: Any) -> None:
     """Build subscriptions into the next version of an index.
@@ -109,15 +122,18 @@ def build_command(context: click.Context, /, **options: Any) -> None:
     """
     if not options["subscriptions"] and not (options["update"] and options["remove"]):
         raise click.UsageError("Missing option '--subscriptions'.")
-    expect_free(options["rejects"], overwrite=True)
+    expect_outputs(context, options)
     started = time.monotonic()
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 
         report = _update(spark, options) if options["update"] else _build(spark, options)
         if options["rejects"]:
+            expect_outputs(context, options, report.version.name)
             table = pipeline.rejects(spark, options["index"])
-            write_frame(table, options["rejects"], None, overwrite=True)
+            write_table(table, options, "rejects", overwrite=True)
+    if not report.is_published:
+        print_note(f"nothing has changed: {report.version.name} stays the newest version")
     if report.n_rejects and not options["rejects"]:
         print_note(f"{report.n_rejects:,} subscriptions were rejected; --rejects PATH lists them")
     print_summary(
@@ -200,7 +216,7 @@ def _update(spark: SparkSession, options: dict[str, Any]) -> Any:
 @click.option("--bindings", is_flag=True, help="With the values of variables, in rows.")
 @job_operators_option
 @learn_option
-@click.option("--rejects", metavar="PATH", help="Write the table of wrong values there.")
+@rejects_option("Write the table of wrong values there.")
 @spread_options
 @output_options
 @click.pass_context
@@ -211,13 +227,13 @@ def match_command(context: click.Context, /, **options: Any) -> None:
     """
     if options["output"] and options["output"] == options["rejects"]:
         raise click.UsageError("--output and --rejects name the same place")
-    for path in (options["output"], options["rejects"]):
-        expect_free(path, overwrite=options["overwrite"])
+    expect_outputs(context, options)
     started = time.monotonic()
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 
         parts = open_parts(options)
+        expect_outputs(context, options, parts.version.name)
         events = open_events(spark, options)
         learned = _gather(spark, parts)
         spread = {"spread": options["spread"], "groups": options["groups"], "learned": learned}
@@ -239,7 +255,7 @@ def match_command(context: click.Context, /, **options: Any) -> None:
         n_rows = deliver(found, options)
         if options["rejects"]:
             refused = pipeline.event_rejects(events.frame, parts, **where(events))
-            write_frame(refused, options["rejects"], None, overwrite=options["overwrite"])
+            write_table(refused, options, "rejects")
     _tell_learned(learned, options)
     seconds = f"{time.monotonic() - started:.1f}"
     print_summary({"version": parts.version.name, "rows": n_rows, "seconds": seconds})
@@ -267,9 +283,21 @@ def _tell_learned(learned: Any, options: dict[str, Any]) -> None:
 @spark_group.command("stream")
 @index_option
 @event_options
-@click.option("--output", required=True, metavar="PATH", help="A folder of Parquet for each batch.")
-@click.option("--checkpoint", required=True, metavar="PATH", help="Where the stream remembers.")
-@click.option("--rejects", metavar="PATH", help="The same for wrong values.")
+@click.option(
+    "--output",
+    required=True,
+    callback=fixed_output,
+    metavar="PATH",
+    help="A folder of Parquet for each batch.",
+)
+@click.option(
+    "--checkpoint",
+    required=True,
+    callback=fixed_output,
+    metavar="PATH",
+    help="Where the stream remembers.",
+)
+@click.option("--rejects", callback=fixed_output, metavar="PATH", help="The same for wrong values.")
 @click.option("--bindings", is_flag=True, help="With the values of variables.")
 @job_operators_option
 @learn_option

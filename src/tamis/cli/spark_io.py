@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tamis.cli.spark_places import expect_free
 from tamis.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,11 +29,6 @@ _SUFFIXES: Final = {
     ".json": JSONL,
     ".csv": CSV,
 }
-# What Spark calls the files of a table, and their checksums.
-_OF_A_TABLE: Final = re.compile(
-    r"part-\d{5,}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[-.\w]*"
-    r"|\.part-\d{5,}-[-.\w]*\.crc|_SUCCESS|\._SUCCESS\.crc|_temporary|\.spark-staging-[-\w]*"
-)
 
 
 class Events(NamedTuple):
@@ -147,29 +142,26 @@ def _type(name: str) -> str:
     return name.replace("integer", "bigint").replace("any", "string")
 
 
-def expect_free(path: str | None, *, overwrite: bool) -> None:
-    """Refuse a place where a table must not be written, before anything is computed."""
+def write_frame(
+    frame: DataFrame, path: str, asked: str | None, *, overwrite: bool, mark: str | None = None
+) -> None:
+    """Write a table; what a failure has begun is removed again.
+
+    A table of a pipeline has its mark from the first moment on, so that it is known if the run is
+    killed.
+    """
     from tamis.spark.storage import Storage
 
-    found = [] if path is None else [stored.name for stored in Storage(path).list()]
-    if found and not overwrite:
-        raise InputError(f"{path} exists", hint="name another one, or say --overwrite")
-    if not all(map(_OF_A_TABLE.fullmatch, found)):
-        # An index, say, or a folder of events.
-        raise InputError(
-            f"{path} exists and is not a table: it is not overwritten", hint="name another one"
-        )
-
-
-def write_frame(frame: DataFrame, path: str, asked: str | None, *, overwrite: bool) -> None:
-    """Write a table; what a failure has begun is removed again."""
-    from tamis.spark.storage import Storage
-
-    expect_free(path, overwrite=overwrite)
+    expect_free(path, overwrite=overwrite, mark=mark)
     kind = choose_format(path, asked)
     storage = Storage(path)
-    existed = bool(storage.list())
+    before = storage.list()
     writer = frame.write.mode("overwrite")
+    if mark is not None:
+        for stored in before:
+            storage.delete(stored.name)
+        storage.write(mark, b"")
+        writer = frame.write.mode("append")
     try:
         if kind == PARQUET:
             writer.parquet(path)
@@ -178,7 +170,7 @@ def write_frame(frame: DataFrame, path: str, asked: str | None, *, overwrite: bo
         else:
             writer.option("header", True).csv(path)
     except BaseException:
-        if not existed:
+        if not before:
             storage.delete("")
         raise
 

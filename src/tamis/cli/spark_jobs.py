@@ -10,7 +10,7 @@ import click
 from tamis.cli.console import make_console, print_columns
 from tamis.cli.options import job_operators_option
 from tamis.cli.spark import print_summary, spark_group, spark_session
-from tamis.cli.spark_io import PARQUET, choose_format, expect_free, read_typed_events
+from tamis.cli.spark_io import PARQUET, choose_format, read_typed_events
 from tamis.cli.spark_options import (
     at_option,
     deliver,
@@ -22,6 +22,7 @@ from tamis.cli.spark_options import (
     version_option,
     where,
 )
+from tamis.cli.spark_places import expect_outputs
 
 
 @spark_group.command("stats")
@@ -64,25 +65,59 @@ def stats_command(context: click.Context, /, **options: Any) -> None:
 @job_operators_option
 @click.option("--day", metavar="COLUMN", help="Count for each of its values, in Parquet.")
 @click.option("--sample", type=click.FloatRange(0, 1, min_open=True), help="A share of the events.")
+@click.option(
+    "--change",
+    nargs=2,
+    multiple=True,
+    metavar="ID EXPRESSION",
+    help="Count what this subscription gains and loses by another expression; repeatable.",
+)
 @output_options
 @click.pass_context
 def backtest_command(context: click.Context, /, **options: Any) -> None:
-    """How many events would each subscription have matched? With --sample, about how many."""
-    expect_free(options["output"], overwrite=options["overwrite"])
+    """How many events would each subscription have matched? With --sample, about how many.
+
+    With --change, only the changed subscriptions are counted: as the version has them and as they
+    would be. Nothing is published.
+    """
+    if options["change"] and options["day"]:
+        raise click.UsageError("--change cannot be combined with --day")
+    expect_outputs(context, options)
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 
         parts = open_parts(options)
+        expect_outputs(context, options, parts.version.name)
         events = open_events(spark, options)
-        told = pipeline.backtest(
-            events.frame, parts, day=options["day"], sample=options["sample"], **where(events)
-        )
+        given = {"sample": options["sample"], **where(events)}
+        if options["change"]:
+            _show_changes(
+                pipeline.backtest(events.frame, parts, changed=dict(options["change"]), **given),
+                options,
+            )
+            return
+        told = pipeline.backtest(events.frame, parts, day=options["day"], **given)
         found = told.totals if told.by_day is None else told.by_day
         order = ["subscription_id"] if told.by_day is None else ["day", "subscription_id"]
         n_rows = deliver(found.orderBy(*order), options)
     print_summary(
         {
             "version": parts.version.name,
+            "events": told.n_events,
+            "looked at": told.n_looked_at,
+            "rows": n_rows,
+        }
+    )
+
+
+def _show_changes(told: Any, options: dict[str, Any]) -> None:
+    n_rows = deliver(told.totals.orderBy("subscription_id"), options)
+    if not options["output"]:
+        make_console().print()
+        deliver(told.samples.orderBy(*told.samples.columns), options)
+    print_summary(
+        {
+            "version": told.version,
             "events": told.n_events,
             "looked at": told.n_looked_at,
             "rows": n_rows,
@@ -106,7 +141,7 @@ def diff_command(context: click.Context, /, **options: Any) -> None:
 
     Exit codes: 0 no more than --allow subscriptions differ; 1 more do; 2 wrong usage.
     """
-    expect_free(options["output"], overwrite=options["overwrite"])
+    expect_outputs(context, options)
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 
@@ -117,6 +152,7 @@ def diff_command(context: click.Context, /, **options: Any) -> None:
             )
             for name in ("before", "after")
         )
+        expect_outputs(context, options, after.version.name)
         events = open_events(spark, options)
         found = pipeline.diff(events.frame, before, after, **where(events))
         counts = found.counts.orderBy("subscription_id").persist()
@@ -149,11 +185,12 @@ def audit_command(context: click.Context, /, **options: Any) -> None:
 
     Exit codes: 0 all answers agree; 1 some do not; 2 wrong usage.
     """
-    expect_free(options["output"], overwrite=options["overwrite"])
+    expect_outputs(context, options)
     with spark_session(context) as spark:
         import tamis.spark as pipeline
 
         parts = open_parts(options)
+        expect_outputs(context, options, parts.version.name)
         events = open_events(spark, options)
         told = pipeline.audit(
             events.frame, parts, share=options["share"], by=options["by"], **where(events)

@@ -8,6 +8,7 @@ import click
 
 from tamis.cli.console import make_console, print_columns
 from tamis.cli.spark_io import FORMATS, Events, read_events, write_frame
+from tamis.cli.spark_places import fill_date, fill_output, mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,10 @@ index_option = click.option(
 )
 version_option = click.option("--version", metavar="NAME", help="Instead of the current one.")
 at_option = click.option(
-    "--at", metavar="MOMENT", help="Ask those that are valid then, in UTC, instead of now."
+    "--at",
+    callback=fill_date,
+    metavar="MOMENT",
+    help="Ask those that are valid then, in UTC, instead of now.",
 )
 
 
@@ -35,7 +39,13 @@ def event_options(command: _Command) -> _Command:
         ),
         click.option("--event-id", metavar="COLUMN", help="The column with the events' ids."),
         click.option("--events-format", type=FORMAT, help="As the name tells, if not given."),
-        click.option("--events", required=True, metavar="PATH", help="A file or a folder."),
+        click.option(
+            "--events",
+            required=True,
+            callback=fill_date,
+            metavar="PATH",
+            help="A file or a folder; {date} in its name is that of the run.",
+        ),
     ):
         command = option(command)
     return command
@@ -46,7 +56,12 @@ def output_options(command: _Command) -> _Command:
     for option in (
         click.option("--overwrite", is_flag=True, help="Replace what is there."),
         click.option("--output-format", type=FORMAT, help="As the name tells, if not given."),
-        click.option("--output", metavar="PATH", help="Write the table there."),
+        click.option(
+            "--output",
+            callback=fill_output,
+            metavar="PATH",
+            help="Write the table there; {date} and {version} in the path are filled in.",
+        ),
     ):
         command = option(command)
     return command
@@ -85,6 +100,24 @@ def open_parts(options: dict[str, Any]) -> Any:
     return parts.with_operators(options["operators"])
 
 
+def rejects_option(help_text: str) -> Callable[[_Command], _Command]:
+    """Where a table of rejects goes."""
+    return click.option("--rejects", callback=fill_output, metavar="PATH", help=help_text)
+
+
+def write_table(
+    found: Any, options: dict[str, Any], name: str = "output", *, overwrite: bool = False
+) -> None:
+    """Write a table to the place that the option names."""
+    write_frame(
+        found,
+        options[name],
+        options["output_format"] if name == "output" else None,
+        overwrite=overwrite or options["overwrite"],
+        mark=mark_of(click.get_current_context()),
+    )
+
+
 def deliver(found: Any, options: dict[str, Any]) -> int | str:
     """Write the table and count its rows on the way, or show the first of them."""
     if not options["output"]:
@@ -97,7 +130,5 @@ def deliver(found: Any, options: dict[str, Any]) -> int | str:
 
     observed = Observation()
     counted = found.observe(observed, F.count(F.lit(1)).alias("n"))
-    write_frame(
-        counted, options["output"], options["output_format"], overwrite=options["overwrite"]
-    )
+    write_table(counted, options)
     return int(observed.get["n"])

@@ -112,7 +112,6 @@ def update(  # noqa: PLR0913
     )
 
 
-
 def is_repeated(store: IndexStore, last: Version, part: Part, removed: Sequence[str]) -> bool:
     """Whether the newest part makes the same changes: a job that was run again."""
     newest = last.parts[-1]
