@@ -401,7 +401,9 @@ def tamis_on_path(tmp_path_factory, monkeypatch):
 
 def commands_of(group: click.Group, prefix: str = "tamis") -> list[tuple[str, click.Command]]:
     found = []
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         found.append((f"{prefix} {name}", command))
         if isinstance(command, click.Group):
             found += commands_of(command, f"{prefix} {name}")

@@ -17,7 +17,7 @@ ROOT = "tamis"  # the package's own __init__.py, the public face
 
 ENGINE = {"errors", "durable", "kernels", "language", "text", "logic"}
 ENGINE |= {"operators", "events", "index", "match"}
-READING = {"batches", "columnar", "records", "files", "input"}
+READING = {"batches", "columnar", "json_arrays", "sniffing", "records", "files", "input"}
 SHARED = ENGINE | READING | {"validate"}
 
 # What each part may import, type-only and lazy imports included.
@@ -36,7 +36,9 @@ ALLOWED = {
     "match": ENGINE - {"match"} | {"input"},
     "batches": set(),
     "columnar": {"batches"},
-    "records": {"errors", "batches", "columnar"},
+    "json_arrays": {"errors", "batches"},
+    "sniffing": {"errors"},
+    "records": {"errors", "batches", "columnar", "json_arrays", "sniffing"},
     "files": {"errors", "language", "records"},
     "validate": {"errors", "language", "text", "logic", "operators", "records", "files"},
     "spark": SHARED,

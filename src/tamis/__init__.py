@@ -99,6 +99,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     modules that register operators; those registered already can be called too. `progress` is
     called with how many subscriptions are read, and how many there are.
     """
+    importlib.import_module("tamis.index.build")  # whose kernels are announced too
     from tamis.match.index import build as build_index
     from tamis.match.warmup import announce
 

@@ -7,6 +7,16 @@ import sys
 from pathlib import Path
 
 INTERRUPTED = 130  # what shells expect after Ctrl-C
+# Commands for which PyArrow need not look for pandas, whose import takes as long as Numba's.
+WITHOUT_PANDAS = frozenset("build check dot eval explain match stats verify".split())
+
+
+class _WithoutPandas:
+    """Says that there is no pandas: PyArrow imports it, if it can, with the first array."""
+
+    def find_spec(self, name: str, *rest: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("this command does without pandas", name=name)
 
 
 def main() -> None:
@@ -16,6 +26,8 @@ def main() -> None:
     if sys.stdout is None:
         sys.stderr.write("error: standard output is closed; nothing can be printed\n")
         sys.exit(1)
+    if _needs_no_pandas(sys.argv[1:]):
+        sys.meta_path.insert(0, _WithoutPandas())
     try:
         from tamis.cli import main as run
 
@@ -23,6 +35,12 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(INTERRUPTED)
+
+
+def _needs_no_pandas(arguments: list[str]) -> bool:
+    """Operators are somebody else's code, which may need it."""
+    has_operators = any(argument.startswith("--op") for argument in arguments)
+    return arguments[:1] != [] and arguments[0] in WITHOUT_PANDAS and not has_operators
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.batches import MOST_BYTES
 
@@ -55,6 +54,8 @@ def row_sizes(data: Any) -> np.ndarray:
 
 
 def _value_sizes(array: pa.Array) -> np.ndarray:
+    import pyarrow.compute as pc
+
     type_ = array.type
     if isinstance(array, pa.ExtensionArray):
         return _value_sizes(array.storage)

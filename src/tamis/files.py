@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis.errors import InputError
 from tamis.language.moments import HINT as MOMENT_HINT
-from tamis.language.moments import read_moment
+from tamis.language.moments import REVERSED_HINT, read_moment
 from tamis.language.schema import Schema
 from tamis.language.types import WrongTypeError
 from tamis.records import (
     Columns,
+    CutOffError,
     Format,
     RowError,
     Values,
@@ -39,6 +40,7 @@ VALIDITY: Final = ("valid_from", "valid_until")
 
 __all__ = [
     "Columns",
+    "CutOffError",
     "Details",
     "EventRow",
     "Format",
@@ -167,7 +169,7 @@ def read_details(values: Values, except_for: Iterable[str]) -> Details:
         raise RowError(
             "bad-validity",
             f"valid_until is '{_spell(end)}', not after valid_from, '{_spell(start)}'",
-            hint=MOMENT_HINT,
+            hint=REVERSED_HINT,
         )
     return Details(tags, start, end, others)
 

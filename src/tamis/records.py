@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,6 +17,8 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 
 from tamis.batches import first_repeated
 from tamis.errors import InputError
+from tamis.json_arrays import BrokenArrayError, is_array, read_elements
+from tamis.sniffing import HEAD_BYTES, guess_lines, peeking, read_head, refuse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -71,6 +72,17 @@ class RowError(InputError):
         """The error for programs, with the keys of `ExpressionError.to_dict`."""
         nowhere = {"line": None, "column": None, "span": None}
         return {"code": self.code, **nowhere, "message": self.message, "hint": self.hint}
+
+
+class CutOffError(RowError):
+    """The file cannot be read from this row on: nobody knows where the next one begins."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            "bad-json",
+            f"the array cannot be read from here on: {reason}",
+            hint="JSON lines have one object on each line, without brackets and commas around them",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +157,12 @@ def read_records(
 def _read_text_records(
     stream: IO[bytes], name: str, file_format: Format, columns: Columns | None
 ) -> Iterator[Record]:
-    buffered = stream if hasattr(stream, "peek") else io.BufferedReader(stream)  # type: ignore[type-var]
-    _refuse_binary(buffered, name, file_format)
-    if file_format in DELIMITERS:
-        yield from _read_csv(buffered, name, columns or Columns(), DELIMITERS[file_format])
-    else:
-        yield from _read_jsonl(buffered, _load_fast if columns else parse_event)
+    with peeking(stream) as buffered:
+        head = read_head(buffered, name, file_format)
+        if file_format in DELIMITERS:
+            yield from _read_csv(buffered, name, columns or Columns(), DELIMITERS[file_format])
+        else:
+            yield from _read_jsonl(buffered, _load_fast if columns else parse_event, head)
 
 
 def _name_of(source: Source) -> str:
@@ -175,28 +187,6 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
         yield stream
 
 
-_SIGNATURES: Final = (  # how a file that is not UTF-8 text begins, and what it is then
-    (b"PAR1", "is a Parquet file", "say so: the format is parquet"),
-    (b"ARROW1", "is an Arrow file", "say so: the format is arrow"),
-    (b"\x1f\x8b", "is compressed with gzip", "unpack it first"),
-    (b"\x28\xb5\x2f\xfd", "is compressed with Zstandard", "unpack it first"),
-    (b"PK\x03\x04", "is a ZIP archive", "unpack it first"),
-    (b"\xff\xfe", "is UTF-16 text", "save it as UTF-8"),
-    (b"\xfe\xff", "is UTF-16 text", "save it as UTF-8"),
-)
-
-
-def _refuse_binary(stream: Any, name: str, file_format: Format) -> None:
-    """Refuse at once what would give an error for each of its millions of lines."""
-    head = stream.peek(4096)[:4096]
-    for opening, what, hint in _SIGNATURES:
-        if head.startswith(opening):
-            raise InputError(f"{name} {what}, not {file_format}", hint=hint)
-    # In the first line it is a file of another kind; further down, an error of its row.
-    if b"\0" in head.split(b"\n", 1)[0]:
-        raise InputError(f"{name} is not text: it holds zero bytes; {file_format} is UTF-8 text")
-
-
 # ── JSON lines ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -213,33 +203,31 @@ def parse_event(text: str | bytes) -> Values:
     return _expect_object(event)
 
 
-def _read_jsonl(stream: IO[bytes], load: Callable[[bytes], Values]) -> Iterator[Record]:
+def _read_jsonl(
+    stream: IO[bytes], load: Callable[[bytes], Values], head: bytes
+) -> Iterator[Record]:
     for number, (file_line, content) in enumerate(json_texts(stream), start=1):
         try:
             if isinstance(content, RowError):
                 raise content
             yield Record(number, file_line, load(content), n_bytes=len(content))
         except RowError as error:
+            if number == 1 and not isinstance(error, CutOffError):
+                error.hint = guess_lines(head) or error.hint
             yield Record(number, file_line, {}, error)
 
 
 def json_texts(stream: IO[bytes]) -> Iterator[tuple[int, bytes | RowError]]:
-    """The line number and the text of each object: on a line each, or the elements of one array.
-
-    A file is an array if it begins with a bracket, unless its first line is a whole list and
-    others follow: then each line is an object, or wrong.
-    """
-    lines = _filled_lines(stream)
-    first = next(lines, None)
-    if first is None:
-        return
-    if not first[1].startswith(b"["):
-        yield first  # at once: the next line of a pipe may be long in coming
-        yield from lines
-        return
-    all_lines = [first, *lines]
-    is_array = len(all_lines) == 1 or not is_json(first[1])
-    yield from _array_texts(all_lines) if is_array else all_lines
+    """The line number and the text of each object: on a line each, or the elements of one array."""
+    with peeking(stream) as buffered:
+        if not is_array(buffered.peek(HEAD_BYTES)[:HEAD_BYTES]):
+            yield from _filled_lines(buffered)
+            return
+        try:
+            for element in read_elements(buffered):
+                yield element.file_line, element.text.encode(errors="surrogateescape")
+        except BrokenArrayError as error:
+            yield error.line, CutOffError(error.message)
 
 
 def _filled_lines(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
@@ -260,46 +248,14 @@ def is_json(text: bytes) -> bool:
     return True
 
 
-def _array_texts(lines: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes | RowError]]:
-    """The elements of an array; after a text that is not JSON none is found."""
+def expect_utf8(text: str) -> None:
+    """Refuse a text in which bytes that could not be decoded are lone surrogates."""
     try:
-        text = "\n".join(line.decode() for _, line in lines)
-    except UnicodeDecodeError as error:
-        yield lines[0][0], refuse_encoding(error)
-        return
-    numbers = [number for number, _ in lines]
-    decoder = json.JSONDecoder(parse_float=str, parse_int=str)  # only where it ends matters
-    at = _after_space(text, 1)
-    counted_to = n_before = 0  # how many line breaks are before a place
-    is_first = True
-    while text[at : at + 1] != "]":
-        n_before += text.count("\n", counted_to, at)
-        counted_to = at
-        try:
-            if not is_first:
-                if text[at : at + 1] != ",":
-                    raise json.JSONDecodeError("Expecting ',' or ']' delimiter", text, at)
-                at = _after_space(text, at + 1)
-            _, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:
-            message = getattr(error, "msg", str(error))
-            yield numbers[n_before], RowError("bad-json", f"the array is not JSON: {message}")
-            return
-        yield numbers[n_before + text.count("\n", counted_to, at)], text[at:end].encode()
-        at = _after_space(text, end)
-        is_first = False
-    rest = _after_space(text, at + 1)
-    if rest < len(text):
-        line = numbers[text.count("\n", 0, rest)]
-        yield line, RowError("bad-json", "the file goes on after the end of its array")
-
-
-_SPACE: Final = re.compile(r"[ \t\r\n]*")
-
-
-def _after_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return at if found is None else found.end()
+        text.encode()
+    except UnicodeEncodeError as error:
+        byte = ord(error.object[error.start]) & 0xFF
+        message = f"not UTF-8: byte 0x{byte:02X}"
+        raise RowError("bad-encoding", message, hint="save the file as UTF-8") from None
 
 
 def _load_fast(line: bytes) -> Values:
@@ -385,6 +341,7 @@ def _read_header(rows: Any, name: str, columns: Columns) -> list[str]:
         raise InputError(f"{name}: the header line cannot be read: {error}") from None
     if not header:
         raise InputError(f"{name} is empty; a CSV file begins with a header line")
+    refuse_json(header, name)
     expect_columns(header, name, columns)
     twice = first_repeated(header)
     if twice is not None:
@@ -409,11 +366,9 @@ def _next_csv_row(rows: Any, header: list[str]) -> tuple[Values | None, RowError
         hint = _CSV_HINT if len(fields) > len(header) else None
         return None, RowError("bad-csv", message, hint=hint)
     try:
-        "".join(fields).encode()
-    except UnicodeEncodeError as error:
-        byte = ord(error.object[error.start]) & 0xFF
-        message = f"not UTF-8: byte 0x{byte:02X}"
-        return None, RowError("bad-encoding", message, hint="save the file as UTF-8")
+        expect_utf8("".join(fields))
+    except RowError as error:
+        return None, error
     return dict(zip(header, fields, strict=True)) if fields else {}, None
 
 

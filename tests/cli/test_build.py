@@ -105,17 +105,19 @@ def test_rejects_that_cannot_be_written(tmp_path, source):
 def test_many_rejects_are_cut_on_stderr(tmp_path):
     source = write_subscriptions(tmp_path / "s.jsonl", [(n, "a = ") for n in range(25)])
     result = run("build", source, "-o", tmp_path / "i")
-    assert result.stderr.count("error: ") == 10
+    assert result.stderr.count(": error: ") == 10
     assert "note: 15 more rows were rejected" in result.stderr
-    assert "holds no subscriptions" in result.stderr
+    assert result.exit_code == 1
+    assert "was not written: every row was rejected" in result.stderr
 
 
 def test_rows_that_cannot_be_read_are_rejects(tmp_path):
     source = tmp_path / "s.jsonl"
-    source.write_bytes(b'nonsense\n{"id": 1}\n{"id": 2, "expression": "a = 1"}\n\xff\n')
+    good = b"".join(b'{"id": "g%d", "expression": "a = 1"}\n' % n for n in range(3))
+    source.write_bytes(b'nonsense\n{"id": 1}\n' + good + b"\xff\n")
     listed = tmp_path / "r.jsonl"
     summary = build_json(source, "-o", tmp_path / "i", "--rejects", listed)
-    assert (summary["subscriptions"], summary["rejects"]) == (1, 3)
+    assert (summary["subscriptions"], summary["rejects"]) == (3, 3)
     rejects = json_lines(listed.read_text())
     assert [reject["code"] for reject in rejects] == ["bad-json", "missing-key", "bad-encoding"]
     assert [reject["line"] for reject in rejects] == [None] * 3
@@ -137,7 +139,7 @@ def test_rows_that_cannot_be_read_are_rejects(tmp_path):
 )
 def test_rejects_keep_what_was_given(tmp_path, given, kept):
     listed = tmp_path / "r.jsonl"
-    source = write_rows(tmp_path / "s.jsonl", [given])
+    source = write_rows(tmp_path / "s.jsonl", [given, {"id": "good", "expression": "y = 2"}])
     assert build_json(source, "-o", tmp_path / "i", "--rejects", listed)["rejects"] == 1
     (reject,) = json_lines(listed.read_text())
     assert [reject["subscription_id"], reject["expression"]] == kept
@@ -147,14 +149,15 @@ def test_rejects_keep_what_was_given(tmp_path, given, kept):
 def test_rejects_leave_out_ids_that_json_has_not(tmp_path, bad_id):
     listed = tmp_path / "r.jsonl"
     source = write_subscriptions(tmp_path / "s.parquet", [(bad_id, "y = 2")])
-    assert build_json(source, "-o", tmp_path / "i", "--rejects", listed)["rejects"] == 1
+    assert run("build", source, "-o", tmp_path / "i", "--rejects", listed).exit_code == 1
     (reject,) = json_lines(listed.read_text())
     assert (reject["subscription_id"], reject["expression"]) == (None, "y = 2")
 
 
 def test_rejects_with_an_id_nested_deep(tmp_path):
     source, listed = tmp_path / "s.jsonl", tmp_path / "r.jsonl"
-    source.write_text(f'{{"id": {"[" * 1000}{"]" * 1000}, "expression": "y = 2"}}\n')
+    good = '{"id": "good", "expression": "y = 2"}\n'
+    source.write_text(f'{{"id": {"[" * 1000}{"]" * 1000}, "expression": "y = 2"}}\n{good}')
     assert build_json(source, "-o", tmp_path / "i", "--rejects", listed)["rejects"] == 1
     (reject,) = json_lines(listed.read_text())
     assert (reject["code"], reject["expression"]) == ("bad-id", "y = 2")
@@ -212,8 +215,10 @@ def test_provenance_is_kept(tmp_path, mixed):
 
 def test_no_rows(tmp_path):
     (tmp_path / "s.jsonl").touch()
-    assert build_json(tmp_path / "s.jsonl", "-o", tmp_path / "i")["subscriptions"] == 0
-    assert tamis.open(tmp_path / "i").match({"a": 1}) == []
+    result = run("build", tmp_path / "s.jsonl", "-o", tmp_path / "i")
+    assert result.exit_code == 1
+    assert "was not written: the file is empty" in result.stderr
+    assert not (tmp_path / "i").exists()
 
 
 @pytest.mark.parametrize(

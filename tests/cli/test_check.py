@@ -219,7 +219,7 @@ def test_missing_file(tmp_path):
 def test_directory(tmp_path):
     folder = tmp_path / "folder.jsonl"
     folder.mkdir()
-    assert_refused(folder, says="Is a directory")
+    assert_refused(folder, says="is a folder; a file of subscriptions is expected")
 
 
 def test_unknown_ending(tmp_path):

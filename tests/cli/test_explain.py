@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+import tamis
 from tests.cli.indexes import build_index
 from tests.cli.shell import json_lines, run
 from tests.cli.test_shell import read_terminal
@@ -119,7 +120,8 @@ def test_stats_names_constants(tmp_path):
 
 
 def test_stats_of_nothing(tmp_path):
-    path = build_index(tmp_path, [])
+    path = tmp_path / "empty.tamis"
+    tamis.build({}).save(path)
     shown = run("stats", path).stdout
     assert shown.splitlines()[1].split() == ["0", "0", "0", "0", "undefined"]
     assert "\nbytes: " in shown

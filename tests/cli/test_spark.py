@@ -289,3 +289,104 @@ def test_as_a_process_of_its_own(tmp_path):
     assert done.returncode == 0
     assert b"1 subscriptions were rejected" in done.stderr
     assert done.stdout.split()[7] == b"v00000001"
+
+
+# ── formats ─────────────────────────────────────────────────────────────────────────────────
+
+
+def match_rows(place: Path, events: Path, *more: str) -> list[tuple]:
+    """The pairs that the events of a path give."""
+    output = place / f"found-{len(list(place.glob('found-*')))}"
+    common = ("--index", place / "index", "--event-id", "id", "--output", output)
+    result = run("spark", "match", *common, "--events", events, *more)
+    assert result.exit_code == 0, result.output
+    return rows_of(output)
+
+
+def test_the_format_is_found_out_from_the_files_of_a_folder(place):
+    build(place)
+    found = [("e1", "adult"), ("e1", "oslo")]
+    for name in ("a.json", "a", "date=2026-01-01/a.ndjson"):
+        folder = place / f"folder-{len(name)}"
+        file = folder / name
+        file.parent.mkdir(parents=True)
+        write(file, EVENTS)
+        (folder / "_SUCCESS").touch()
+        assert match_rows(place, folder) == found
+    columns = place / "columns"
+    columns.mkdir()
+    (columns / "b.csv").write_text("id,age,city\ne1,20,Oslo\ne2,3,\n")
+    assert match_rows(place, columns) == found
+    (columns / "c.json").touch()
+    for kind in ("match", "stream"):
+        more = ("--output", place / "o", "--checkpoint", place / "c")[
+            : 4 if kind == "stream" else 2
+        ]
+        mixed = run("spark", kind, "--index", place / "index", "--events", columns, *more)
+        assert mixed.exit_code == 1
+        assert "holds files of several formats: 1 of csv and 1 of jsonl" in mixed.stderr
+        nothing = run("spark", kind, "--index", place / "index", "--events", place / "no", *more)
+        assert nothing.exit_code == 1
+        assert "--events-format parquet|jsonl|csv" in nothing.stderr
+
+
+def test_a_folder_of_json_is_streamed(place):
+    build(place)
+    folder = place / "folder"
+    folder.mkdir()
+    write(folder / "a.json", EVENTS)
+    result = run(
+        *("spark", "stream", "--index", place / "index", "--events", folder, "--event-id", "id"),
+        *("--output", place / "out", "--checkpoint", place / "memory", "--once"),
+    )
+    assert result.exit_code == 0, result.output
+    assert result.stdout.split()[3:5] == ["1", "2"]
+
+
+def test_arrays_of_json(place):
+    (place / "subscriptions.json").write_text(json.dumps(SUBSCRIPTIONS, indent=1))
+    assert build(place, file="subscriptions.json").stdout.split()[8:10] == ["2", "1"]
+    folder = place / "folder"
+    folder.mkdir()
+    (folder / "a.json").write_text(json.dumps([*EVENTS[:1], {"id": "e9"}], indent=1))
+    write(folder / "b.json", EVENTS[1:])
+    assert match_rows(place, folder) == [("e1", "adult"), ("e1", "oslo")]
+    (folder / "a.json").write_text('[{"id": "e1"}\n{"id": "e2"}]')
+    broken = run("spark", "match", "--index", place / "index", "--events", folder)
+    assert broken.exit_code == 1
+    assert "begins as a JSON array and cannot be read from line 2 on" in broken.stderr
+
+
+def test_files_of_another_kind_are_recognised(place):
+    build(place)
+    text = place / "text.jsonl"
+    text.write_text("id,age\ne1,20\ne2,30\n")
+    common = ("--index", place / "index", "--events")
+    for result in (run("spark", "match", *common, text), build(place, file="text.jsonl")):
+        assert result.exit_code == 1
+        assert "it seems to be comma-separated text (CSV)" in result.stderr
+    swapped = run("spark", "match", "--index", text, "--events", place / "index")
+    assert swapped.exit_code == 1
+    (place / "empty.jsonl").touch()
+    assert "holds no subscriptions" in build(place, file="empty.jsonl").stderr
+
+
+def test_a_build_of_which_every_row_is_rejected_publishes_nothing(place):
+    write(place / "bad.jsonl", SUBSCRIPTIONS[2:])
+    result = build(place, file="bad.jsonl")
+    assert result.exit_code == 1
+    assert "no version was published: all 1 subscriptions were rejected" in result.stderr
+    assert 'such as subscription "bad": ' in result.stderr
+    assert build(place).stdout.split()[7] == "v00000001"
+
+
+def test_what_fails_in_spark_is_said_without_java(place):
+    build(place)
+    (place / "no.parquet").write_text("this is not Parquet")
+    broken = ("--index", place / "index", "--events", place / "no.parquet")
+    result = run("spark", "match", *broken)
+    assert result.exit_code == 1
+    assert "\n\tat " not in result.output
+    assert len(result.stderr.splitlines()) <= 2
+    with pytest.raises(Exception, match=r"(?i)parquet"):
+        run("spark", "--debug", "match", *broken)

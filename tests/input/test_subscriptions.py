@@ -126,7 +126,8 @@ def test_a_spark_frame_is_sent_to_spark():
         ('[\n{"id": "a", "expression": "x = 1"},\n5\n]', ["a"], ["bad-row"]),
         ('[{"id": "a", "expression": "x = 1"},\n {"id": ]', ["a"], ["bad-json"]),
         ('[{"id": "a", "expression": "x = 1"}', ["a"], ["bad-json"]),
-        ('[{"id": "a", "expression": "x = 1"}]\n{}', [], ["bad-row", "missing-key"]),
+        ('[{"id": "a", "expression": "x = 1"}]\n{}', ["a"], ["bad-json"]),
+        ('["a"]\n{"id": "a", "expression": "x = 1"}', ["a"], ["bad-row"]),
         ('[\n{"id": "a", "expression": "x = 1"}] {}', ["a"], ["bad-json"]),
     ],
 )

@@ -87,7 +87,7 @@ REFUSED = [
     ("user-id = 5", "unsupported-syntax", "user-id", "arithmetic", "`user-id`"),
     # Strings.
     ("s = 'a' 'b'", "unexpected-token", "'b'", "expected AND, OR or the end", "do not join"),
-    ('s = "a"', "bad-character", '"', "double quotes", "'so'"),
+    ('s = "a"', "bad-character", '"', "double quotes", "single quotes: 'a'"),
     ("s = 'a", "unterminated-string", "'a", "not closed", "''"),
     ("s RLIKE '\\d'", "bad-escape", "\\d", "is not an escape", "r'…'"),
     ("s = '\\q'", "bad-escape", "\\q", "is not an escape", "\\\\"),
@@ -135,7 +135,7 @@ REFUSED = [
     ("b /* comment */", "unsupported-syntax", "/*", "comments", None),
     ("b; DROP TABLE x", "unsupported-syntax", ";", "one expression only", None),
     ("i IN (SELECT 1)", "unsupported-syntax", "SELECT", "subqueries", "`SELECT`"),
-    ("exists(b)", "unsupported-syntax", "exists", "subqueries", "`exists`"),
+    ("exists(b)", "unsupported-syntax", "exists", "subqueries", "b IS NOT NULL"),
     ("CASE WHEN b THEN b END", "unsupported-syntax", "CASE", "CASE is not supported", None),
     ("CAST(s AS INT) = 5", "unsupported-syntax", "CAST", "CAST is not supported", None),
     ("s REGEXP 'a'", "unsupported-syntax", "REGEXP", "write RLIKE", None),

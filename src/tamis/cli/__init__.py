@@ -9,34 +9,52 @@ import errno
 import os
 import sys
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 import tamis
-from tamis.cli import (  # noqa: F401 - add their commands to the group
-    spark_commands,
-    spark_jobs,
-    spark_versions,
-)
-from tamis.cli.build import build_command
-from tamis.cli.check import check_command
 from tamis.cli.console import noting_warnings
-from tamis.cli.demo import demo_command
-from tamis.cli.dot import dot_command
-from tamis.cli.evaluate import eval_command
-from tamis.cli.explain import explain_command
-from tamis.cli.lab import lab_group
-from tamis.cli.match import match_command
-from tamis.cli.spark import spark_group
-from tamis.cli.stats import stats_command
-from tamis.cli.verify import verify_command
 from tamis.errors import MissingOperatorError, TamisError
+
+# Where each command is, and modules that add commands to it: one is loaded when it is asked for.
+COMMANDS: Final = {
+    "build": ("tamis.cli.build:build_command",),
+    "check": ("tamis.cli.check:check_command",),
+    "demo": ("tamis.cli.demo:demo_command",),
+    "dot": ("tamis.cli.dot:dot_command",),
+    "eval": ("tamis.cli.evaluate:eval_command",),
+    "explain": ("tamis.cli.explain:explain_command",),
+    "lab": ("tamis.cli.lab:lab_group",),
+    "match": ("tamis.cli.match:match_command",),
+    "spark": (
+        "tamis.cli.spark:spark_group",
+        "tamis.cli.spark_commands",
+        "tamis.cli.spark_jobs",
+        "tamis.cli.spark_versions",
+    ),
+    "stats": ("tamis.cli.stats:stats_command",),
+    "verify": ("tamis.cli.verify:verify_command",),
+}
 
 
 class _Commands(click.Group):
-    """A group that turns our errors into a message and exit code 1."""
+    """A group that loads its commands, and turns our errors into a message and exit code 1."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        place, *more = COMMANDS[name]
+        for module in more:
+            import_module(module)
+        module, _, attribute = place.partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
 
     def invoke(self, context: click.Context) -> Any:
         for stream in (sys.stdout, sys.stderr):
@@ -83,19 +101,3 @@ def main() -> None:
 
     Exit codes: 0 all is good, 1 something in the input is wrong, 2 wrong usage.
     """
-
-
-for command in (
-    build_command,
-    check_command,
-    demo_command,
-    dot_command,
-    eval_command,
-    explain_command,
-    lab_group,
-    match_command,
-    spark_group,
-    stats_command,
-    verify_command,
-):
-    main.add_command(command)

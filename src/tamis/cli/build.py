@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import tamis
+from tamis.cli.arguments import expect_file, expect_no_file
 from tamis.cli.console import (
     StatusLine,
     describe_problem,
@@ -34,7 +35,7 @@ from tamis.cli.options import (
     sign_option,
 )
 from tamis.cli.output import prepare_kernels, print_json, write_lines
-from tamis.files import RowError
+from tamis.files import CutOffError, RowError
 from tamis.input.details import has_expired
 from tamis.language.moments import read_at
 from tamis.validate import Problem, Severity
@@ -128,6 +129,22 @@ class Feed:
         place = f"row {first.number}" if not first.file_line else f"line {first.file_line}"
         return RowError("duplicate-id", f"the id was already given in {place}")
 
+    def why_useless(self, n_built: int) -> str | None:
+        """Why an index of what was read would be of no use; None if it is."""
+        unread = [rejected for rejected in self.rejects if rejected.row.error is not None]
+        cut_off = [one for one in unread if isinstance(one.reason, CutOffError)]
+        if cut_off:
+            return f"line {cut_off[0].row.file_line}: {cut_off[0].reason}"
+        if len(unread) > self.n_rows - len(unread):
+            first = unread[0].reason
+            told = f"{len(unread):,} of {self.n_rows:,} rows hold no subscription"
+            return f"{told}, the first one because: {first.message}" + (
+                f"\n  hint: {first.hint}" if first.hint else ""
+            )
+        if not n_built:
+            return "the file is empty" if not self.n_rows else "every row was rejected"
+        return None
+
     def reject(self, errors: Iterable[ExpressionError]) -> None:
         """Take in what was wrong with the expressions themselves."""
         for error in errors:
@@ -183,14 +200,16 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     A row that is wrong is rejected and the others go on; see the rejected ones on stderr, or have
     them all in a file with --rejects.
 
-    Exit codes: 0 built, with or without rejects; 1 not built, which with --strict one reject is
-    enough for; 2 wrong usage.
+    Exit codes: 0 built, with or without rejects; 1 not built, because most rows hold no
+    subscription, none can be used or, with --strict, one was rejected; 2 wrong usage.
     """
     from tamis.index.saving import expect_place
 
     started = time.monotonic()
+    expect_file(file, "subscriptions")
+    expect_no_file(index_path)
     expect_place(index_path, overwrite=overwrite)
-    prepare_kernels()
+    prepare_kernels(building=True)
     status = StatusLine()
     feed = Feed(status.watch_reading(read_rows(file, file_format, id_column, expression_column)))
 
@@ -215,8 +234,11 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     status.clear()
     feed.reject(index.rejects)
     _report(feed.rejects, rejects_file, file)
-    if strict and feed.rejects:
-        print_error(f"{index_path} was not written: {len(feed.rejects):,} rows were rejected")
+    reason = feed.why_useless(len(index)) or (
+        f"{len(feed.rejects):,} rows were rejected" if strict and feed.rejects else None
+    )
+    if reason is not None:
+        print_error(f"{index_path} was not written: {reason}")
         raise click.exceptions.Exit(1)
     index.contents.provenance.update(
         tamis=tamis.__version__, source=file, rows=feed.n_rows, rejects=len(feed.rejects)
@@ -258,8 +280,6 @@ def _print_summary(index: tamis.Index, path: str, feed: Feed, seconds: float, ou
     if output == "json":
         print_json({"kind": "summary", "index": path, **numbers, "expired": feed.n_expired})
         return
-    if not len(index):
-        print_note(f"{path} holds no subscriptions")
     shown = [f"{numbers[key]:,}" for key in ("subscriptions", "rejects", "nodes")]
     shown += [f"{numbers['sharing']:.2f}", f"{numbers['bytes']:,}", f"{seconds:.2f}"]
     print_columns(make_console(), [list(numbers), shown])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tamis.cli.arguments import expect_file
 from tamis.cli.console import StatusLine, describe_problem, make_console, print_columns
 from tamis.cli.options import (
     column_options,
@@ -90,6 +91,7 @@ def check_command(  # noqa: PLR0913 - one parameter per option
 
     Exit codes: 0 no errors, 1 errors (with --strict also warnings), 2 wrong usage.
     """
+    expect_file(file, "subscriptions")
     rows = read_rows(file, file_format, id_column, expression_column)
     summary = Summary()
     status = StatusLine()

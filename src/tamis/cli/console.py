@@ -6,16 +6,17 @@ import sys
 import time
 import warnings
 from contextlib import contextmanager
+from functools import cache
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-
-from rich.console import Console
-from rich.text import Text
 
 from tamis.errors import ExpressionError, TamisWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+
+    from rich.console import Console
+    from rich.text import Text
 
     from tamis.operators.faults import Fault
     from tamis.validate import Problem
@@ -29,16 +30,27 @@ STATUS_EVERY_SECONDS = 0.1
 BAR_WIDTH = 24
 
 
-class _Console(Console):
-    """A console that lets the command see that a pipe was closed, as printing does."""
+# Rich is imported where something is printed by it: most runs of `match` print only data.
 
-    def on_broken_pipe(self) -> None:
-        raise  # noqa: PLE0704 - the error that rich is handling
+
+@cache
+def _console_class() -> type[Console]:
+    from rich.console import Console
+
+    class OwnConsole(Console):
+        """A console that lets the command see that a pipe was closed, as printing does."""
+
+        def on_broken_pipe(self) -> None:
+            raise  # noqa: PLE0704 - the error that rich is handling
+
+    return OwnConsole
 
 
 def make_console(*, stderr: bool = False) -> Console:
     """A console that prints text as it is; rich itself heeds NO_COLOR and pipes."""
-    return _Console(stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    return _console_class()(
+        stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True
+    )
 
 
 def printable(text: str) -> str:
@@ -48,12 +60,16 @@ def printable(text: str) -> str:
 
 def print_error(message: str) -> None:
     """A message on stderr, as all commands say that they cannot go on."""
+    from rich.text import Text
+
     lines = [printable(line) for line in message.split("\n")]
     make_console(stderr=True).print(Text.assemble(("error: ", STYLES["error"]), "\n".join(lines)))
 
 
 def print_columns(console: Console, rows: Iterable[Iterable[str | Text]], gap: int = 2) -> None:
     """The rows with their cells under each other; the last column is as long as it is."""
+    from rich.text import Text
+
     cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
     for row in cells:
@@ -65,6 +81,8 @@ def print_columns(console: Console, rows: Iterable[Iterable[str | Text]], gap: i
 
 def print_note(message: str) -> None:
     """A remark on stderr, beside the output."""
+    from rich.text import Text
+
     make_console(stderr=True).print(Text.assemble(("note: ", "yellow"), printable(message)))
 
 
@@ -86,6 +104,8 @@ def noting_warnings() -> Iterator[None]:
 
 def describe_problem(problem: Problem, place: str = "") -> Text:
     """The problem with its caret picture; `place` says where the expression stands."""
+    from rich.text import Text
+
     reason = problem.reason
     severity = str(problem.severity)
     subject = []

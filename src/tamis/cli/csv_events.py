@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from tamis.batches import first_repeated
 from tamis.cli.console import print_note
 from tamis.errors import InputError
-from tamis.files import EventRow, RowError
+from tamis.files import EventRow, Format, RowError
 from tamis.language.names import parse_path, print_path
 from tamis.language.spelled import SpelledEvent
+from tamis.records import expect_utf8, opened
+from tamis.sniffing import peeking, read_head, refuse_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,21 +29,15 @@ def read_csv_events(
 ) -> Iterator[EventRow]:
     """The events of a CSV file: an attribute for each column, missing where the field is empty."""
     name = source if isinstance(source, str) else "stdin"
-    try:
-        stream = Path(source).open("rb") if isinstance(source, str) else source  # noqa: SIM115
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"cannot read {source}: {reason}") from None
-    # Undecodable bytes become lone surrogates here, and errors of their rows below.
-    text = io.TextIOWrapper(stream, "utf-8-sig", "surrogateescape", newline="")
-    try:
-        yield from _read_rows(text, name, types, delimiter)
-    except OSError as error:
-        raise InputError(f"cannot read {name}: {error.strerror}") from None
-    finally:
-        if isinstance(source, str):
-            text.close()
-        else:
+    with opened(source) as stream, peeking(stream) as buffered:
+        read_head(buffered, name, Format.CSV)
+        # Undecodable bytes become lone surrogates here, and errors of their rows below.
+        text = io.TextIOWrapper(buffered, "utf-8-sig", "surrogateescape", newline="")
+        try:
+            yield from _read_rows(text, name, types, delimiter)
+        except OSError as error:
+            raise InputError(f"cannot read {name}: {error.strerror}") from None
+        finally:
             text.detach()  # the stream belongs to the caller
 
 
@@ -83,8 +78,7 @@ def _read_header(lines: Any, name: str) -> list[AttributePath]:
         raise InputError(f"{name}: the header line cannot be read: {error}") from None
     if not header:
         raise InputError(f"{name} is empty; a CSV file begins with a header line")
-    if any("\0" in column for column in header):
-        raise InputError(f"{name} is not text: it holds zero bytes; csv is UTF-8 text")
+    refuse_json(header, name)
     twice = first_repeated(header)
     if twice is not None:
         raise InputError(f'{name} has two columns "{twice}"; each needs a name of its own')
@@ -114,15 +108,6 @@ def _to_event(
     event = SpelledEvent()
     for path, text in zip(paths, fields, strict=True):
         if text:
-            _refuse_undecoded(text)
+            expect_utf8(text)
             event.put(path, text, types.get(path))
     return event
-
-
-def _refuse_undecoded(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        byte = ord(error.object[error.start]) & 0xFF
-        message = f"not UTF-8: byte 0x{byte:02X}"
-        raise RowError("bad-encoding", message, hint="save the file as UTF-8") from None

@@ -43,7 +43,7 @@ NEXT_STEPS: Final = (
 def demo_command(spark: bool) -> None:
     """Show what Tamis does: a small set of subscriptions, checked, indexed and matched."""
     console = make_console()
-    prepare_kernels(load=True)
+    prepare_kernels(load=True, building=True)
     with as_file(SAMPLES) as samples:
         schema = read_schema(str(samples / "schema.json"))
         rows = list(read_subscriptions(samples / "subscriptions.jsonl"))

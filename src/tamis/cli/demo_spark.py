@@ -7,7 +7,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.console import StatusLine, print_columns
-from tamis.cli.spark_io import JSONL, read_events, read_subscriptions
+from tamis.cli.spark_formats import JSONL
+from tamis.cli.spark_io import read_events, read_subscriptions
 from tamis.errors import TamisError
 
 if TYPE_CHECKING:

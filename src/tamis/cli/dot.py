@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 import tamis
+from tamis.cli.arguments import refuse_swapped
 from tamis.cli.options import trust_options
 from tamis.cli.output import print_data
 
@@ -27,5 +28,6 @@ def dot_command(
     """
     from tamis.index.dot import to_dot
 
+    refuse_swapped(index_path, subscription_id)
     index = tamis.open(index_path, trusted=trusted, key=key, operators=None)
     print_data(to_dot(index.contents, index.ordinal(subscription_id), depth))

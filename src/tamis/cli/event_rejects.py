@@ -6,7 +6,8 @@ import json
 from collections import Counter
 from typing import IO, TYPE_CHECKING, Any, Final
 
-from tamis.cli.console import print_note
+from tamis.cli.console import print_error, print_note
+from tamis.files import CutOffError
 from tamis.language.names import print_path
 from tamis.language.spelled import SpelledEvent, read_text
 from tamis.language.types import WrongTypeError, read_value
@@ -44,6 +45,7 @@ class EventRejects:
         self.n_events = 0
         self.n_bad_rows = 0
         self._bad_rows: list[EventRow] = []  # the first of them
+        self._cut_off: EventRow | None = None  # after which nothing could be read
         self._n_values: Counter[str] = Counter()
         self._examples: dict[str, str] = {}
 
@@ -52,10 +54,17 @@ class EventRejects:
         """Lines and values together."""
         return self.n_bad_rows + self._n_values.total()
 
+    @property
+    def is_useless(self) -> bool:
+        """Whether more lines were left out than were used, or nobody knows how many."""
+        return self.n_bad_rows > self.n_events or self._cut_off is not None
+
     def count(self, rows: list[EventRow], good: list[EventRow], batch: EncodedEvents) -> None:
         """Take in one chunk: all its rows, those that hold events, and what became of these."""
         self.n_events += len(good)
         bad = [row for row in rows if row.error is not None]
+        cut_off = (row for row in bad if isinstance(row.error, CutOffError))
+        self._cut_off = next(cut_off, self._cut_off)
         self.n_bad_rows += len(bad)
         self._bad_rows.extend(bad[: SHOWN_LINES - len(self._bad_rows)])
         for row in bad if self.sink else ():
@@ -111,10 +120,7 @@ class EventRejects:
     def report(self, *, is_listed: bool) -> None:
         """The counts and an example of each kind, on stderr; nothing where all is well."""
         if self.n_bad_rows:
-            first = self._bad_rows[0]
-            place = f"line {first.file_line}" if first.file_line else f"row {first.number}"
-            told = f"{self.n_bad_rows:,} {_lines(self.n_bad_rows)} left out, first {place}"
-            print_note(f"{told}: {first.error.message if first.error else ''}")
+            self._report_rows()
         for attribute, count in self._n_values.most_common(SHOWN_ATTRIBUTES):
             values = "value was" if count == 1 else "values were"
             told = f"{count:,} {values} treated as missing: {attribute}"
@@ -124,6 +130,20 @@ class EventRejects:
             print_note(f"the same for {n_more:,} more attribute{'s' * (n_more > 1)}")
         if self.n_rejects and not is_listed:
             print_note("--rejects FILE lists them all")
+
+    def _report_rows(self) -> None:
+        first = self._cut_off or self._bad_rows[0]
+        assert first.error is not None
+        place = f"line {first.file_line}" if first.file_line else f"row {first.number}"
+        if self._cut_off is not None:
+            print_error(f"{place}: {first.error}")
+        elif self.is_useless:
+            n_rows = self.n_bad_rows + self.n_events
+            told = f"{self.n_bad_rows:,} of {n_rows:,} lines hold no event, first {place}"
+            print_error(f"{told}: {first.error}")
+        else:
+            told = f"{self.n_bad_rows:,} {_lines(self.n_bad_rows)} left out, first {place}"
+            print_note(f"{told}: {first.error.message}")
 
 
 def _lines(count: int) -> str:

@@ -8,6 +8,7 @@ import click
 from rich.text import Text
 
 import tamis
+from tamis.cli.arguments import refuse_swapped
 from tamis.cli.console import make_console, printable
 from tamis.cli.options import at_option, open_source, operators_option, output_option, trust_options
 from tamis.cli.output import print_json
@@ -50,6 +51,7 @@ def explain_command(  # noqa: PLR0913 - one parameter per option
     Exit codes: 0 explained, whatever the answer; 1 no such index or subscription, or the event
     cannot be read; 2 wrong usage.
     """
+    refuse_swapped(index_path, subscription_id)
     source = open_source(event) if event == "-" else event
     text = source if isinstance(source, str) else source.read()
     parsed = parse_event(text)

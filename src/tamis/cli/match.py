@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import tamis
+from tamis.cli.arguments import expect_file, refuse_swapped
 from tamis.cli.console import StatusLine, make_console, print_note, tell_fault
 from tamis.cli.event_chunks import read_event_chunks
 from tamis.cli.event_rejects import EventRejects
@@ -111,8 +112,8 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     Prints the matches of each event as they are found. A value of the wrong type counts as
     missing, a line that is no event is left out; both are counted on stderr.
 
-    Exit codes: 0 matched; 1 the index or the events cannot be read, or with --strict a part of
-    them; 2 wrong usage.
+    Exit codes: 0 matched; 1 the index or most of the events cannot be read, or with --strict any
+    part of them; 2 wrong usage.
     """
     from tamis.cli.match_run import Run  # NumPy and all that: other commands start without it
 
@@ -122,6 +123,8 @@ def match_command(  # noqa: PLR0913 - one parameter per option
         other = "--counts" if counts else "--bindings"
         raise click.UsageError(f"--with cannot be combined with {other}")
     started = time.monotonic()
+    refuse_swapped(index_path, events)
+    expect_file(events, "events")
     prepare_kernels()
     index = tamis.open(index_path, trusted=trusted, key=key)
     if schedule is not None:
@@ -163,7 +166,7 @@ def match_command(  # noqa: PLR0913 - one parameter per option
         seconds = time.monotonic() - started
         told = f"{rejects.n_events:,} events, {run.n_matches:,} matches, {seconds:.2f} s"
         make_console(stderr=True).print(told, style="dim")
-    if strict and rejects.n_rejects:
+    if rejects.is_useless or (strict and rejects.n_rejects):
         raise click.exceptions.Exit(1)
 
 

@@ -91,7 +91,7 @@ class Printer(ABC):
     def _spell_ids(self, ordinals: np.ndarray) -> list[str]:
         new = np.unique(ordinals[~self._is_spelled[ordinals]])
         if len(new):
-            self._spelled[new] = [self.spell(name) for name in self._ids.take(new).to_pylist()]
+            self._spelled[new] = [self.spell(self._ids[at].as_py()) for at in new.tolist()]
             self._is_spelled[new] = True
         return list(self._spelled[ordinals])
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
+    import pyarrow as pa
+
     import tamis
     from tamis.events.encoder import EncodedEvents
     from tamis.files import EventRow
@@ -74,7 +76,7 @@ class Run:
                 batch, subset=self.subset, threads=self.threads, at=self.at
             )
             self.printer.print_matches(names, lists, only_matches=self.only_matches)
-            self.n_matches += sum(len(chunk.flatten()) for chunk in lists.chunks)
+            self.n_matches += sum(map(_count_values, lists.chunks))
 
     def print_bound(self, batches: Batches) -> None:
         """Each event with its matches and the values of their variables."""
@@ -123,3 +125,9 @@ class Run:
             ordinals = ordinals[counts[ordinals] > 0]
         self.n_matches = int(counts[ordinals].sum())
         self.printer.print_subscription_counts(ordinals, counts[ordinals].tolist())
+
+
+def _count_values(lists: pa.LargeListArray) -> int:
+    """How many values the lists have; `flatten` would load all functions of Arrow."""
+    offsets = lists.offsets
+    return int(offsets[-1].as_py() - offsets[0].as_py())

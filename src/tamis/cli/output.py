@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -59,11 +60,14 @@ def open_sink(name: str) -> Iterator[IO[str]]:
         yield sink
 
 
-def prepare_kernels(*, load: bool = False) -> None:
+def prepare_kernels(*, load: bool = False, building: bool = False) -> None:
     """Compile the kernels if this machine has not done so yet, and say so.
 
-    With `load` they are loaded in any case, so that what follows can be timed.
+    With `load` they are loaded in any case, so that what follows can be timed. `building` looks at
+    those that build an index as well.
     """
+    if building:
+        import_module("tamis.index.build")
     from tamis.match.warmup import announce, warm_up
 
     if announce(print_note) or load:

@@ -12,7 +12,7 @@ import click
 
 from tamis.cli.console import StatusLine, make_console, print_columns
 from tamis.cli.spark_places import read_date
-from tamis.errors import InputError, suggest
+from tamis.errors import InputError, TamisError, suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +23,11 @@ COMMON: Final = "all"
 SESSION: Final = "spark"
 STEPS: Final = "steps"
 RUN: Final = "run"
+DEBUG: Final = "debug"
+JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+# What `log4j2.properties` of tamis.spark asks for.
+QUIET_OPTIONS: Final = "-Dtamis.log.level=off"
+DEBUG_OPTIONS: Final = "-Dtamis.log.trace=full"
 # What the meaning of expressions needs; a session of spark-submit's may be set otherwise.
 CONTRACT: Final = {
     "spark.sql.session.timeZone": "UTC",
@@ -47,6 +52,9 @@ CONTRACT: Final = {
 @click.option("--cores", metavar="N|*", default="*", show_default=True, help="Of this machine.")
 @click.option("--memory", metavar="SIZE", help="Of Spark on this machine: 4g.")
 @click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark's.")
+@click.option(
+    "--debug", is_flag=True, help="Show what Spark logs and the whole trace of what fails."
+)
 @click.pass_context
 def spark_group(  # noqa: PLR0913 - the options of all commands
     context: click.Context,
@@ -55,6 +63,7 @@ def spark_group(  # noqa: PLR0913 - the options of all commands
     cores: str,
     memory: str | None,
     conf: tuple[str, ...],
+    debug: bool,
 ) -> None:
     """Build, match and compare in bulk, on this machine or on a cluster.
 
@@ -76,6 +85,7 @@ def spark_group(  # noqa: PLR0913 - the options of all commands
         "settings": settings,
         "steps": list(steps),
         "date": read_date(date),
+        DEBUG: debug,
     }
 
 
@@ -132,11 +142,29 @@ def spark_session(context: click.Context) -> Iterator[SparkSession]:
     shared = context.obj.get(SESSION)
     session = shared or open_session(context)
     try:
-        with _progress(session), telling():
+        with _shortening(context), _progress(session), telling():
             yield session
     finally:
         if shared is None:
             close_session(session)
+
+
+@contextmanager
+def _shortening(context: click.Context) -> Iterator[None]:
+    """Say why Spark failed in a line of ours; with --debug, Java's and Python's traces as well."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    from tamis.spark.failures import shorten_failure
+
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        if context.obj[DEBUG]:
+            raise
+        reason = shorten_failure(str(error))
+        hint = "tamis spark --debug … shows the whole trace"
+        raise TamisError(f"Spark failed: {reason}", hint=hint) from None
 
 
 def open_session(context: click.Context) -> SparkSession:
@@ -158,7 +186,10 @@ def _local(context: click.Context) -> SparkSession:
             hint="unset it; with Spark Connect, call tamis.spark's functions from Python",
         )
     given = context.obj
-    return local_session("tamis", given["cores"], **given["settings"])
+    settings = dict(given["settings"])
+    options = DEBUG_OPTIONS if given[DEBUG] else QUIET_OPTIONS
+    settings[JAVA_OPTIONS] = f"{options} {settings.get(JAVA_OPTIONS, '')}".strip()
+    return local_session("tamis", given["cores"], **settings)
 
 
 def _submitted() -> SparkSession:

@@ -41,6 +41,7 @@ from tamis.cli.spark_places import (
     fill_date,
     fixed_output,
 )
+from tamis.errors import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -154,6 +155,8 @@ def _build(spark: SparkSession, options: dict[str, Any]) -> Any:
     import tamis.spark as pipeline
 
     source = read_subscriptions(spark, options["subscriptions"], options["subscriptions_format"])
+    if source.isEmpty():
+        raise InputError(f"{options['subscriptions']} holds no subscriptions")
     schema: Schema | None = options["schema"]
     return pipeline.build(
         source,

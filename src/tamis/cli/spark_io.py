@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tamis.cli.arguments import is_index
+from tamis.cli.spark_formats import (
+    CSV,
+    JSONL,
+    PARQUET,
+    choose_output_format,
+    find_format,
+    is_array_of_json,
+    read_head,
+)
 from tamis.cli.spark_places import expect_free
 from tamis.errors import InputError
+from tamis.files import RowError, parse_event
+from tamis.sniffing import guess_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,19 +27,7 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
 
-PARQUET: Final = "parquet"
-JSONL: Final = "jsonl"
-CSV: Final = "csv"
 LOOKED_AT: Final = 1_000  # events
-FORMATS: Final = (PARQUET, JSONL, CSV)
-_SUFFIXES: Final = {
-    ".parquet": PARQUET,
-    ".pq": PARQUET,
-    ".jsonl": JSONL,
-    ".ndjson": JSONL,
-    ".json": JSONL,
-    ".csv": CSV,
-}
 
 
 class Events(NamedTuple):
@@ -39,20 +38,25 @@ class Events(NamedTuple):
     attributes: str | None
 
 
-def choose_format(path: str, asked: str | None) -> str:
-    """The format that was asked for, or that the name tells; a folder is Parquet."""
-    suffix = PurePath(path.rstrip("/")).suffix.lower()
-    return asked or _SUFFIXES.get(suffix, PARQUET)
-
-
 def read_subscriptions(spark: SparkSession, path: str, asked: str | None) -> DataFrame:
     """One row for each subscription, with the columns that the file has."""
-    kind = choose_format(path, asked)
+    _refuse_index(path, "subscriptions")
+    kind = find_format(path, asked, "--subscriptions-format")
     with explained(path):
         if kind == CSV:
             # An expression may hold line breaks, and quotes are doubled, as everywhere in CSV.
             return spark.read.options(header=True, multiLine=True, escape='"').csv(path)
-        return spark.read.parquet(path) if kind == PARQUET else spark.read.json(path)
+        if kind == PARQUET:
+            return spark.read.parquet(path)
+        frame = spark.read.option("multiLine", is_array_of_json(path)).json(path)
+    if frame.columns == ["_corrupt_record"]:  # as Spark calls the text of a line without JSON
+        raise InputError(f"{path} holds no JSON objects", hint=guess_lines(read_head(path)))
+    return frame
+
+
+def _refuse_index(path: str, what: str) -> None:
+    if is_index(path):
+        raise InputError(f"{path} is an index; {what} are expected here")
 
 
 def read_events(  # noqa: PLR0913 - where from, and what of it
@@ -71,7 +75,8 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
 
     from tamis.spark.layout import quoted
 
-    kind = choose_format(path, asked)
+    _refuse_index(path, "events")
+    kind = find_format(path, asked, "--events-format")
     with explained(path):
         reader: Any = spark.readStream if is_stream else spark.read
         if is_stream and files_per_trigger:
@@ -80,9 +85,11 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
             schema = spark.read.parquet(path).schema
             return Events(reader.schema(schema).parquet(path), event_id, attributes)
         if kind == JSONL:
-            # `value` is a column that Spark's reader of lines makes.
-            frame = reader.text(path).where(F.trim("value") != "")
+            # `value` is a column that Spark's reader of texts makes.
+            is_array = is_array_of_json(path)
+            frame = _read_texts(reader, path, is_array=is_array)
             named = F.get_json_object("value", f"$['{event_id}']") if event_id else F.lit(None)
+            _expect_json(_read_texts(spark.read, path, is_array=is_array), path)
             if event_id and not is_stream:
                 _expect_named(frame.limit(LOOKED_AT).select(named.alias("id")), path, event_id)
             return Events(
@@ -99,6 +106,38 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
         raise InputError(f'{path} has no column "{event_id}"; it has: {", ".join(frame.columns)}')
     ids = [F.col(quoted(event_id)).alias("id")] if event_id else []
     return Events(frame.select(*ids, event), "id" if event_id else None, "event")
+
+
+def _read_texts(reader: Any, path: str, *, is_array: bool) -> DataFrame:
+    """One JSON text for each event."""
+    from pyspark.sql import functions as F
+
+    from tamis.spark.json_files import VALUE_SCHEMA, split_files
+
+    frame: DataFrame = reader.text(path, wholetext=is_array)
+    if is_array:
+        frame = frame.select("value").mapInArrow(split_files, VALUE_SCHEMA)
+    return frame.where(F.trim("value") != "")
+
+
+def _expect_json(texts: DataFrame, path: str) -> None:
+    """Refuse files of which most of the first lines hold no JSON object."""
+    rows = texts.limit(LOOKED_AT).collect()
+    errors = [error for row in rows if (error := _find_error(row["value"])) is not None]
+    if len(errors) > len(rows) - len(errors):
+        raise InputError(
+            f"{path}: {len(errors):,} of the first {len(rows):,} lines hold no event: "
+            f"{errors[0].message}",
+            hint=guess_lines(read_head(path)) or errors[0].hint,
+        )
+
+
+def _find_error(text: str) -> RowError | None:
+    try:
+        parse_event(text)
+    except RowError as error:
+        return error
+    return None
 
 
 def _expect_named(ids: DataFrame, path: str, event_id: str) -> None:
@@ -122,7 +161,8 @@ def read_typed_events(spark: SparkSession, path: str, kind: str, schema: Schema)
     declared = _fields(tree, " ")
     with explained(path):
         if kind == JSONL:
-            return spark.read.schema(declared).json(path)
+            reader = spark.read.option("multiLine", is_array_of_json(path))
+            return reader.schema(declared).json(path)
         frame = spark.read.options(header=True, escape='"').csv(path)
         known = [name for name in frame.columns if (name,) in schema]
         return frame.selectExpr(
@@ -153,7 +193,7 @@ def write_frame(
     from tamis.spark.storage import Storage
 
     expect_free(path, overwrite=overwrite, mark=mark)
-    kind = choose_format(path, asked)
+    kind = choose_output_format(path, asked)
     storage = Storage(path)
     before = storage.list()
     writer = frame.write.mode("overwrite")

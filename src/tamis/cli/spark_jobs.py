@@ -10,7 +10,8 @@ import click
 from tamis.cli.console import make_console, print_columns
 from tamis.cli.options import job_operators_option
 from tamis.cli.spark import print_summary, spark_group, spark_session
-from tamis.cli.spark_io import PARQUET, choose_format, read_typed_events
+from tamis.cli.spark_formats import PARQUET, find_format
+from tamis.cli.spark_io import read_typed_events
 from tamis.cli.spark_options import (
     at_option,
     deliver,
@@ -36,7 +37,7 @@ def stats_command(context: click.Context, /, **options: Any) -> None:
         import tamis.spark as pipeline
 
         parts = pipeline.open_version(options["index"])
-        kind = choose_format(options["events"], options["events_format"])
+        kind = find_format(options["events"], options["events_format"], "--events-format")
         events = (
             open_events(spark, options).frame
             if kind == PARQUET

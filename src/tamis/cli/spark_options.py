@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tamis.cli.console import make_console, print_columns
-from tamis.cli.spark_io import FORMATS, Events, read_events, write_frame
+from tamis.cli.spark_formats import FORMATS
+from tamis.cli.spark_io import Events, read_events, write_frame
 from tamis.cli.spark_places import fill_date, fill_output, mark_of
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.events.kernels.gather import copy_texts, find_set_bits, measure_texts, pick_offsets
 from tamis.index.carriers import LARGE_STRING, view_buffer
@@ -44,6 +43,8 @@ def plain_array(array: pa.Array) -> pa.Array:
         if _is.is_dictionary(array.type):
             array = array.dictionary_decode()
         elif _is.is_run_end_encoded(array.type):
+            import pyarrow.compute as pc
+
             array = pc.run_end_decode(array)
         elif _is.is_string_view(array.type):
             array = array.cast(LARGE_STRING)

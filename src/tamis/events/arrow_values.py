@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.events.arrow_arrays import (
     is_text,
@@ -275,6 +274,8 @@ def _convert_scalars_spelled(texts: pa.Array, type_: Type) -> Converted:
 
 def _blank(texts: pa.Array, are_utf8: np.ndarray) -> pa.Array:
     """Empty texts in the place of those that are not UTF-8."""
+    import pyarrow.compute as pc  # takes 50 ms, and only events in Arrow need it
+
     return pc.if_else(pa.array(are_utf8), texts, pa.scalar("", LARGE_STRING))
 
 
@@ -282,6 +283,8 @@ def _blank(texts: pa.Array, are_utf8: np.ndarray) -> pa.Array:
 
 
 def _convert_lists(array: pa.Array, places: Int64 | None, type_: Type) -> ConvertedArrays:
+    import pyarrow.compute as pc
+
     assert type_.element is not None
     elements = plain_array(pc.list_flatten(array))  # those of lists that are not NULL
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()

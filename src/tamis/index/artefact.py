@@ -36,7 +36,6 @@ from tamis.index.layout import LeafArrays, NodeArrays, RootArrays
 from tamis.index.saving import FORMAT, MANIFEST, place_index
 from tamis.index.signing import expect_signed, read_key, sign
 from tamis.index.stored_texts import StoredTexts, pack_texts
-from tamis.index.structure import check_structure
 from tamis.index.triggers import TriggerArrays
 from tamis.index.validity import ValidityArrays
 from tamis.language.names import print_path
@@ -111,6 +110,8 @@ def open_contents(
             content.expect_digest(manifest["content"].get("sha256"))
         contents = _read_contents(manifest, content, directory)
         if not trusted:
+            from tamis.index.structure import check_structure
+
             check_structure(contents)
         return contents
 
@@ -271,15 +272,25 @@ def _expect_same_analysers(
 # ── reading ─────────────────────────────────────────────────────────────────────────────────
 
 
+def _not_an_index(directory: Path) -> IndexFormatError:
+    """What is there instead."""
+    if directory.is_file():
+        what = "is a file, not an index"
+    elif (directory / "CURRENT").is_file():  # as tamis.spark's store writes it
+        what = "holds versions of an index for Spark (tamis.spark), not a saved index"
+    elif directory.exists():
+        what = f"is not an index: it has no {MANIFEST}"
+    else:
+        what = "does not exist"
+    return IndexFormatError(f"{directory} {what}", hint="build one: tamis build FILE -o INDEX")
+
+
 def _read_manifest(directory: Path) -> dict[str, Any]:
     path = directory / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        what = (
-            "is not an index: it has no manifest.json" if directory.exists() else "does not exist"
-        )
-        raise IndexFormatError(f"{directory} {what}", hint="build one: tamis build") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise _not_an_index(directory) from None
     except (OSError, ValueError, RecursionError) as error:
         raise IndexFormatError(f"{path} cannot be read: {error}", hint=REBUILD) from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:

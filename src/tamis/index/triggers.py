@@ -11,16 +11,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tamis.index.kernels.triggers import choose_triggers
 from tamis.index.layout import run_starts
 
 if TYPE_CHECKING:
     from tamis.index.layout import NodeArrays
-    from tamis.kernels.arrays import Int32, Starts
-
-Float32 = npt.NDArray[np.float32]
+    from tamis.kernels.arrays import Float32, Int32, Starts
 
 
 class TriggerArrays(NamedTuple):
@@ -35,6 +31,8 @@ def build_triggers(nodes: NodeArrays, leaf_rates: Float32) -> TriggerArrays:
 
     Sorts the children of AND and at_least, the rarest first: whoever evaluates them stops early.
     """
+    from tamis.index.kernels.triggers import choose_triggers
+
     n_leaves, n_inner = len(leaf_rates), len(nodes.operators)
     rates = np.empty(n_leaves + n_inner, dtype=np.float32)
     rates[:n_leaves] = leaf_rates

@@ -6,19 +6,20 @@ A record's annotations are these names, and an index that is opened must have ar
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-UInt8 = npt.NDArray[np.uint8]
-Int16 = npt.NDArray[np.int16]
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Float64 = npt.NDArray[np.float64]
+# As `numpy.typing.NDArray`, whose import takes 30 ms.
+UInt8 = np.ndarray[Any, np.dtype[np.uint8]]
+Int16 = np.ndarray[Any, np.dtype[np.int16]]
+Int32 = np.ndarray[Any, np.dtype[np.int32]]
+Int64 = np.ndarray[Any, np.dtype[np.int64]]
+Float32 = np.ndarray[Any, np.dtype[np.float32]]
+Float64 = np.ndarray[Any, np.dtype[np.float64]]
 Starts = Int32 | Int64  # 32 bits where they are enough
-Int32Rows = npt.NDArray[np.int32]  # two-dimensional
-Int64Rows = npt.NDArray[np.int64]
+Int32Rows = Int32  # two-dimensional
+Int64Rows = Int64
 
 # By the name of the annotation: the dtypes that a file may have, and the number of dimensions.
 KINDS: Final[dict[str, tuple[tuple[str, ...], int]]] = {

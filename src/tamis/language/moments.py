@@ -10,6 +10,7 @@ from tamis.errors import InputError
 from tamis.language.types import TIMESTAMP, WrongTypeError, read_value
 
 HINT: Final = "write 2030-01-31T12:00:00, in UTC"
+REVERSED_HINT: Final = "it would never be valid; are the two swapped?"
 # Shorter than `types.parse_timestamp` asks for, which holds for constants of expressions.
 _TEXT: Final = re.compile(
     r"\s*(?P<year>\d{4})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?:[T ]|"

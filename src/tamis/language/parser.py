@@ -34,6 +34,7 @@ from tamis.language.ast import (
     Xor,
     children,
 )
+from tamis.language.hints import hint_at_call, hint_at_infix
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.literals import read_moment, read_number, read_string
 from tamis.language.tokens import (
@@ -271,7 +272,7 @@ class Parser:
                     "not-a-value",
                     f"{call.name}(…) is a condition, not a value to compare",
                     span=call.span,
-                    hint="functions of attributes are not supported: compare the attribute itself",
+                    hint=self.hint_at(call, other),
                 )
         if operator not in ("=", "<>"):
             raise ParseError(
@@ -477,8 +478,15 @@ class Parser:
                 "not-an-attribute",
                 f"{tested_by} tests an attribute, not {self.text[slice(*node.span)]}",
                 span=node.span,
+                hint=self.hint_at(node) if isinstance(node, OperatorCall) else None,
             )
         return node
+
+    def hint_at(self, call: OperatorCall, other: Node | None = None) -> str:
+        """What to write instead of a function of attributes, compared with something."""
+        inside = ", ".join(self.text[slice(*own.span)] for own in call.arguments)
+        compared = None if other is None else self.text[slice(*other.span)]
+        return hint_at_call(call.name, inside, compared)
 
     # ── limits ─────────────────────────────────────────────────────────────────────────────
 
@@ -537,6 +545,8 @@ class Parser:
             hint = "a quote inside a string is written ''; strings do not join by themselves"
         elif kind == "-" or (kind == NUMBER and at and self.kinds[at - 1] in (WORD, ".")):
             hint = "a name with such characters is written in backticks: `user-id`"
+        elif kind == WORD:
+            hint = hint_at_infix(self.text, *self.spans[at])
         raise ParseError("unexpected-token", message, span=self.here(), hint=hint)
 
     def fail_here(self, code: str, message: str, *, hint: str) -> NoReturn:

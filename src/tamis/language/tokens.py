@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tamis.errors import LimitError, ParseError
+from tamis.language.hints import hint_at_bar, hint_at_double_quote, hint_at_exists
 
 if TYPE_CHECKING:
     from tamis.language.limits import Limits
@@ -88,7 +89,7 @@ def tokenize(text: str, limits: Limits) -> Tokens:
         span = found.span(group)  # type: ignore[arg-type]
         if group == _WORD_GROUP:
             word = found[group]
-            kind = _WORD_KINDS.get(word) or _kind_of_word(word, *span)
+            kind = _WORD_KINDS.get(word) or _kind_of_word(text, word, *span)
         elif group == _OPERATOR_GROUP:
             spelling = found[group]
             kind = _OPERATOR_SPELLINGS.get(spelling, spelling)
@@ -106,7 +107,7 @@ def tokenize(text: str, limits: Limits) -> Tokens:
     return Tokens(kinds, spans)
 
 
-def _kind_of_word(word: str, start: int, end: int) -> str:
+def _kind_of_word(text: str, word: str, start: int, end: int) -> str:
     if len(word) > _KEYWORD_LENGTH + 1:
         return WORD
     upper = word.upper()
@@ -117,7 +118,9 @@ def _kind_of_word(word: str, start: int, end: int) -> str:
             "unsupported-syntax",
             REFUSED_WORDS[upper],
             span=(start, end),
-            hint=f"an attribute of that name is written `{word}`",
+            hint=hint_at_exists(text, end, word)
+            if upper == "EXISTS"
+            else f"an attribute of that name is written `{word}`",
         )
     return WORD
 
@@ -150,12 +153,15 @@ _REFUSALS: Final = (  # what the rest of the text starts with, code, message, hi
     ("${", "unsupported-syntax", "variable substitution is not supported", None),
 )
 
+_HINTS: Final = {'"': hint_at_double_quote, "|": hint_at_bar}
+
 
 def _refuse_character(text: str, position: int) -> ParseError:
-    for opening, code, message, hint in _REFUSALS:
+    for opening, code, message, usual_hint in _REFUSALS:
         if text.startswith(opening, position):
             to_the_end = code in ("unterminated-string", "bad-name")
             end = len(text) if to_the_end else position + len(opening)
+            hint = _HINTS[opening](text, position) if opening in _HINTS else usual_hint
             return ParseError(code, message, span=(position, end), hint=hint)
     if control := _CONTROL.match(text, position):
         return _refuse_unprintable(control)

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tamis.errors import IndexFormatError, InputError, suggest
 from tamis.events.encoder import EncodedEvents, EventEncoder
 from tamis.events.rows import EventRows
 from tamis.index import artefact
-from tamis.index.build import build_contents
 from tamis.index.columns import TEXT
 from tamis.index.hiding import keep_roots
 from tamis.index.saving import read_content_name
@@ -41,11 +39,9 @@ from tamis.match.batch import (
     match_block_pairs,
 )
 from tamis.match.details import Details
-from tamis.match.explain import Explanation, explain
 from tamis.match.given import encode_parts, encode_whole
 from tamis.match.kernels.event import match_event
 from tamis.match.kernels.rows import ROW
-from tamis.match.learn import learn
 from tamis.match.moments import Moments, Shown
 from tamis.match.names import Names
 from tamis.match.operators import Operators, read_registry
@@ -64,6 +60,7 @@ if TYPE_CHECKING:
     from tamis.index.frequencies import Frequencies
     from tamis.index.layout import RootArrays
     from tamis.match.event_ids import EventIds
+    from tamis.match.explain import Explanation
 
     Subset = Iterable[str] | None  # ids of the subscriptions to consider; None for all
 
@@ -341,6 +338,8 @@ class Index:
         self, subscription_id: str, event: Mapping[str, Any] | str | bytes, *, at: Any = None
     ) -> Explanation:
         """Why the subscription matches the event at a moment, or why not."""
+        from tamis.match.explain import explain
+
         contents = self.contents
         event = read_event(event)
         ordinal = self.ordinal(subscription_id)
@@ -431,6 +430,8 @@ class Index:
 
     def tagged(self, *tags: str) -> list[str]:
         """The ids of the subscriptions that have one of the tags, for use as a subset."""
+        import pyarrow.compute as pc
+
         for tag in tags:
             if not isinstance(tag, str):
                 raise InputError(f"a tag is text, not {type(tag).__name__}: {tag!r}")
@@ -614,6 +615,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     what `Index.term_frequencies` counted, and batches of texts are. `progress` is called with how
     many subscriptions are read, and how many there are.
     """
+    from tamis.index.build import build_contents  # a third of all modules, which matching needs not
+
     if missing not in tuple(Missing):
         raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
     declared = None if schema is None else Schema.of(schema)
@@ -637,6 +640,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     index = Index(built.contents, built.rejects, registry)
     if sample is None:
         return index
+    from tamis.match.learn import learn
+
     return Index(learn(built.contents, index.encode(sample)), built.rejects, registry)
 
 

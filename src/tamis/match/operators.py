@@ -22,7 +22,6 @@ from tamis.match.warmup import SCHEDULING, announce
 from tamis.operators.caller import Caller, Failure, OperatorLimits, print_call
 from tamis.operators.registry import REGISTRY, Registry
 from tamis.operators.search import BudgetError, Facts
-from tamis.operators.sources import Sources
 from tamis.operators.statistics import Statistics
 from tamis.operators.views import Views
 
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from tamis.logic.bindings import Answer
     from tamis.operators.faults import Fault
     from tamis.operators.phase import OperatorPhase
+    from tamis.operators.sources import Sources
     from tamis.operators.verdict import Verdict
 
 SCHEDULES = ("adaptive", "sub_order", "sequential", "naive")
@@ -227,6 +227,8 @@ class Operators:
 
     @cached_property
     def _sources(self) -> Sources:
+        from tamis.operators.sources import Sources  # and with it the kernels of schedules
+
         contents = self._contents
         return Sources(
             contents.plan,

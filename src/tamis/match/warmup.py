@@ -34,11 +34,12 @@ _EVENTS: Final = (
 
 
 def is_cold() -> bool:
-    """Whether kernels still have to be compiled.
+    """Whether kernels still have to be compiled, those that build an index included.
 
     Judged by package: one that has no compiled kernel at all is cold. Which kernels of a package
     are ever called depends on the subscriptions and events.
     """
+    importlib.import_module("tamis.index.build")
     return bool(_cold_packages(_PACKAGES))
 
 

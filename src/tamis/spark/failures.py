@@ -1,4 +1,4 @@
-"""Errors of ours that happened on a worker, told as if they had happened here."""
+"""What went wrong on a worker or in Spark, without the lines of Java around it."""
 
 from __future__ import annotations
 
@@ -37,3 +37,18 @@ def read_failure(told: str) -> errors.TamisError | None:
     kind = getattr(errors, found[1], errors.TamisError)
     is_plain = isinstance(kind, type) and not issubclass(kind, errors.ExpressionError)
     return (kind if is_plain else errors.TamisError)(found[2], hint=found[3])
+
+
+# What a trace of Java's begins its causes with, and the last line of a trace of Python's.
+_CAUSE: Final = re.compile(r"^Caused by: (?:[\w.$]+\.)?([\w$]+: .+)$", re.MULTILINE)
+_PYTHON: Final = re.compile(r"^(\w[\w.]*(?:Error|Exception|Interrupt): .+)$", re.MULTILINE)
+_CLASS: Final = re.compile(r"\b(?:[a-z]\w*\.){2,}(?=[A-Z])")
+MOST_CHARACTERS: Final = 500
+
+
+def shorten_failure(told: str) -> str:
+    """The reason that Spark gives, on one line: the innermost cause, if it names one."""
+    causes = _PYTHON.findall(told) if "Traceback (most recent" in told else []
+    causes = causes or _CAUSE.findall(told)
+    reason = causes[-1] if causes else told.strip().partition("\n")[0]
+    return _CLASS.sub("", reason.strip())[:MOST_CHARACTERS]

@@ -88,6 +88,12 @@ class Storage:
         chunks: list[bytes] = []
         return b"".join(chunks) if self._read_into(name, chunks.append) else None
 
+    def read_head(self, name: str, n_bytes: int) -> bytes:
+        """How the object begins; an empty name is the storage's own path, if that is a file."""
+        path = f"{self._path}/{name}" if name else self._path
+        with self._fs.open_input_stream(path) as stream:
+            return bytes(stream.read(n_bytes))
+
     def checksum(self, name: str) -> int | None:
         """The CRC-32 of the object's contents; None where there is no such object."""
         checksum = 0

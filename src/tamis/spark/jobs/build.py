@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -34,7 +35,7 @@ from tamis.index.build import build_contents, collect_votes
 from tamis.index.validity import MOMENT
 from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.moments import read_at
+from tamis.language.moments import REVERSED_HINT, read_at
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
 from tamis.operators.registry import REGISTRY, module_names, with_checks, with_registered
@@ -43,7 +44,7 @@ from tamis.spark import partitioning as slots
 from tamis.spark.failures import telling
 from tamis.spark.layout import expect_column, quoted
 from tamis.spark.manifest import BASE, Part, Version, read_part
-from tamis.spark.parts import digest_rows, is_whole, write_part
+from tamis.spark.parts import REJECTS, digest_rows, is_whole, write_part
 from tamis.spark.printing import format_table
 from tamis.spark.store import IndexStore, Retention
 from tamis.spark.tables import PACKED
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
 
 SUBSCRIPTIONS_PER_PART: Final = 500_000
 _COUNTED: Final = ("subscriptions", "rejects", "expired", "parts", "built")
+REVERSED: Final = "', not after valid_from, "
 MOMENT_TYPES: Final = (DateType, StringType, TimestampNTZType, TimestampType)
 PLAIN_TYPES: Final = (*MOMENT_TYPES, NumericType, BooleanType, BinaryType, NullType)
 
@@ -161,6 +163,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         rows.unpersist()
     expect_all(built, n_rows)
     parts_built = tuple(entry.part for entry in built)
+    _expect_some(target, parts_built, n_rows)
     made = Version(
         number=0,
         parts=parts_built,
@@ -186,6 +189,22 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         n_expired,
         tuple(pruned),
         is_published=version is not seen[-1],
+    )
+
+
+def _expect_some(target: IndexStore, parts: tuple[Part, ...], n_rows: int) -> None:
+    """Refuse to publish a version of which every row was rejected, and show one of them."""
+    if not n_rows or any(part.n_subscriptions for part in parts):
+        return
+    part = next(part for part in parts if part.n_rejects)
+    content = target.storage.read(f"{part.folder}/{REJECTS}")
+    assert content is not None
+    first = pq.read_table(pa.BufferReader(content)).slice(0, 1).to_pylist()[0]
+    named = f'subscription "{first["subscription_id"]}"' if first["subscription_id"] else "a row"
+    raise InputError(
+        f"no version was published: all {n_rows:,} subscriptions were rejected, "
+        f"such as {named}: {first['message']}",
+        hint=first["hint"],
     )
 
 
@@ -320,7 +339,7 @@ def _never_valid(limits: Iterable[str]) -> Column:
         return F.lit(None)
     start, end = (F.col(name).try_cast("timestamp") for name in ("valid_from", "valid_until"))
     said = F.concat(
-        *(F.lit("valid_until is '"), end.cast("string"), F.lit("', not after valid_from, '")),
+        *(F.lit("valid_until is '"), end.cast("string"), F.lit(f"{REVERSED}'")),
         *(start.cast("string"), F.lit("'")),
     )
     return F.when(start >= end, said)
@@ -526,7 +545,7 @@ def split_problems(rows: pa.Table) -> tuple[pa.Table, list[ExpressionError]]:
             row["problem"],
             span=(0, 0),
             text=row["expression"],
-            hint="write 2030-01-31T12:00:00",
+            hint=REVERSED_HINT if REVERSED in row["problem"] else "write 2030-01-31T12:00:00",
             subscription_id=row["subscription_id"],
         )
         for row in rows.filter(is_wrong).to_pylist()

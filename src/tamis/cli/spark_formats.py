@@ -1,0 +1,130 @@
+"""In which format are the files of a path? As names tell, or else the first bytes."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from contextlib import suppress
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
+
+from tamis.errors import InputError
+from tamis.json_arrays import is_array
+
+if TYPE_CHECKING:
+    from tamis.spark.storage import Storage
+
+PARQUET: Final = "parquet"
+JSONL: Final = "jsonl"
+CSV: Final = "csv"
+FORMATS: Final = (PARQUET, JSONL, CSV)
+HEAD_BYTES: Final = 4096
+_BY_SUFFIX: Final = {
+    ".parquet": PARQUET,
+    ".pq": PARQUET,
+    ".jsonl": JSONL,
+    ".ndjson": JSONL,
+    ".json": JSONL,
+    ".csv": CSV,
+}
+_COMPRESSED: Final = {".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate"}
+_PATTERN: Final = re.compile(r"[*?\[{]")  # in paths that Spark takes for many
+_GZIP: Final = b"\x1f\x8b"
+
+
+def format_of_name(name: str) -> str | None:
+    """The format that a name tells."""
+    path = PurePath(name.rstrip("/"))
+    suffix = path.suffix.lower()
+    if suffix in _COMPRESSED:
+        suffix = PurePath(path.stem).suffix.lower()
+    return _BY_SUFFIX.get(suffix)
+
+
+def choose_output_format(path: str, asked: str | None) -> str:
+    """The format to write: as asked for, as the name tells, else Parquet."""
+    return asked or format_of_name(path) or PARQUET
+
+
+def find_format(path: str, asked: str | None, option: str) -> str:
+    """The format of what is there: as asked for, as the name tells, or as the files show.
+
+    `option` is what a user says it with.
+    """
+    found = asked or format_of_name(path)
+    if found is not None:
+        return found
+    from tamis.spark.storage import Storage
+
+    try:
+        storage = Storage(path)
+    except InputError:
+        return PARQUET  # on a file system that only Spark knows
+    names = _data_files(storage)
+    if names == [] and _PATTERN.search(path):
+        return PARQUET
+    if names is None:
+        return _format_of_head(read_head(path), path, option)
+    if not names:
+        raise InputError(
+            f"{path} does not exist or holds no files, so their format cannot be found out",
+            hint=f"check the path, or say which files will come: {option} {'|'.join(FORMATS)}",
+        )
+    counted = Counter(filter(None, map(format_of_name, names)))
+    if len(counted) > 1:
+        told = " and ".join(f"{count:,} of {kind}" for kind, count in counted.most_common())
+        raise InputError(
+            f"{path} holds files of several formats: {told}",
+            hint=f"put them into folders of their own, or name files by a pattern: {path}/*.jsonl",
+        )
+    if counted:
+        return next(iter(counted))
+    return _format_of_head(read_head(path), f"{path}/{names[0]}", option)
+
+
+def read_head(path: str) -> bytes:
+    """How the first file of a path begins; empty where that cannot be said, as of patterns."""
+    from tamis.spark.storage import Storage
+
+    with suppress(InputError, OSError):
+        storage = Storage(path)
+        names = _data_files(storage)
+        if names is None or names:
+            head = storage.read_head(names[0] if names else "", HEAD_BYTES)
+            with suppress(zlib.error):
+                return zlib.decompressobj(31).decompress(head) if head[:2] == _GZIP else head
+    return b""
+
+
+def is_array_of_json(path: str) -> bool:
+    """Whether the first file is a JSON array rather than JSON lines."""
+    return is_array(read_head(path))
+
+
+def _data_files(storage: Storage) -> list[str] | None:
+    """The files of a folder that Spark would read, in order; None if it is a file itself."""
+    try:
+        listed = storage.list(deep=True)
+    except InputError:
+        return None
+    return sorted(
+        stored.name
+        for stored in listed
+        if not stored.is_folder and not any(_is_hidden(part) for part in stored.name.split("/"))
+    )
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
+def _format_of_head(head: bytes, name: str, option: str) -> str:
+    if head.startswith(b"PAR1"):
+        return PARQUET
+    if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
+        return JSONL
+    raise InputError(
+        f"cannot tell the format of {name}, by its name or by how it begins",
+        hint=f"say which it is: {option} {'|'.join(FORMATS)}",
+    )

@@ -1,0 +1,59 @@
+"""What people bring from other languages is answered with what to write, and that works."""
+
+from __future__ import annotations
+
+import pytest
+
+import tamis
+
+
+def refuse(text: str) -> str:
+    with pytest.raises(tamis.ExpressionError) as raised:
+        tamis.parse(text)
+    return raised.value.hint or ""
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("Image |contains 'x'", "contains(Image, 'x')"),
+        ("Image|endswith 'x'", "endswith(Image, 'x')"),
+        ("a = 1 AND Image | re 'x+'", "Image RLIKE 'x+'"),
+        ('`Image-1`|startswith "x"', "startswith(`Image-1`, 'x')"),
+        ("CommandLine contains 'x'", "contains(CommandLine, 'x')"),
+        ("a = 1 OR host.name startswith 'it''s'", "startswith(host.name, 'it''s')"),
+        ("body matches 'x y'", "matches(body, 'x y')"),
+        ("exists(User)", "User IS NOT NULL"),
+        ("NOT Exists( host.name )", "host.name IS NOT NULL"),
+        ("lower(name) = 'x'", "name ILIKE 'x'"),
+        ("'X' = UPPER(name)", "name ILIKE 'X'"),
+    ],
+)
+def test_the_hint_is_an_expression(text, written):
+    assert refuse(text).endswith(f"write {written}")
+    tamis.parse(written)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ('name = "cmd"', "strings are written in single quotes: 'cmd'"),
+        ('name = "it\'s"', "strings are written in single quotes: 'it''s'"),
+        ('name = "cmd', "strings are written 'so'"),
+        ("a = 1 || b = 2", "write OR"),
+        ("a = 1 | b = 2", "write OR"),
+        ("|contains 'x'", "write OR"),
+        ("EXISTS (SELECT 1)", "an attribute of that name is written `EXISTS`"),
+        ("exists = 1", "an attribute of that name is written `exists`"),
+        ("lower(name) LIKE 'x'", "to compare in any case, write name ILIKE …"),
+        ("trim(name) = 'x'", "functions of attributes are not supported: compare the"),
+        ("length(name) > 2", "lengths cannot be tested"),
+    ],
+)
+def test_other_hints(text, hint):
+    assert refuse(text).startswith(hint)
+
+
+@pytest.mark.parametrize("text", ["a = 1 contains 'x'", "a = 1 b = 2", "(a = 1) contains 'x'"])
+def test_no_hint_where_none_fits(text):
+    assert refuse(text) == ""
