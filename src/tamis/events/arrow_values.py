@@ -27,6 +27,7 @@ from tamis.events.python_values import (
     as_objects,
     classes_of,
     convert_objects,
+    to_integers,
 )
 from tamis.events.rejects import explain_by
 from tamis.events.spelled import convert_texts, round_to_floats
@@ -70,7 +71,7 @@ _HOLDERS: Final = {
     name: frozenset(arrow_type.id for arrow_type in arrow_types)
     for name, arrow_types in {
         "boolean": (pa.bool_(),),
-        "integer": _INTEGERS,
+        "integer": _NUMBERS,
         "float": _NUMBERS,
         "double": _NUMBERS,
         "decimal": _NUMBERS,
@@ -154,7 +155,11 @@ def _convert_boolean(array: pa.Array, places: Int64 | None, type_: Type) -> Conv
 
 
 def _convert_integer(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
+    if _is.is_decimal(array.type):
+        return _convert_distinct(take(array, places), type_)
     values = read_fixed(array, places)
+    if _is.is_floating(array.type):  # pandas' integers beside a missing value
+        return to_integers(values.astype(np.float64))
     is_good = values <= INT64_MAX if values.dtype == np.uint64 else None
     return Converted(values.astype(np.int64), is_good)
 
@@ -185,7 +190,7 @@ def _scales_exactly(arrow_type: pa.DataType, scale: int) -> bool:
         n_digits: int = arrow_type.precision + n_more
         return n_more >= 0 and n_digits <= MAX_DECIMAL_DIGITS
     n_digits = 20 if _is.is_uint64(arrow_type) else 19
-    return arrow_type.id in _HOLDERS["integer"] and n_digits + scale <= MAX_DECIMAL_DIGITS
+    return _is.is_integer(arrow_type) and n_digits + scale <= MAX_DECIMAL_DIGITS
 
 
 def _convert_string(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:

@@ -52,7 +52,9 @@ class AttributeTable:
             self.tree.add(path, attribute)
         self.spellings = _spell(self.paths)
         # Of types for which a double in place of a number's text may lose or change something.
-        self.needs_digits = any((t.element or t).name in ("decimal", "float") for t in self.types)
+        self.needs_digits = any(
+            (t.element or t).name in ("integer", "float", "decimal") for t in self.types
+        )
 
     @classmethod
     def of(cls, columns: Iterable[Column]) -> AttributeTable:

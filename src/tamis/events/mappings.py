@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from array import array
 from decimal import Decimal
 from functools import partial
@@ -94,8 +93,24 @@ def read_json(
 # on the way through one. With at most 12 of them after the point it is also rounded to the same
 # float: it is a tie between two floats, or farther from every tie than from its double. Of longer
 # ones, of those with an exponent, and of integers beyond 64 bits, some are changed.
-_LONG_NUMBER: Final = re.compile(rb"[0-9.]{15}|[0-9][eE]")
-_LONG_NUMBER_TEXT: Final = re.compile(r"[0-9.]{15}|[0-9][eE]")
+_SHAPES: Final = bytes(
+    0x30 if 0x30 <= byte <= 0x39 else 0x65 if byte in b"eE" else byte if byte == 0x2E else 0x20
+    for byte in range(256)
+)
+
+
+def _has_long_number(text: bytes) -> bool:
+    """Whether a number in the text, or what looks like one, may lose something as a double.
+
+    All digits are made zeros and then looked for: a regular expression takes ten times as long.
+    """
+    shapes = text.translate(_SHAPES)
+    if b"0e" in shapes or b"0" * 20 in shapes:
+        return True
+    # Of 14 digits with a point among them, seven stand on one side of it.
+    if b".0000000" not in shapes and b"0000000." not in shapes:
+        return False
+    return b"0" * 14 in shapes.replace(b".", b"")
 
 
 def _parse_quickly(text: str | bytes) -> Any:
@@ -109,8 +124,8 @@ def _parse_quickly(text: str | bytes) -> Any:
 def parse_exactly(text: str | bytes) -> Any:
     """As `_parse_quickly`, without rounding what a decimal attribute may hold in full, or a float
     attribute round in another way."""
-    is_long = _LONG_NUMBER_TEXT if isinstance(text, str) else _LONG_NUMBER
-    if is_long.search(text):  # type: ignore[arg-type]
+    data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
+    if _has_long_number(data):
         return json.loads(text, parse_float=Decimal)
     return _parse_quickly(text)
 

@@ -25,7 +25,7 @@ from tamis.index.carriers import (
     are_within,
     to_carrier,
 )
-from tamis.language.types import Type, WrongTypeError, read_value, round_to_float
+from tamis.language.types import INT64_MIN, Type, WrongTypeError, read_value, round_to_float
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -78,6 +78,8 @@ def convert_objects(
         return _convert_arrays(values, classes, type_)
     if type_.name in ("date", "timestamp"):
         return _convert_times(values, classes, type_)
+    if type_.name == "integer" and classes == {float}:
+        return to_integers(np.array(values.tolist(), dtype=np.float64))
     typed = values.tolist()
     is_good = _read_each(typed, _places_of_others(typed, classes, type_), type_)
     try:
@@ -141,6 +143,14 @@ def _convert_bulk(values: list[Any], type_: Type) -> Any:
             return pa.array(values, LARGE_STRING)
         case _:
             return np.array(values, dtype=np.int64)
+
+
+def to_integers(doubles: np.ndarray) -> Converted:
+    """The whole numbers of 64 bits among doubles."""
+    with np.errstate(invalid="ignore"):
+        is_good = (doubles >= INT64_MIN) & (doubles < -float(INT64_MIN))
+        is_good &= doubles == np.floor(doubles)
+    return Converted(np.where(is_good, doubles, 0.0).astype(np.int64), is_good)
 
 
 def _round_once(values: list[Any], doubles: np.ndarray) -> np.ndarray:

@@ -169,7 +169,7 @@ def explain_by(
 
 _CLASSES: Final[dict[str, tuple[type, ...]]] = {
     "boolean": (bool,),
-    "integer": (int,),
+    "integer": (int, float, Decimal),
     "float": (int, float, Decimal),
     "double": (int, float, Decimal),
     "decimal": (int, float, Decimal),

@@ -40,7 +40,9 @@ def _parse(text: str, type_: Type) -> Any:
         case "boolean":
             return _BOOLEANS.get(text, text)
         case "integer":
-            return int(text) if _WHOLE.fullmatch(text) else text
+            if _WHOLE.fullmatch(text):
+                return int(text)
+            return Decimal(text) if _NUMBER.fullmatch(text) else text
         case "float" | "double":
             is_number = _NUMBER.fullmatch(text) or _NOT_FINITE.fullmatch(text)
             read = read_float if type_ == FLOAT else float

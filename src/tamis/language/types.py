@@ -279,11 +279,22 @@ def _read_boolean(value: Any, type_: Type) -> bool:
 
 def _read_integer(value: Any, type_: Type) -> int:
     # bool is an int in Python, and a wrong type here.
-    if not isinstance(value, int) or isinstance(value, bool):
+    if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
         raise _wrong(value, type_)
-    if not INT64_MIN <= value <= INT64_MAX:
+    if not _is_finite(value) or not INT64_MIN <= value <= INT64_MAX:
         raise _wrong(value, type_)
-    return value
+    # 5.0 is what pandas makes of 5 in a column with a missing value.
+    whole = int(value)
+    if whole != value:
+        raise _wrong(value, type_)
+    return whole
+
+
+def _is_finite(value: float | Decimal) -> bool:
+    """Whether a number is neither infinite nor NaN, however large it is."""
+    if isinstance(value, Decimal):
+        return value.is_finite()
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _read_floating(value: Any, type_: Type) -> float:
