@@ -181,7 +181,9 @@ def test_every_form_has_an_example():
     wanted |= {"=", "<>", "<", "<=", ">", ">=", "<=>"}
     wanted |= {"startswith", "endswith", "contains", "array_contains", "arrays_overlap"}
     types = ("boolean", "integer", "float", "double", "decimal", "string", "date", "timestamp")
-    wanted |= {f"{name} literal" for name in types} | {f"{name} attribute" for name in types}
+    wanted |= {f"{name} literal" for name in types} | {
+        f"{name} attribute" for name in (*types, "number")
+    }
     assert wanted <= shown, f"no example for {sorted(wanted - shown)}"
 
 

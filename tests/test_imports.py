@@ -38,7 +38,7 @@ ALLOWED = {
     "columnar": {"batches"},
     "json_arrays": {"errors", "batches"},
     "sniffing": {"errors"},
-    "records": {"errors", "batches", "columnar", "json_arrays", "sniffing"},
+    "records": {"errors", "batches", "columnar", "json_arrays", "language", "sniffing"},
     "files": {"errors", "language", "records"},
     "validate": {"errors", "language", "text", "logic", "operators", "records", "files"},
     "spark": SHARED,

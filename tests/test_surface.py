@@ -12,7 +12,7 @@ import pytest
 
 import tamis
 from tamis.language.ast import Attribute, Comparison
-from tamis.language.types import DOUBLE, INTEGER
+from tamis.language.types import DOUBLE, NUMBER
 from tests.waiting import HANG_SECONDS
 
 ROOT = Path(__file__).parents[1]
@@ -30,7 +30,7 @@ def test_version_is_that_of_the_project():
 def test_parse_types_from_the_expression_or_the_schema():
     inferred = tamis.parse("a > 1")
     assert isinstance(inferred, Comparison)
-    assert inferred.left == Attribute(("a",), INTEGER)
+    assert inferred.left == Attribute(("a",), NUMBER)
     for schema in ("a DOUBLE", {"a": "double"}, pa.schema([("a", pa.float64())])):
         assert tamis.parse("a > 1", schema).left == Attribute(("a",), DOUBLE)
 

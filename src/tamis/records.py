@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeAlias
 from tamis.batches import first_repeated
 from tamis.errors import InputError
 from tamis.json_arrays import BrokenArrayError, is_array, read_elements
+from tamis.language.types import Written
 from tamis.sniffing import HEAD_BYTES, guess_lines, peeking, read_head, refuse_json
 
 if TYPE_CHECKING:
@@ -193,7 +194,7 @@ def opened(source: Source) -> Iterator[IO[bytes]]:
 def parse_event(text: str | bytes) -> Values:
     """The event that one JSON object spells; numbers with a point stay exact."""
     try:
-        event = json.loads(text, parse_float=Decimal)
+        event = json.loads(text, parse_float=Written)
     except UnicodeDecodeError as error:
         raise refuse_encoding(error) from None
     except json.JSONDecodeError as error:

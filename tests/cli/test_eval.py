@@ -29,7 +29,8 @@ def test_missing():
 
 def test_schema_decides():
     arguments = ("a > 1", "--event", '{"a": 1.5}')
-    assert results(*arguments) == ["undefined"]
+    assert results(*arguments) == ["true"]
+    assert results(*arguments, "--schema", "a BIGINT") == ["undefined"]
     assert results(*arguments, "--schema", "a DOUBLE") == ["true"]
 
 
@@ -53,7 +54,7 @@ def test_events_of_parquet(tmp_path):
 def test_wrong_values_are_told():
     result = run("eval", "a = 1 AND b.c = 2", "--event", '{"a": "x", "b": {"c": 2}}')
     assert result.exit_code == 0
-    assert result.stderr == "note: event 1: a: 'x' is not of type integer, treated as missing\n"
+    assert result.stderr == "note: event 1: a: 'x' is not of type number, treated as missing\n"
 
 
 def test_decimals_are_exact():
@@ -70,7 +71,7 @@ def test_json_output():
     first, second, third = json_lines(result.stdout)
     assert first == {"event": 1, "file_line": None, "result": True, "wrong_values": {}}
     assert second["result"] is None
-    assert second["wrong_values"] == {"a": "'x' is not of type integer"}
+    assert second["wrong_values"] == {"a": "'x' is not of type number"}
     assert third["error"]["code"] == "bad-json"
 
 

@@ -62,6 +62,7 @@ ARROW_TYPES: dict[str, list[pa.DataType]] = {
     ],
     "float": [pa.float32(), pa.float64(), pa.float16(), pa.int64(), pa.decimal128(38, 10)],
     "double": [pa.float64(), pa.float64(), pa.float32(), pa.int64(), pa.decimal128(38, 10)],
+    "number": [pa.int64(), pa.float64(), pa.decimal128(38, 10), pa.uint64(), pa.int32()],
     "decimal": [pa.int64(), pa.float64(), pa.decimal128(20, 5), pa.decimal256(60, 20)],
     "string": [pa.string(), pa.large_string(), pa.string_view(), pa.string()],
     "date": [pa.date32(), pa.date64(), pa.string()],

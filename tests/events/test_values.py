@@ -27,6 +27,7 @@ from tamis.language.types import (
     DOUBLE,
     FLOAT,
     INTEGER,
+    NUMBER,
     STRING,
     TIMESTAMP,
     Type,
@@ -304,6 +305,8 @@ def test_what_is_spelled_reads_back(seed):
     rng = Random(seed)
     type_ = random_type(rng)
     typed = read_value(random_value(rng, type_), type_)
+    if (type_.element or type_) == NUMBER:
+        typed = read_text(spell(typed), type_)  # a decimal may be a double in text
     again = read_text(spell(typed), type_)
     assert again == typed or repr(again) == repr(typed)  # NaN
 

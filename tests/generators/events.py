@@ -6,7 +6,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from tamis.language.types import ANY
+from tamis.language.types import ANY, NUMBER
 from tests.generators.values import ONLY_IN_EVENTS, random_scalar
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def random_value(rng: Random, type_: Type) -> Any:
             None if rng.random() < 0.2 else random_value(rng, element)
             for _ in range(rng.choice((0, 1, 1, 2, 3)))
         ]
-    if type_.is_floating and rng.random() < 0.1:
+    if (type_.is_floating or type_ == NUMBER) and rng.random() < 0.1:
         return rng.choice(ONLY_IN_EVENTS)
     if type_ == ANY:
         return rng.choice(([], {}, *WRONG_VALUES))

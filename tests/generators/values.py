@@ -38,6 +38,7 @@ COMMON: Final[dict[str, list[Any]]] = {
     "integer": [-1, 0, 1, 2, 3, 4, 5],
     "float": [-1.5, 0.0, 0.1, 0.5, 1.0, 2.0, 3.25],
     "double": [-1.5, 0.0, 0.1, 0.5, 1.0, 2.0, 3.25],
+    "number": [-1, 0, 1, 5, 0.5, 1.0, 0.1, Decimal("0.1"), Decimal("3.25"), Decimal(5), -1.5, 2],
     "string": ["", "a", "b", "ab", "abc", "ba", "CA", "ca", "CA "],
     "date": [date(2024, 1, 15), date(2024, 2, 29), date(1970, 1, 1)],
     "timestamp": [
@@ -63,6 +64,13 @@ EDGES: Final[dict[str, list[Any]]] = {
         0.3,
         0.1 + 0.2,
         round_to_float(0.1),
+    ],
+    # Several of one double each, integers beyond 64 bits, and more digits than a double has.
+    "number": [
+        *(2**53, 2**53 + 1, float(2**53), 2**53 + 2, INT64_MIN, INT64_MAX, float(2**63), 2**63),
+        *(0.1 + 0.2, 0.3, Decimal("0.3"), Decimal("0.30000000000000001"), Decimal("0.3e-20")),
+        *(10**30, Decimal("0.1000000000000000055"), Decimal("0.0999999999999999999"), -0.0),
+        *(Decimal("9007199254740992.5"), -(2**63) - 1, Decimal("1e37"), 1e300),
     ],
     "string": [
         *(" ", "  a", "a ", "a\n", "\n", "a\nb", "a\tb", "\x00", "a\x00b", "\x7f"),
@@ -129,6 +137,11 @@ def _spellings(value: Any, type_: Type) -> list[Literal]:
             return [Literal(value, INTEGER)] * 3 + _decimal_literals(half_more)
         case "decimal":
             return _decimal_literals(value) + _whole_literals(value)
+        case "number" if not isinstance(value, float):
+            exact = Decimal(value)
+            return _decimal_literals(exact) + 2 * _whole_literals(exact)
+        case "number":
+            return _floating_literals(value + 0.0, DOUBLE)
         case "float" | "double":
             return _floating_literals(value + 0.0, type_)
         case "date":

@@ -42,7 +42,7 @@ def test_values_and_errors_in_order():
 def test_schema_is_inferred_from_all_rows():
     parsed = parse_many([("1", "a = b"), ("2", "a = = 1"), ("3", "b < 1.5")])
     assert [row.error is None for row in parsed] == [True, False, True]
-    assert str(parsed[0].condition.left.type) == "double"
+    assert str(parsed[0].condition.left.type) == "number"
 
 
 def test_limits_hold_for_each_row():

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from tamis.language import check, parse, print_for_spark
+from tamis.language import Schema, check, parse, print_for_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from tamis.language.schema import Schema
     from tamis.language.types import Type
     from tamis.logic.truth import Truth
 
@@ -74,6 +73,13 @@ def events_frame(
 ) -> DataFrame:
     """The events as a DataFrame with the schema's columns and their row number."""
     return spark.createDataFrame(events_table(schema, events))
+
+
+def without_numbers(schema: Schema) -> Schema:
+    """The same with doubles for numbers, which no one type of Spark's is."""
+    return Schema.of(
+        {name: type_.replace("number", "double") for name, type_ in schema.to_json().items()}
+    )
 
 
 def events_table(schema: Schema, events: Sequence[Mapping[str, Any]]) -> pa.Table:

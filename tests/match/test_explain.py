@@ -126,7 +126,7 @@ def test_deep_parity_is_explained_in_no_time():
 def test_values_set_aside_are_named():
     index = build({"s": "level > 3"})
     (note,) = index.explain("s", {"level": "high"}).tree.notes
-    assert note == "level is 'high', not of type integer: treated as missing"
+    assert note == "level is 'high', not of type number: treated as missing"
     assert index.explain("s", {"level": "high"}).tree.values == (("level", None),)
 
 

@@ -179,7 +179,7 @@ def _fields(tree: dict[str, Any], between: str = ": ") -> str:
 
 def _type(name: str) -> str:
     """The type as Spark spells it."""
-    return name.replace("integer", "bigint").replace("any", "string")
+    return name.replace("integer", "bigint").replace("number", "double").replace("any", "string")
 
 
 def write_frame(

@@ -38,10 +38,19 @@ from tamis.index.carriers import (
     LAST_DAY,
     LAST_INSTANT,
     are_within,
+    doubles_as_numbers,
+    integers_as_numbers,
+    to_numbers,
     view_buffer,
 )
 from tamis.language.spelled import read_text
-from tamis.language.types import INT64_MAX, MAX_DECIMAL_DIGITS, WrongTypeError, read_value
+from tamis.language.types import (
+    INT64_MAX,
+    MAX_DECIMAL_DIGITS,
+    WrongTypeError,
+    print_as_double,
+    read_value,
+)
 
 if TYPE_CHECKING:
     from tamis.kernels.arrays import Int64
@@ -75,6 +84,7 @@ _HOLDERS: Final = {
         "float": _NUMBERS,
         "double": _NUMBERS,
         "decimal": _NUMBERS,
+        "number": _NUMBERS,
         "string": _TEXTS,
         "date": (pa.date32(), pa.date64(), *_TEXTS),
         "timestamp": (pa.timestamp("us"), pa.date32(), pa.date64(), *_TEXTS),
@@ -183,6 +193,32 @@ def _convert_decimal(array: pa.Array, places: Int64 | None, type_: Type) -> Conv
     return Converted(words, are_within(words, 10**type_.precision))
 
 
+def _convert_number(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
+    """Each column's numbers as the kind that they are."""
+    if _is.is_decimal(array.type):
+        return _convert_distinct(take(array, places), type_)
+    values = read_fixed(array, places)
+    if values.dtype == np.uint64 and (values > INT64_MAX).any():
+        return Converted(to_numbers(values.tolist()))
+    if _is.is_integer(array.type):
+        return Converted(integers_as_numbers(values.astype(np.int64)))
+    doubles = values.astype(np.float64)
+    return Converted(doubles_as_numbers(doubles if values.itemsize == 8 else _printed(values)))
+
+
+def _printed(narrow: np.ndarray) -> np.ndarray:
+    """Floats of fewer bits as the doubles that they print as; whole numbers as they are."""
+    doubles: np.ndarray = narrow.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        odd = np.flatnonzero(np.isfinite(doubles) & (doubles != np.floor(doubles)))
+    if narrow.dtype == np.float32:
+        spelled = pa.array(narrow[odd]).cast(pa.string())
+        doubles[odd] = spelled.cast(pa.float64()).to_numpy()
+    else:
+        doubles[odd] = [print_as_double(value) for value in narrow[odd]]
+    return doubles
+
+
 def _scales_exactly(arrow_type: pa.DataType, scale: int) -> bool:
     """Whether every value of the Arrow type has its place among 38 digits, `scale` of them last."""
     if _is.is_decimal(arrow_type):
@@ -251,6 +287,7 @@ _CONVERTERS: Final = {
     "float": _convert_floating,
     "double": _convert_floating,
     "decimal": _convert_decimal,
+    "number": _convert_number,
     "string": _convert_string,
     "date": _convert_date,
     "timestamp": _convert_timestamp,

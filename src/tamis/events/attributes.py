@@ -53,7 +53,7 @@ class AttributeTable:
         self.spellings = _spell(self.paths)
         # Of types for which a double in place of a number's text may lose or change something.
         self.needs_digits = any(
-            (t.element or t).name in ("integer", "float", "decimal") for t in self.types
+            (t.element or t).name in ("integer", "float", "decimal", "number") for t in self.types
         )
 
     @classmethod

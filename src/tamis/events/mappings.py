@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from array import array
-from decimal import Decimal
 from functools import partial
 from itertools import repeat
 from types import NoneType
@@ -21,6 +20,7 @@ from tamis.events.python_values import (
     convert_objects,
     give,
 )
+from tamis.language.types import Written
 from tamis.records import RowError
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _parse_quickly(text: str | bytes) -> Any:
         return orjson.loads(text)
     except ValueError:
         # Lone surrogates, NaN and numbers beyond a double are theirs to read or to refuse.
-        return json.loads(text, parse_float=Decimal)
+        return json.loads(text, parse_float=Written)
 
 
 def parse_exactly(text: str | bytes) -> Any:
@@ -126,7 +126,7 @@ def parse_exactly(text: str | bytes) -> Any:
     attribute round in another way."""
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     if _has_long_number(data):
-        return json.loads(text, parse_float=Decimal)
+        return json.loads(text, parse_float=Written)
     return _parse_quickly(text)
 
 

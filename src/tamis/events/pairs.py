@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from decimal import Context, Decimal
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.events.kernels.ranks import compare_texts, compare_wides
 from tamis.index.carriers import (
+    AS_DOUBLE,
+    AS_WHOLE,
     DECIMALS,
     INTEGERS,
+    NUMBERS,
     TEXTS,
     carrier_of,
+    doubles_as_numbers,
     from_wides,
     frozen,
+    integers_as_numbers,
     text_buffers,
+    to_numbers,
     to_wides,
     widen,
 )
+from tamis.language.types import MAX_DECIMAL_DIGITS, NUMBER
+from tamis.logic.order import compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +35,9 @@ if TYPE_CHECKING:
     from tamis.events.entries import EventValues
     from tamis.kernels.arrays import Int32, Int64
     from tamis.language.types import Type
+
+
+_WIDE: Final = Context(prec=2 * MAX_DECIMAL_DIGITS)
 
 
 class AttributeValues(NamedTuple):
@@ -80,7 +92,9 @@ def compare_attributes(
 def _compare_numbers(
     left: np.ndarray, left_type: Type, right: np.ndarray, right_type: Type, codes: Int32
 ) -> None:
-    if left_type.is_floating or right_type.is_floating:
+    if NUMBER in (left_type, right_type):
+        codes[:] = _order_numbers(_to_records(left, left_type), _to_records(right, right_type))
+    elif left_type.is_floating or right_type.is_floating:
         # As Spark: a float or double on either side makes both doubles.
         codes[:] = _order_doubles(_to_doubles(left, left_type), _to_doubles(right, right_type))
     elif "decimal" in (left_type.name, right_type.name):
@@ -97,6 +111,36 @@ def _order_doubles(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     is_below = (left < right) | (right_nan & ~left_nan)
     order: np.ndarray = 1 + is_above.astype(np.int32) - is_below
     return order
+
+
+def _order_numbers(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """As doubles; exactly where both are exact and their doubles do not tell."""
+    order = _order_doubles(left["double"], right["double"])
+    is_open = (left["kind"] != AS_DOUBLE) & (right["kind"] != AS_DOUBLE) & (order == 1)
+    are_whole = is_open & (left["kind"] == AS_WHOLE) & (right["kind"] == AS_WHOLE)
+    one, other = left["whole"][are_whole], right["whole"][are_whole]
+    order[are_whole] = 1 + (one > other).astype(np.int32) - (one < other)
+    for at in np.flatnonzero(is_open & ~are_whole).tolist():
+        order[at] = 1 + compare(_exact_of(left[at]), _exact_of(right[at]), NUMBER)
+    return order
+
+
+def _exact_of(record: np.void) -> Any:
+    return int(record["whole"]) if record["kind"] == AS_WHOLE else record["exact"]
+
+
+def _to_records(values: np.ndarray, type_: Type) -> np.ndarray:
+    """Numbers of any type as records."""
+    carrier = carrier_of(type_)
+    if carrier == NUMBERS:
+        return values
+    if carrier == INTEGERS:
+        return integers_as_numbers(values)
+    if carrier != DECIMALS:
+        return doubles_as_numbers(values)
+    return to_numbers(
+        [Decimal(number).scaleb(-type_.scale, _WIDE) for number in from_wides(values)]
+    )
 
 
 def _to_doubles(values: np.ndarray, type_: Type) -> np.ndarray:

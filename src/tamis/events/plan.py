@@ -9,6 +9,7 @@ import numpy as np
 from tamis.events.attributes import AttributeTable
 from tamis.index.columns import PAIR, PATTERN, TEXT
 from tamis.index.patterns import PatternMatcher
+from tamis.logic.order import common_type
 from tamis.text import get_analyser
 from tamis.text.finder import TermFinder
 
@@ -88,11 +89,9 @@ class EncodingPlan:
         """The type of an attribute."""
         return self.table.types[attribute]
 
-    def common_type(self, pair: PairColumn) -> Type:
-        """The type that two attributes are compared as: a float or double on either side, as in
-        Spark, makes both doubles."""
-        types = (self.type_of(pair.left), self.type_of(pair.right))
-        return next((type_ for type_ in types if type_.is_floating), types[0])
+    def common_type(self, pair: PairColumn) -> Type | None:
+        """The type that two attributes are compared as."""
+        return common_type(self.type_of(pair.left), self.type_of(pair.right))
 
     @property
     def asked_more(self) -> set[int]:

@@ -22,10 +22,21 @@ from tamis.index.carriers import (
     FIRST_INSTANT,
     LARGE_STRING,
     LAST_INSTANT,
+    NUMBER_RECORD,
     are_within,
+    doubles_as_numbers,
+    integers_as_numbers,
     to_carrier,
+    to_numbers,
 )
-from tamis.language.types import INT64_MIN, Type, WrongTypeError, read_value, round_to_float
+from tamis.language.types import (
+    INT64_MIN,
+    Type,
+    Written,
+    WrongTypeError,
+    read_value,
+    round_to_float,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,9 +46,10 @@ if TYPE_CHECKING:
 _PLAIN: Final[dict[str, frozenset[type]]] = {
     "boolean": frozenset((bool,)),
     "integer": frozenset((int,)),
-    "float": frozenset((int, float, Decimal)),
-    "double": frozenset((int, float, Decimal)),
-    "decimal": frozenset((int, float, Decimal)),
+    "float": frozenset((int, float, Decimal, Written)),
+    "double": frozenset((int, float, Decimal, Written)),
+    "decimal": frozenset((int, float, Decimal, Written)),
+    "number": frozenset((int, float)),
     "string": frozenset((str,)),
     "date": frozenset((date,)),
     "timestamp": frozenset((datetime,)),
@@ -119,6 +131,7 @@ _FILLERS: Final = {
     "float": 0.0,
     "double": 0.0,
     "decimal": Decimal(0),
+    "number": 0,
     "string": "",
     "date": _EPOCH.date(),
     "timestamp": _EPOCH,
@@ -139,10 +152,29 @@ def _convert_bulk(values: list[Any], type_: Type) -> Any:
             if not are_within(wides, 10**type_.precision).all():
                 raise OverflowError
             return wides
+        case "number":
+            return _convert_numbers(values)
         case "string":
             return pa.array(values, LARGE_STRING)
         case _:
             return np.array(values, dtype=np.int64)
+
+
+def _convert_numbers(values: list[Any]) -> np.ndarray:
+    """Numbers of any kind as records."""
+    classes = classes_of(values)
+    if classes <= {float}:
+        return doubles_as_numbers(np.array(values, dtype=np.float64))
+    if classes <= {int}:
+        return integers_as_numbers(np.array(values, dtype=np.int64))
+    if not classes <= {int, float}:
+        return to_numbers(values)
+    is_int = np.fromiter((type(value) is int for value in values), np.bool_, len(values))
+    objects = as_objects(values, len(values))
+    records = np.empty(len(values), NUMBER_RECORD)
+    records[is_int] = integers_as_numbers(objects[is_int].astype(np.int64))
+    records[~is_int] = doubles_as_numbers(objects[~is_int].astype(np.float64))
+    return records
 
 
 def to_integers(doubles: np.ndarray) -> Converted:

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tamis.events.kernels.ranks import rank_numbers, rank_texts, rank_wides, write_prefixes
-from tamis.index.carriers import DECIMALS, FLOATS, INTEGERS, TEXTS, carrier_of, frozen, text_buffers
+from tamis.events.kernels.ranks import (
+    rank_numbers,
+    rank_records,
+    rank_texts,
+    rank_wides,
+    write_prefixes,
+)
+from tamis.index.carriers import (
+    DECIMALS,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    TEXTS,
+    carrier_of,
+    frozen,
+    text_buffers,
+    to_numbers,
+)
+from tamis.index.numbers import DOUBLE, FIRST, LAST, PSEUDO, SHORT
+from tamis.logic.order import to_double
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +33,7 @@ if TYPE_CHECKING:
     from tamis.events.entries import Entries
     from tamis.index.columns import Column
     from tamis.index.constants import ConstantArrays
-    from tamis.kernels.arrays import Int32, Int64, UInt8
+    from tamis.kernels.arrays import Float64, Int32, Int64, UInt8
 
 
 class TextTable(NamedTuple):
@@ -27,6 +45,15 @@ class TextTable(NamedTuple):
     data: UInt8
     n_shared: Int64  # [n_attributes]
     prefixes: np.ndarray  # uint64[n_constants]
+
+
+class NumberTable(NamedTuple):
+    """The entries of number columns; see `index.numbers`."""
+
+    keys: Float64
+    kinds: UInt8
+    wholes: Int64
+    is_pivot: UInt8
 
 
 class Ranking:
@@ -52,6 +79,13 @@ class Ranking:
             frozen(np.array([run[side] for run in runs], dtype=np.int64)) for side in (0, 1)
         )
         self._texts = self._make_texts(columns)
+        self._columns = columns
+        self._numbers = NumberTable(
+            constants.number_keys,
+            constants.number_kinds,
+            constants.number_wholes,
+            constants.number_is_pivot,
+        )
 
     def _make_texts(self, columns: Sequence[Column | None]) -> TextTable:
         offsets, data = self._constants.text_offsets, self._constants.text_data
@@ -68,6 +102,59 @@ class Ranking:
         values = self._constants.floats if is_floating else self._constants.integers
         return values[self._begins[attribute] : self._ends[attribute]].data
 
+    def number_keys(self, attribute: int) -> memoryview | None:
+        """The keys of one attribute of numbers; None where they alone do not tell."""
+        run = slice(self._begins[attribute], self._ends[attribute])
+        if (self._numbers.kinds[run] > SHORT).any():
+            return None
+        return self._numbers.keys[run].data
+
+    def rank_number(self, attribute: int, value: Any) -> int:
+        """The global code of one number."""
+        one = np.array([attribute], dtype=np.int32)
+        return int(self._rank_numbers(one, to_numbers([value]))[0])
+
+    def _rank_numbers(self, attributes: Int32, values: np.ndarray) -> Int32:
+        codes = np.empty(len(attributes), dtype=np.int32)
+        unknown = np.empty(len(attributes), dtype=np.int64)
+        doubles, wholes, kinds = (
+            np.ascontiguousarray(values[name]) for name in ("double", "whole", "kind")
+        )
+        runs = (self._begins, self._ends)
+        table, firsts = self._numbers, self._first_codes
+        n_unknown = rank_records(
+            doubles, wholes, kinds, attributes, *runs, table, firsts, codes, unknown
+        )
+        known: dict[tuple[int, Any], int] = {}
+        for at in unknown[:n_unknown].tolist():
+            key = (int(attributes[at]), values["exact"][at])
+            if key not in known:
+                known[key] = self._rank_exact(*key)
+            codes[at] = known[key]
+        return codes
+
+    def _rank_exact(self, attribute: int, value: Any) -> int:
+        """The code of an exact number that is no integer of 64 bits."""
+        column = self._columns[attribute]
+        assert column is not None
+        assert column.constants is not None
+        begin, end = int(self._begins[attribute]), int(self._ends[attribute])
+        keys, kinds = self._numbers.keys[begin:end], self._numbers.kinds[begin:end]
+        low, high = (
+            int(np.searchsorted(keys, to_double(value), side)) for side in ("left", "right")
+        )
+        is_equal = False
+        while low < high and not is_equal:
+            middle = (low + high) // 2
+            kind, constant = int(kinds[middle]), column.constants[middle]
+            if kind == DOUBLE or (kind not in PSEUDO and constant == value):
+                low, is_equal = middle, True
+            elif kind == FIRST or (kind != LAST and constant < value):
+                low = middle + 1
+            else:
+                high = middle
+        return int(self._first_codes[attribute]) + 2 * low + is_equal
+
     def rank(self, carrier: str, entries: Entries) -> Int32:
         """The global code of each entry."""
         _, attributes, values = entries
@@ -81,6 +168,8 @@ class Ranking:
         elif carrier == DECIMALS:
             units, is_whole = constants.decimals, constants.decimal_is_whole
             rank_wides(values, attributes, *runs, units, is_whole, first_codes, codes)
+        elif carrier == NUMBERS:
+            codes = self._rank_numbers(attributes, values)
         elif carrier == TEXTS:
             rank_texts(*text_buffers(values), attributes, self._texts, first_codes, codes)
         else:  # only presence is asked

@@ -173,6 +173,7 @@ _CLASSES: Final[dict[str, tuple[type, ...]]] = {
     "float": (int, float, Decimal),
     "double": (int, float, Decimal),
     "decimal": (int, float, Decimal),
+    "number": (int, float, Decimal),
     "string": (str,),
     "date": (str, date),
     "timestamp": (str, date),  # which a datetime is too

@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from tamis.errors import InputError
@@ -64,6 +65,8 @@ class EventRows:
             return _to_python(scalar) or {}
         value = scalar.as_py()
         if isinstance(scalar, pa.MapScalar) and value is not None:
+            if pa.types.is_float32(scalar.type.item_type):
+                value = [(own["key"].as_py(), _to_python(own["value"])) for own in scalar.values]
             return self._from_pairs(value)
         return self._from_python(value)
 
@@ -84,6 +87,10 @@ def _to_python(scalar: pa.Scalar) -> Any:
     """The value; what Python has no value for, such as a date in the year 20000, is missing."""
     if isinstance(scalar, pa.StructScalar):
         return None if not scalar.is_valid else {x: _to_python(scalar[x]) for x in scalar}
+    if isinstance(scalar, pa.ListScalar | pa.LargeListScalar) and scalar.is_valid:
+        return list(map(_to_python, scalar.values))
+    if isinstance(scalar, pa.FloatScalar) and scalar.is_valid:
+        return np.float32(scalar.as_py())  # to a number, it is what it prints as
     try:
         return scalar.as_py()
     except Exception:  # OverflowError, UnicodeDecodeError, unknown zones, …

@@ -29,6 +29,12 @@ _PLAIN_CLASSES: Final[dict[str, type]] = {
 }
 
 
+# Stands for the classes of numbers, int and float. Below 2**53 they compare with keys as with the
+# constants (`index.numbers`), unless a column has constants of other kinds.
+_EITHER: Final = object()
+EXACT_DOUBLES: Final = 2**53
+
+
 class Slot(NamedTuple):
     """What is asked of the value at one name."""
 
@@ -91,6 +97,10 @@ class EventSlots:
         assert own.constants is not None
         is_plain = not slot.inner and attribute not in self._kept
         plain_class = _PLAIN_CLASSES.get(type_.name) if is_plain else None
+        if type_.name == "number":
+            keys = self._ranking.number_keys(attribute)
+            is_plain &= keys is not None
+            return slot._replace(plain_class=_EITHER if is_plain else None, constants=keys or ())
         if type_.name in ("integer", "double"):
             numbers: Any = self._ranking.numbers(attribute, is_floating=type_.is_floating)
             return slot._replace(plain_class=plain_class, constants=numbers)
@@ -121,7 +131,11 @@ class EventSlots:
                 slot = slots[name] = self._load(slot)
                 plain_class, column, first_code, constants, _, _ = slot
                 assert constants is not None
-            if type(value) is not plain_class:
+            if type(value) is not plain_class and not (
+                plain_class is _EITHER
+                and (type(value) is int or type(value) is float)
+                and -EXACT_DOUBLES < value < EXACT_DOUBLES
+            ):
                 self._read(value, slot, found, rejects)
                 continue
             rank = bisect_left(constants, value)
@@ -157,8 +171,14 @@ class EventSlots:
             found.marks.append((slot.column, len(elements) < len(typed)))
         for element in elements:
             found.columns.append(slot.column)
-            is_any = type_.name == "any"
-            found.codes.append(slot.first_code if is_any else _rank(element, slot))
+            found.codes.append(self._rank(element, (type_.element or type_).name, slot))
+
+    def _rank(self, value: Any, type_name: str, slot: Slot) -> int:
+        if type_name == "any":
+            return slot.first_code
+        if type_name == "number":
+            return self._ranking.rank_number(slot.attribute, value)
+        return _rank(value, slot)
 
     # ── patterns, pairs and arrays ─────────────────────────────────────────────────────────
 

@@ -14,27 +14,40 @@ import pyarrow as pa
 from tamis.events.entries import Converted
 from tamis.events.kernels.texts import (
     ASK,
+    EXACT_DOUBLES,
+    SHORT_NUMBERS,
     read_dates,
     read_decimals,
     read_floats,
     read_integers,
     read_timestamps,
 )
-from tamis.index.carriers import text_buffers, to_carrier
+from tamis.index.carriers import (
+    doubles_as_numbers,
+    integers_as_numbers,
+    text_buffers,
+    to_carrier,
+)
 from tamis.language.spelled import read_text
 from tamis.language.types import WrongTypeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tamis.kernels.arrays import Float64, Int64, UInt8
     from tamis.language.types import Type
 
 # ── many at once ────────────────────────────────────────────────────────────────────────────
 
+
+def _read_doubles(offsets: Int64, data: UInt8, values: Float64, statuses: UInt8) -> None:
+    read_floats(offsets, data, EXACT_DOUBLES, values, statuses)
+
+
 _KERNELS: Final[dict[str, tuple[Callable[..., None], Any]]] = {
     "integer": (read_integers, np.int64),
-    "float": (read_floats, np.float64),
-    "double": (read_floats, np.float64),
+    "float": (_read_doubles, np.float64),
+    "double": (_read_doubles, np.float64),
     "date": (read_dates, np.int64),
     "timestamp": (read_timestamps, np.int64),
 }
@@ -49,6 +62,8 @@ def convert_texts(texts: pa.Array, type_: Type) -> Converted:
         return Converted(texts)
     if type_.name == "boolean":
         return _convert_booleans(texts)
+    if type_.name == "number":
+        return _convert_numbers(texts, type_)
     statuses = np.empty(len(texts), dtype=np.uint8)
     if type_.name == "decimal":
         values = np.empty((len(texts), 2), dtype=np.int64)
@@ -61,6 +76,18 @@ def convert_texts(texts: pa.Array, type_: Type) -> Converted:
         doubles, values = values, round_to_floats(values)
         statuses[are_ties(doubles, values)] = ASK
     return _ask_about(np.flatnonzero(statuses == ASK), texts, type_, values)
+
+
+def _convert_numbers(texts: pa.Array, type_: Type) -> Converted:
+    """Whole numbers as integers, others as doubles where their digits are few."""
+    integers, doubles = np.empty(len(texts), np.int64), np.empty(len(texts), np.float64)
+    is_whole, is_short = (np.empty(len(texts), dtype=np.uint8) for _ in range(2))
+    read_integers(*text_buffers(texts), integers, is_whole)
+    read_floats(*text_buffers(texts), SHORT_NUMBERS, doubles, is_short)
+    records = doubles_as_numbers(doubles)
+    whole = np.flatnonzero(is_whole != ASK)
+    records[whole] = integers_as_numbers(integers[whole])
+    return _ask_about(np.flatnonzero((is_whole == ASK) & (is_short == ASK)), texts, type_, records)
 
 
 def round_to_floats(values: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@
 | INTEGERS | boolean, integer, date (days), timestamp (microseconds) | int64[n] |
 | FLOATS | float, double | float64[n], without -0.0 |
 | DECIMALS | decimal | int64[n, 2]: 128-bit integers in units of the last digit, low word first |
+| NUMBERS | number | records of `NUMBER_RECORD`[n] |
 | TEXTS | string | Arrow large strings without NULL |
 | OTHERS | any | none: only presence is asked |
 """
@@ -17,6 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from tamis.language.types import INT64_MAX, INT64_MIN
+from tamis.logic.order import to_double
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from decimal import Decimal
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
 INTEGERS: Final = "integers"
 FLOATS: Final = "floats"
 DECIMALS: Final = "decimals"
+NUMBERS: Final = "numbers"
 TEXTS: Final = "texts"
 OTHERS: Final = "others"
 
@@ -38,9 +43,24 @@ CARRIERS: Final = {
     "float": FLOATS,
     "double": FLOATS,
     "decimal": DECIMALS,
+    "number": NUMBERS,
     "string": TEXTS,
     "any": OTHERS,
 }
+
+# What a number is: a double, an integer of 64 bits, or another exact number.
+AS_DOUBLE: Final = 0
+AS_WHOLE: Final = 1
+AS_EXACT: Final = 2
+NUMBER_RECORD: Final = np.dtype(
+    [
+        ("double", np.float64),  # all, rounded to a double; without -0.0
+        ("whole", np.int64),  # integers of 64 bits
+        ("kind", np.uint8),
+        ("exact", object),  # other exact numbers: an int or a Decimal
+    ],
+    align=True,
+)
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
@@ -72,10 +92,44 @@ def to_carrier(values: Sequence[Any], type_: Type) -> Any:
             return np.fromiter(instants, np.int64, len(values))
         case "decimal":
             return to_wides([scale_decimal(value, type_.scale)[0] for value in values])
+        case "number":
+            return to_numbers(values)
         case "string":
             return pa.array(values, LARGE_STRING)
         case _:
             return None
+
+
+def to_numbers(values: Sequence[Any]) -> np.ndarray:
+    """Ints, floats and Decimals as records."""
+    records = np.empty(len(values), NUMBER_RECORD)
+    for at, value in enumerate(values):
+        double = to_double(value)
+        if isinstance(value, float):
+            records[at] = (double, 0, AS_DOUBLE, None)
+        elif isinstance(value, int) and INT64_MIN <= value <= INT64_MAX:
+            records[at] = (double, value, AS_WHOLE, None)
+        else:
+            records[at] = (double, 0, AS_EXACT, value)
+    return records
+
+
+def doubles_as_numbers(doubles: np.ndarray) -> np.ndarray:
+    """Doubles as records."""
+    records = np.empty(len(doubles), NUMBER_RECORD)
+    records["double"] = doubles + 0.0  # -0.0 + 0.0 is 0.0
+    records["whole"] = 0
+    records["kind"] = AS_DOUBLE
+    return records
+
+
+def integers_as_numbers(integers: np.ndarray) -> np.ndarray:
+    """Integers of 64 bits as records."""
+    records = np.empty(len(integers), NUMBER_RECORD)
+    records["double"] = integers
+    records["whole"] = integers
+    records["kind"] = AS_WHOLE
+    return records
 
 
 def scale_decimal(value: Decimal, scale: int) -> tuple[int, bool]:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -22,6 +23,7 @@ from tamis.index.carriers import (
     FLOATS,
     INTEGERS,
     MICROSECOND,
+    NUMBERS,
     TEXTS,
     carrier_of,
     scale_decimal,
@@ -30,6 +32,7 @@ from tamis.index.carriers import (
     to_wides,
 )
 from tamis.index.layout import freeze
+from tamis.index.numbers import Entries, decode, short_entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +53,13 @@ class ConstantArrays(NamedTuple):
     decimal_is_whole: UInt8  # [n]
     decimal_offsets: Int64  # [n + 1], of the decimals as they are written
     decimal_data: UInt8
+    # The entries of number columns; see `index.numbers`.
+    number_keys: Float64
+    number_kinds: UInt8
+    number_wholes: Int64
+    number_is_pivot: UInt8
+    number_offsets: Int64  # [n + 1], of the digits of those that have many
+    number_data: UInt8
     text_offsets: Int64  # [n + 1]
     text_data: UInt8
 
@@ -62,6 +72,8 @@ class ConstantArrays(NamedTuple):
                 return len(self.floats)
             case "decimals":
                 return len(self.decimals)
+            case "numbers":
+                return len(self.number_keys)
             case "texts":
                 return len(self.text_offsets) - 1
             case _:
@@ -69,9 +81,14 @@ class ConstantArrays(NamedTuple):
 
 
 def make_constants(
-    integers: np.ndarray, floats: np.ndarray, decimals: Sequence[tuple[str, int]], texts: pa.Array
+    integers: np.ndarray,
+    floats: np.ndarray,
+    decimals: Sequence[tuple[str, int]],
+    numbers: Sequence[Entries],
+    texts: pa.Array,
 ) -> ConstantArrays:
-    """The arrays of constants that are grouped by carrier; decimals are texts and scales."""
+    """The arrays of constants that are grouped by carrier; decimals are texts and scales, numbers
+    are grouped by column."""
     scaled = [scale_decimal(Decimal(text), scale) for text, scale in decimals]
     spelled = pa.array([text for text, _ in decimals], pa.large_string())
     return freeze(
@@ -81,13 +98,22 @@ def make_constants(
             to_wides([units for units, _ in scaled]).copy(),
             np.array([is_whole for _, is_whole in scaled], dtype=np.uint8),
             *map(np.array, text_buffers(spelled)),
+            *_join_numbers(numbers),
             *map(np.array, text_buffers(texts)),
         )
     )
 
 
+def _join_numbers(numbers: Sequence[Entries]) -> Iterator[np.ndarray]:
+    none = short_entries(np.empty(0, np.float64))
+    keys, kinds, wholes, is_pivot, texts = zip(none, *numbers, strict=True)
+    yield from map(np.concatenate, (keys, kinds, wholes, is_pivot))
+    spelled = pa.array(list(chain.from_iterable(texts)), pa.large_string())
+    yield from map(np.array, text_buffers(spelled))
+
+
 NO_CONSTANTS = make_constants(
-    np.empty(0, np.int64), np.empty(0, np.float64), (), pa.array([], pa.large_string())
+    np.empty(0, np.int64), np.empty(0, np.float64), (), (), pa.array([], pa.large_string())
 )
 
 
@@ -135,6 +161,14 @@ class Constants(Sequence[Any]):
             case "decimals":
                 spelled = texts_of(arrays.decimal_offsets[begin : end + 1], arrays.decimal_data)
                 return list(map(Decimal, spelled.to_pylist()))
+            case "numbers":
+                spelled = texts_of(arrays.number_offsets[begin : end + 1], arrays.number_data)
+                run = slice(begin, end)
+                columns = (arrays.number_keys, arrays.number_kinds, arrays.number_wholes)
+                rows = zip(
+                    *(own[run].tolist() for own in columns), spelled.to_pylist(), strict=True
+                )
+                return [decode(*row) for row in rows]
             case "texts":
                 texts = texts_of(arrays.text_offsets[begin : end + 1], arrays.text_data)
                 return list(texts.to_pylist())
@@ -146,7 +180,7 @@ def split_constants(
     arrays: ConstantArrays, types: Sequence[Type], counts: Sequence[int]
 ) -> list[Constants]:
     """The constants of each column, given how many each has."""
-    used = dict.fromkeys((INTEGERS, FLOATS, DECIMALS, TEXTS), 0)
+    used = dict.fromkeys((INTEGERS, FLOATS, DECIMALS, NUMBERS, TEXTS), 0)
     found = []
     for type_, count in zip(types, counts, strict=True):
         carrier = carrier_of(type_)

@@ -6,20 +6,31 @@ that make it true, the threshold it is, the leaf it is the complement of, the pa
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tamis.index.columns import ARRAY, PAIR, PATTERN, TEXT
+from tamis.index.numbers import FIRST, LAST, PIVOT, PIVOT_UNDER
 from tamis.language.ast import ArraysOverlap, Comparison, Condition, IsNull, Literal, Not, Words
 from tamis.language.printer import print_expression
-from tamis.language.types import FLOAT, INTEGER, round_to_float
+from tamis.language.types import (
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    NUMBER,
+    decimal_digits,
+    decimal_type,
+    round_to_float,
+)
 from tamis.logic.leaves import FALSE, TRUE, inverse, one_of
 from tamis.text.terms import read_term
 
 if TYPE_CHECKING:
     from tamis.index.columns import Column
+    from tamis.index.constants import Constants
     from tamis.index.contents import Contents
     from tamis.index.graph import Graph
     from tamis.kernels.arrays import Int32, Int64
@@ -33,12 +44,33 @@ def _literal(value: Any, column: Column) -> Literal:
     """A constant of the column, typed as `fit_literal` does: an integer may be no float."""
     if column.type == FLOAT and round_to_float(value) != value:
         return Literal(int(value), INTEGER)
-    return Literal(value, column.type)
+    if column.type != NUMBER:
+        return Literal(value, column.type)
+    if isinstance(value, Decimal):
+        before, after = decimal_digits(value)
+        return Literal(value, decimal_type(max(1, before + after), after))
+    return Literal(value, INTEGER if isinstance(value, int) else DOUBLE)
 
 
 def describe_leaf(contents: Contents, leaf: int) -> str:
     """The test of one leaf, as an expression."""
     return print_expression(LeafReader(contents).read(leaf))
+
+
+def _numbers_of(places: list[int], constants: Constants) -> list[Any]:
+    """The constants that values with any of these codes are equal to; see `index.numbers`."""
+    run = slice(constants.begin, constants.end)
+    kinds = constants.arrays.number_kinds[run]
+    found: list[Any] = []
+    last = -1  # of the codes that the double found last is equal to
+    for place in places:
+        entry = place // 2
+        if place <= last or kinds[entry] in (PIVOT, PIVOT_UNDER):
+            continue
+        found.append(constants[entry])
+        if kinds[entry] == FIRST:
+            last = 2 * (entry + int(np.argmax(kinds[entry:] == LAST))) + 1
+    return found
 
 
 class LeafReader:
@@ -82,7 +114,11 @@ class LeafReader:
         first = int(self.contents.leaves.column_codes[self._column_id(int(codes[0]))])
         # A constant c_i has the code 2i + 1.
         assert column.constants is not None
-        values = [column.constants[(int(code) - first) // 2] for code in codes]
+        places = [int(code) - first for code in codes]
+        if column.type == NUMBER:
+            values = _numbers_of(places, column.constants)
+        else:
+            values = [column.constants[place // 2] for place in places]
         if column.kind == TEXT:
             return Words(column.attributes[0], read_term(values[0], column.type.analyser))
         literals = tuple(_literal(value, column) for value in values)

@@ -9,14 +9,18 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.index.carriers import DECIMALS, FLOATS, INTEGERS, TEXTS, carrier_of, texts_of
-from tamis.index.columns import PAIR, PATTERN, Column
+from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, Column
 from tamis.index.constants import ConstantArrays, make_constants, split_constants
 from tamis.index.kernels import tests as form
 from tamis.index.kernels.nodes import FALSE, TRUE, mark_reachable, renumber_children
 from tamis.index.layout import LeafArrays, NodeArrays, RootArrays, run_starts
-from tamis.index.words import floats_of
+from tamis.index.numbers import lay_out, short_entries
+from tamis.index.store import read_spelled
+from tamis.index.words import are_numbered, floats_of, texts_of_words
+from tamis.language.types import NUMBER
 
 if TYPE_CHECKING:
+    from tamis.index.numbers import Entries
     from tamis.index.store import Store
     from tamis.kernels.arrays import Int32
 
@@ -98,6 +102,15 @@ def _group_roots(ordinals: Int32, nodes: Int32, always: np.ndarray) -> RootArray
     return RootArrays(in_order[first], starts, ordinals[order], always.astype(np.int32))
 
 
+class _Placed(NamedTuple):
+    """Constants of leaves, and the codes that are equal to them, from their column's first on."""
+
+    leaf_rows: np.ndarray  # int64[n]
+    firsts: np.ndarray  # int64[n]
+    lasts: np.ndarray  # int64[n]
+    of_doubles: np.ndarray  # int64[n], the code of doubles that are equal to it, apart; or -1
+
+
 class _LeafWriter:
     """Leaves as `LeafArrays`: columns compacted, constants ranked."""
 
@@ -123,13 +136,11 @@ class _LeafWriter:
         is_plain = ~self.is_negated
         self._write_patterns(is_plain & (self.forms == form.PATTERN))
         holders = np.flatnonzero(is_plain & np.isin(self.forms, _WITH_VALUES))
-        leaf_rows, ranks, constants = self._rank_constants(holders)
+        placed, constants = self._rank_constants(holders)
         column_codes = np.zeros(len(self.columns) + 1, dtype=np.int64)
         np.cumsum([column.n_codes for column in self.columns], out=column_codes[1:])
-        starts, posting_leaves = self._postings(leaf_rows, ranks, column_codes)
-        slots, column_thresholds, threshold_leaves = self._thresholds(
-            leaf_rows, ranks, column_codes
-        )
+        starts, posting_leaves = self._postings(placed, column_codes)
+        slots, column_thresholds, threshold_leaves = self._thresholds(placed, column_codes)
         present = np.full(len(self.columns), -1, dtype=np.int32)
         absent = np.full(len(self.columns), -1, dtype=np.int32)
         is_presence = self.forms == form.PRESENT
@@ -163,9 +174,9 @@ class _LeafWriter:
 
     # ── constants ──────────────────────────────────────────────────────────────────────────
 
-    def _rank_constants(self, holders: np.ndarray) -> tuple[np.ndarray, np.ndarray, ConstantArrays]:
-        """For each constant of each leaf: the leaf, and the rank among its column's constants;
-        and all constants."""
+    def _rank_constants(self, holders: np.ndarray) -> tuple[_Placed, ConstantArrays]:
+        """For each constant of each leaf: the leaf, and the codes that are equal to it; and all
+        constants."""
         bases = self.store.bases
         own = self.bases[holders]
         sizes = bases.value_starts[own + 1] - bases.value_starts[own]
@@ -180,8 +191,34 @@ class _LeafWriter:
         starts = np.searchsorted(columns[firsts], np.arange(len(self.columns) + 1))
         ranks = np.empty(len(order), dtype=np.int64)
         ranks[order] = np.cumsum(is_new) - 1
-        ranks -= starts[columns]
-        return leaf_rows, ranks, self._make_constants(words[firsts], starts)
+        codes = 2 * (ranks - starts[columns]) + 1
+        placed = _Placed(leaf_rows, codes, codes.copy(), np.full(len(codes), -1))
+        numbers = {}
+        for at, column in enumerate(self.columns):
+            if column.type == NUMBER and column.kind in (SCALAR, ARRAY):
+                rows = np.flatnonzero(columns == at) if len(columns) else columns
+                distinct = words[firsts[starts[at] : starts[at + 1]]]
+                numbers[at] = self._lay_out(distinct, words[rows], rows, placed)
+        return placed, self._make_constants(words[firsts], starts, numbers)
+
+    def _lay_out(
+        self, distinct: np.ndarray, words: np.ndarray, rows: np.ndarray, placed: _Placed
+    ) -> Entries:
+        """The entries of a number column's distinct words, which rise; `placed` is set right where
+        they are not its constants one by one."""
+        numbered = are_numbered(distinct)
+        short = floats_of(distinct[~numbered])
+        if not numbered.any():
+            return short_entries(short)
+        texts = self._texts(texts_of_words(distinct[numbered])).to_pylist()
+        constants = [*map(read_spelled, texts), *(Decimal(repr(key)) for key in short.tolist())]
+        entries, places = lay_out(constants)
+        of_row = np.searchsorted(distinct, words)
+        for array, codes in zip(
+            (placed.firsts, placed.lasts, placed.of_doubles), zip(*places, strict=True), strict=True
+        ):
+            array[rows] = np.array(codes, dtype=np.int64)[of_row]
+        return entries
 
     def _sort_keys(self, columns: np.ndarray, words: np.ndarray) -> np.ndarray:
         """Words as they are, but texts by their place among all texts."""
@@ -202,8 +239,11 @@ class _LeafWriter:
         known = texts_of(texts.starts[: int(texts.n_texts[0]) + 1], texts.arena)
         return known.take(pa.array(numbers, pa.int64()))
 
-    def _make_constants(self, words: np.ndarray, starts: np.ndarray) -> ConstantArrays:
-        """The constants of all columns, which have `words` from one start to the next."""
+    def _make_constants(
+        self, words: np.ndarray, starts: np.ndarray, numbers: dict[int, Entries]
+    ) -> ConstantArrays:
+        """The constants of all columns, which have `words` from one start to the next; number
+        columns have their entries."""
         counts = np.diff(starts)
         carriers = np.array([carrier_of(column.type) for column in self.columns], dtype=object)
         carrier = np.repeat(carriers, counts)
@@ -213,8 +253,11 @@ class _LeafWriter:
             words[carrier == INTEGERS],
             floats_of(words[carrier == FLOATS]),
             list(zip(decimals, scales[carrier == DECIMALS].tolist(), strict=True)),
+            list(numbers.values()),
             self._texts(words[carrier == TEXTS]),
         )
+        for at, entries in numbers.items():
+            counts[at] = len(entries.keys)
         types = [column.type for column in self.columns]
         runs = split_constants(constants, types, counts.tolist())
         for column, own in zip(self.columns, runs, strict=True):
@@ -223,12 +266,18 @@ class _LeafWriter:
 
     # ── codes ──────────────────────────────────────────────────────────────────────────────
 
-    def _postings(
-        self, leaf_rows: np.ndarray, ranks: np.ndarray, column_codes: np.ndarray
-    ) -> tuple[np.ndarray, Int32]:
-        is_member = self.forms[leaf_rows] == form.ONE_OF
-        leaves = leaf_rows[is_member]
-        codes = column_codes[self.leaf_columns[leaves]] + 2 * ranks[is_member] + 1
+    def _postings(self, placed: _Placed, column_codes: np.ndarray) -> tuple[np.ndarray, Int32]:
+        is_member = self.forms[placed.leaf_rows] == form.ONE_OF
+        sizes = placed.lasts[is_member] + 1 - placed.firsts[is_member]
+        leaves = np.repeat(placed.leaf_rows[is_member], sizes)
+        codes = _runs(placed.firsts[is_member], sizes)
+        with_doubles = np.flatnonzero(is_member & (placed.of_doubles >= 0))
+        if len(with_doubles):
+            # A double may be equal to several members of one list.
+            more = np.stack((placed.leaf_rows[with_doubles], placed.of_doubles[with_doubles]))
+            both = np.unique(np.concatenate((np.stack((leaves, codes)), more), axis=1), axis=1)
+            leaves, codes = both
+        codes = column_codes[self.leaf_columns[leaves]] + codes
         pairs = np.flatnonzero(~self.is_negated & (self.forms == form.PAIR_EQUAL))
         leaves = np.concatenate((leaves, pairs))
         codes = np.concatenate((codes, column_codes[self.leaf_columns[pairs]] + 1))
@@ -236,12 +285,13 @@ class _LeafWriter:
         return starts, leaves[np.lexsort((leaves, codes))].astype(np.int32)
 
     def _thresholds(
-        self, leaf_rows: np.ndarray, ranks: np.ndarray, column_codes: np.ndarray
+        self, placed: _Placed, column_codes: np.ndarray
     ) -> tuple[Int32, np.ndarray, Int32]:
-        row_forms = self.forms[leaf_rows]
+        row_forms = self.forms[placed.leaf_rows]
         is_bound = (row_forms == form.AT_MOST) | (row_forms == form.BELOW)
-        leaves = leaf_rows[is_bound]
-        highest = 2 * ranks[is_bound] + (row_forms[is_bound] == form.AT_MOST)
+        leaves = placed.leaf_rows[is_bound]
+        is_closed = row_forms[is_bound] == form.AT_MOST
+        highest = np.where(is_closed, placed.lasts[is_bound], placed.firsts[is_bound] - 1)
         is_pair = np.isin(self.forms, (form.PAIR_AT_MOST, form.PAIR_BELOW)) & ~self.is_negated
         pairs = np.flatnonzero(is_pair)
         leaves = np.concatenate((leaves, pairs))

@@ -18,7 +18,7 @@ from tamis.index.programs import Programs
 from tamis.language.ast import Attribute
 from tamis.language.literals import read_string
 from tamis.language.names import parse_path
-from tamis.language.types import ANY, DOUBLE, INTEGER, STRING
+from tamis.language.types import ANY, DOUBLE, INTEGER, NUMBER, STRING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +30,13 @@ if TYPE_CHECKING:
     from tamis.language.schema import Path, Schema
 
 MAX_NAMES = 1 << 16  # distinct attribute names; expressions with further ones are parsed
-_WORDS = {INTEGER: form.AS_INTEGER, DOUBLE: form.AS_DOUBLE, STRING: form.AS_TEXT}
-_KINDS = {lexer.INTEGER: INTEGER, lexer.DECIMAL: DOUBLE, lexer.TEXT: STRING, 3: ANY}
+_WORDS = {
+    INTEGER: form.AS_INTEGER,
+    DOUBLE: form.AS_DOUBLE,
+    NUMBER: form.AS_NUMBER,
+    STRING: form.AS_TEXT,
+}
+_KINDS = {lexer.INTEGER: NUMBER, lexer.DECIMAL: NUMBER, lexer.TEXT: STRING, 3: ANY}
 
 
 class Chunk(NamedTuple):

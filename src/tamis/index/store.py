@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from tamis.index.kernels import tests as form
 from tamis.index.kernels.folding import WORDS, Meeting, Met
 from tamis.index.kernels.nodes import Inner, add_programs, rehash_nodes, room_needed
 from tamis.index.kernels.tests import Bases, Texts, find_base, find_text, rehash_bases, rehash_texts
-from tamis.index.words import to_word, words_as
+from tamis.index.words import numbered_word, to_word, words_as
 from tamis.language.ast import (
     ArraysOverlap,
     Attribute,
@@ -28,19 +29,24 @@ from tamis.language.ast import (
     Words,
 )
 from tamis.language.printer import print_expression
-from tamis.language.types import DOUBLE, INT64_MIN, INTEGER, STRING
+from tamis.language.types import DOUBLE, INT64_MIN, INTEGER, NUMBER, STRING
+from tamis.logic.leaves import is_short
 from tamis.text.terms import spell_term
 
 if TYPE_CHECKING:
-    from decimal import Decimal
-
     from tamis.index.columns import Pattern
     from tamis.index.programs import Programs
     from tamis.language.schema import Path
 
 _FIRST_SIZE = 1 << 10
+_DOUBLE_MARK: Final = "D"
 # Types whose leaves kernels fold; the fast reader reads values of no other.
-_FOLDED = {INTEGER: form.AS_INTEGER, DOUBLE: form.AS_DOUBLE, STRING: form.AS_TEXT}
+_FOLDED = {
+    INTEGER: form.AS_INTEGER,
+    DOUBLE: form.AS_DOUBLE,
+    NUMBER: form.AS_NUMBER,
+    STRING: form.AS_TEXT,
+}
 
 
 class Store:
@@ -112,7 +118,7 @@ class Store:
             case In() | ArraysOverlap():
                 kind = SCALAR if isinstance(leaf, In) else ARRAY
                 column = self.column(kind, leaf.operand)
-                words = sorted(self._word(literal.value, column) for literal in leaf.values)
+                words = sorted(self._word(literal, column) for literal in leaf.values)
                 base = self._base(form.ONE_OF, column, words)
                 return 2 * base + getattr(leaf, "negated", False)
             case Comparison(left=Attribute(), right=Attribute()):
@@ -121,7 +127,7 @@ class Store:
                 return self._place_comparison(leaf)
             case Words():
                 column = self.column(TEXT, leaf.operand)
-                term = self._word(spell_term(leaf.words), column)
+                term = self._text(spell_term(leaf.words))
                 return 2 * self._base(form.ONE_OF, column, (term,))
             case Like() | Rlike() | StringTest():
                 column = self.column(PATTERN, leaf.operand)
@@ -135,7 +141,7 @@ class Store:
         assert isinstance(leaf.left, Attribute)
         assert isinstance(leaf.right, Literal)
         column = self.column(SCALAR, leaf.left)
-        word = self._word(leaf.right.value, column)
+        word = self._word(leaf.right, column)
         if leaf.operator in ("=", "<>"):
             return 2 * self._base(form.ONE_OF, column, (word,)) + (leaf.operator == "<>")
         # a < 5 and a >= 5 ask whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
@@ -166,12 +172,18 @@ class Store:
         self.reserve_bases(1, len(words))
         return int(find_base(self.bases, form_, column, words, len(words)))
 
-    def _word(self, value: Any, column: int) -> int:
+    def _word(self, literal: Literal, column: int) -> int:
         """A constant as a word; texts are numbered."""
         type_ = self.columns[column].type
+        if type_ == NUMBER and not is_short(literal):
+            return numbered_word(self._text(spell_number(literal.value)))
         if words_as(type_) != form.AS_TEXT:
-            return to_word(value, type_)
-        data = np.frombuffer(_spell(value).encode(), dtype=np.uint8)
+            return to_word(literal.value, type_)
+        return self._text(_spell(literal.value))
+
+    def _text(self, text: str) -> int:
+        """The number of a text, new or known."""
+        data = np.frombuffer(text.encode(), dtype=np.uint8)
         self.reserve_texts(1, len(data))
         return int(find_text(self.texts, data, 0, len(data)))
 
@@ -295,6 +307,17 @@ class Store:
 def _folded_as(column: Column) -> int:
     """How kernels compare the constants of tests they may fold; NO_WORDS where they may not."""
     return _FOLDED.get(column.type, form.NO_WORDS) if column.kind == SCALAR else form.NO_WORDS
+
+
+def spell_number(value: Any) -> str:
+    """An exact number as its digits, a double as the text of a float; see `read_spelled`."""
+    return f"{value!r}{_DOUBLE_MARK}" if isinstance(value, float) else _spell(Decimal(value))
+
+
+def read_spelled(text: str) -> Any:
+    """What `spell_number` spelled."""
+    is_double = text.endswith(_DOUBLE_MARK)
+    return float(text[: -len(_DOUBLE_MARK)]) if is_double else Decimal(text)
 
 
 def _spell(value: str | Decimal) -> str:

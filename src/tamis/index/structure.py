@@ -32,10 +32,11 @@ from tamis.index.expectations import (
     expect_within,
 )
 from tamis.index.layout import AT_LEAST, XOR
+from tamis.index.numbers import LONG, N_KINDS, UNDER
 from tamis.index.validity import FIRST, LAST
 from tamis.language.fitting import check_pair
 from tamis.language.names import print_path
-from tamis.language.types import STRING
+from tamis.language.types import NUMBER, STRING
 
 if TYPE_CHECKING:
     from tamis.index.columns import Column
@@ -115,7 +116,8 @@ def _check_constants(arrays: ConstantArrays, columns: tuple[Column, ...]) -> Non
     n_texts = len(arrays.text_offsets) - 1
     expect(n_texts >= 0, "text_offsets is empty")
     texts = expect_texts(arrays.text_offsets, arrays.text_data, n_texts, "text_offsets")
-    used = dict.fromkeys(("integers", "floats", "decimals", "texts", "others"), 0)
+    _check_entries(arrays)
+    used = dict.fromkeys(("integers", "floats", "decimals", "numbers", "texts", "others"), 0)
     for column in columns:
         if column.constants is not None:
             used[carrier_of(column.type)] += len(column.constants)
@@ -128,6 +130,22 @@ def _check_constants(arrays: ConstantArrays, columns: tuple[Column, ...]) -> Non
     for column in columns:
         if column.constants:
             _check_numbers(arrays, column.constants)
+
+
+def _check_entries(arrays: ConstantArrays) -> None:
+    n_numbers = len(arrays.number_keys)
+    for name in ("number_kinds", "number_wholes", "number_is_pivot"):
+        expect_length(getattr(arrays, name), n_numbers, name)
+    expect_within(arrays.number_kinds, 0, N_KINDS, "number_kinds")
+    expect_within(arrays.number_is_pivot, 0, 2, "number_is_pivot")
+    expect(np.isfinite(arrays.number_keys).all(), "a number is not finite")
+    digits = expect_texts(arrays.number_offsets, arrays.number_data, n_numbers, "numbers")
+    has_digits = np.isin(arrays.number_kinds, (LONG, UNDER))
+    spelled = digits.filter(pa.array(has_digits))
+    is_number = pc.match_substring_regex(spelled, _DECIMAL)
+    expect(pc.all(is_number, min_count=0).as_py(), "a number is not spelled by digits")
+    sizes = np.diff(arrays.number_offsets)
+    expect(not sizes[~has_digits].any(), "digits of a number that needs none")
 
 
 def _is_text(constants: Constants) -> bool:
@@ -149,6 +167,9 @@ def _check_numbers(arrays: ConstantArrays, own: Constants) -> None:
             # NaN is above everything, and there is one.
             rises = (floats[1:] > floats[:-1]) | (np.isnan(floats[1:]) & ~np.isnan(floats[:-1]))
             expect(rises.all(), "the constants of a column do not rise")
+        case "numbers":
+            keys = arrays.number_keys[run]
+            expect((keys[1:] >= keys[:-1]).all(), "the constants of a column do not rise")
         case "decimals":
             lows, highs = arrays.decimals[run, 0].astype(np.uint64), arrays.decimals[run, 1]
             # Two constants may be rounded down to one number.
@@ -206,6 +227,9 @@ def _check_postings(contents: Contents, n_codes: int) -> None:
     code_columns = np.repeat(columns, np.diff(leaves.column_codes))
     # Equality is with a constant, whose code is odd; between constants is no value of its own.
     is_between = (np.arange(n_codes) - leaves.column_codes[code_columns]) % 2 == 0
+    # But a number that is a double may be equal to all between two of its column's.
+    is_number = np.array([column.type == NUMBER for column in contents.columns], dtype=np.bool_)
+    is_between &= ~is_number[code_columns]
     expect(not counts[is_between].any(), "a code that is no constant's has postings")
     own = leaves.posting_starts[leaves.column_codes]
     _expect_own(contents, leaves.posting_leaves, np.repeat(columns, np.diff(own)), "posting_leaves")

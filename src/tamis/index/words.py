@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tamis.index.carriers import EPOCH, EPOCH_ORDINAL, MICROSECOND
-from tamis.index.kernels.tests import AS_DOUBLE, AS_INTEGER, AS_TEXT
+from tamis.index.kernels.tests import AS_DOUBLE, AS_INTEGER, AS_NUMBER, AS_TEXT, LEAST_NUMBER
+from tamis.language.types import INT64_MIN
 
 if TYPE_CHECKING:
     from tamis.language.types import Type
@@ -21,17 +22,37 @@ def words_as(type_: Type) -> int:
     """How values of the type become words: strings and decimals as numbered texts."""
     if type_.name in ("string", "decimal"):
         return AS_TEXT
+    if type_.name == "number":
+        return AS_NUMBER
     return AS_DOUBLE if type_.is_floating else AS_INTEGER
 
 
 def to_word(value: Any, type_: Type) -> int:
-    """A constant of a type that is not kept as text."""
-    if type_.is_floating:
+    """A constant that is not kept as text: of another type, or a number of few digits."""
+    if type_.is_floating or type_.name == "number":
         bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
         return bits if bits >= 0 else bits ^ _MASK
     if isinstance(value, datetime):
         return (value - EPOCH) // MICROSECOND
     return value.toordinal() - EPOCH_ORDINAL if isinstance(value, date) else int(value)
+
+
+def numbered_word(text: int) -> int:
+    """The word of a number that is kept as the text of that number, since its double does not tell
+    all of it. Such words lie below those of all doubles."""
+    return INT64_MIN + text
+
+
+def are_numbered(words: np.ndarray) -> np.ndarray:
+    """Which words stand for numbers that are kept as text."""
+    numbered: np.ndarray = words < LEAST_NUMBER
+    return numbered
+
+
+def texts_of_words(words: np.ndarray) -> np.ndarray:
+    """The numbers of the texts that `numbered_word` was given."""
+    texts: np.ndarray = words - INT64_MIN
+    return texts
 
 
 def floats_of(words: np.ndarray) -> np.ndarray:

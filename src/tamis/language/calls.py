@@ -57,7 +57,8 @@ def _constant(value: Value, parameter: Parameter, signature: Signature) -> Liter
         )
     fitted = FITTERS[parameter.type.name](value, parameter.type)
     # A decimal constant that is no whole number stays a decimal on integers.
-    if fitted is None or (fitted.type.name != parameter.type.name):
+    is_other = fitted is not None and fitted.type.name != parameter.type.name
+    if fitted is None or (is_other and parameter.type.name != "number"):
         refuse(
             f"{with_article(value)} where {signature.name}() takes {parameter.type}",
             value.span,

@@ -51,6 +51,7 @@ from tamis.language.fitting import (
     check_pair,
     fit_element,
     fit_literal,
+    fit_members,
     refuse,
     spell,
     with_article,
@@ -209,7 +210,7 @@ class _Checker:
         """A list of constants, each fitted to the attribute or to its elements."""
         if isinstance(node, In):
             operand = self.comparable(node.operand)
-            values = tuple(fit_literal(value, operand) for value in node.values)
+            values = fit_members(node.values, operand, fit_literal)
             check_list(operand, values, node.span)
         else:
             operand = self.attribute(node.operand)
@@ -222,7 +223,7 @@ class _Checker:
                     hint=f"test one value with {spell(operand)} IN (…)",
                 )
             element = replace(operand, type=operand.type.element)
-            values = tuple(fit_element(value, element) for value in node.values)
+            values = fit_members(node.values, element, fit_element)
         return replace(node, operand=operand, values=values)
 
     def text_test(self, node: Like | Rlike | StringTest) -> Like | Rlike | StringTest:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from tamis.errors import TypeCheckError
 from tamis.language.ast import Arithmetic, Attribute, Literal, Span, Value, Variable
@@ -21,6 +21,7 @@ from tamis.language.types import (
     INT64_MIN,
     INTEGER,
     MAX_DECIMAL_DIGITS,
+    NUMBER,
     STRING,
     TIMESTAMP,
     Type,
@@ -31,6 +32,9 @@ from tamis.language.types import (
     parse_timestamp,
     round_to_float,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _AS_DECIMAL: Final = decimal_type(20, 0)  # what Spark compares 64-bit integers as
 
@@ -47,6 +51,19 @@ def fit_literal(literal: Literal, attribute: Attribute | Variable) -> Literal:
         if round_to_float(double) != double:
             return Literal(int(double), INTEGER, literal.span)
     return fit_element(literal, attribute)
+
+
+def fit_members(
+    values: tuple[Literal, ...],
+    attribute: Attribute,
+    fit: Callable[[Literal, Attribute | Variable], Literal],
+) -> tuple[Literal, ...]:
+    """The constants of a list, each fitted to the attribute. In a list that a number is sought in,
+    one double makes all of them doubles, as in Spark."""
+    fitted = tuple(fit(value, attribute) for value in values)
+    if attribute.type != NUMBER or all(value.type != DOUBLE for value in fitted):
+        return fitted
+    return tuple(Literal(float(value.value), DOUBLE, value.span) for value in fitted)
 
 
 def fit_element(literal: Literal, attribute: Attribute | Variable) -> Literal:
@@ -102,6 +119,26 @@ def _fit_decimal(literal: Literal, type_: Type) -> Literal | None:
     return Literal(value, type_, literal.span)
 
 
+def _fit_number(literal: Literal, type_: Type) -> Literal | None:
+    """The constant as it is written: a value of another kind is compared as Spark does."""
+    if literal.type.name == "decimal":
+        value: Decimal = literal.value
+        is_whole = INT64_MIN <= value <= INT64_MAX and value == int(value)
+        return Literal(int(value), INTEGER, literal.span) if is_whole else literal
+    if literal.type == FLOAT:
+        return Literal(_print_as_double(literal.value), DOUBLE, literal.span)
+    return literal if literal.type.is_numeric else None
+
+
+def _print_as_double(value: float) -> float:
+    """The double that a 32-bit float prints as: 0.1F is 0.1, as the float 0.1 in an event is."""
+    if value.is_integer():
+        return value
+    # Nine digits tell all floats apart; the fewest that read back are what it prints as.
+    spelled = (f"{value:.{n_digits}g}" for n_digits in range(1, 10))
+    return next(float(text) for text in spelled if round_to_float(float(text)) == value)
+
+
 def _fit_string(literal: Literal, type_: Type) -> Literal | None:
     return literal if literal.type == STRING else None
 
@@ -135,6 +172,7 @@ FITTERS: Final = {
     "float": _fit_float,
     "double": _fit_double,
     "decimal": _fit_decimal,
+    "number": _fit_number,
     "string": _fit_string,
     "date": _fit_date,
     "timestamp": _fit_timestamp,
@@ -204,7 +242,7 @@ def check_list(operand: Attribute, values: tuple[Literal, ...], span: Span) -> N
     """Refuse an IN list that no common decimal type can hold: Spark would round its members."""
     type_ = operand.type
     assert type_ is not None
-    if all(value.type.name != "decimal" for value in values):
+    if type_ == NUMBER or all(value.type.name != "decimal" for value in values):
         return
     one = _AS_DECIMAL if type_ == INTEGER else type_
     digits = [decimal_digits(Decimal(value.value)) for value in values]

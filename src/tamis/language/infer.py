@@ -38,6 +38,7 @@ from tamis.language.types import (
     INT64_MAX,
     INT64_MIN,
     INTEGER,
+    NUMBER,
     STRING,
     TIMESTAMP,
     Type,
@@ -139,8 +140,8 @@ def _collect_comparison(
 
 
 def _literal_vote(literal: Literal) -> Type:
-    # 1.5 on an attribute of unknown type: a double, as most measurements are.
-    return DOUBLE if literal.type.is_numeric and literal.type != INTEGER else literal.type
+    # 1.5 on an attribute of unknown type: its values may be integers, decimals or doubles.
+    return NUMBER if literal.type.is_numeric else literal.type
 
 
 def _share_votes(votes: Votes, pairs: set[tuple[Path, Path]]) -> None:
@@ -240,8 +241,9 @@ def _widest(kinds: Counter[Type]) -> Type:
         return array_type(_widest(elements))
     if kinds.keys() <= {DATE, TIMESTAMP}:
         return TIMESTAMP
-    if kinds.keys() & {DOUBLE}:
-        return DOUBLE
+    for widest in (NUMBER, DOUBLE):
+        if widest in kinds:
+            return widest
     scale = max(kind.scale for kind in kinds)
     whole = max(20 if kind == INTEGER else kind.precision - kind.scale for kind in kinds)
     return decimal_type(whole + scale, scale) if whole + scale <= 38 else DOUBLE

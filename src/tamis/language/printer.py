@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from tamis.errors import TamisError
 from tamis.language.ast import (
@@ -39,11 +39,12 @@ from tamis.language.ast import (
     Words,
     Xnor,
     Xor,
+    attributes,
 )
 from tamis.language.java_regex import to_java_regex
 from tamis.language.literals import read_number
 from tamis.language.names import print_path
-from tamis.language.types import DOUBLE, FLOAT, INTEGER, Type
+from tamis.language.types import DOUBLE, FLOAT, INTEGER, NUMBER, Type, decimal_type, round_to_float
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +66,8 @@ class Dialect:
     print_overlap: Callable[[ArraysOverlap, Dialect], str]
     print_matches: Callable[[Matches | Words], str]
     print_call: Callable[[OperatorCall], str]
+    # Whether a number is a struct of NUMBER_PARTS, of which one at most is not NULL.
+    splits_numbers: bool = False
 
 
 def print_expression(condition: Condition) -> str:
@@ -72,16 +75,21 @@ def print_expression(condition: Condition) -> str:
     return _print(condition, 0, TAMIS)
 
 
-def print_for_spark(condition: Condition, text: str | None = None) -> str:
+def print_for_spark(
+    condition: Condition, text: str | None = None, *, splits_numbers: bool = False
+) -> str:
     """The Spark SQL text that means this typed condition.
 
     With `text`, from which the condition was read, numbers that may be rounded are printed as they
-    are written there: what Spark makes of them then owes nothing to our reading.
+    are written there: what Spark makes of them then owes nothing to our reading. An attribute of
+    type `number` is a column of any numeric type; with `splits_numbers` it is a struct of
+    NUMBER_PARTS, for events in which it has several kinds.
     """
+    dialect = replace(SPARK, splits_numbers=splits_numbers)
     if text is None:
-        return _print(condition, 0, SPARK)
+        return _print(condition, 0, dialect)
     literal, element = partial(_print_as_written, text), partial(_print_cast, text)
-    return _print(condition, 0, replace(SPARK, print_literal=literal, print_element=element))
+    return _print(condition, 0, replace(dialect, print_literal=literal, print_element=element))
 
 
 def print_value(value: Value) -> str:
@@ -128,7 +136,11 @@ def _print(node: Condition, loosest: int, dialect: Dialect) -> str:
         case AtLeast():
             return dialect.print_at_least(node.k, [below(operand, 0) for operand in node.operands])
         case _:
-            return _print_leaf(node, dialect)
+            return (
+                _print_split(node, dialect)
+                if dialect.splits_numbers
+                else _print_leaf(node, dialect)
+            )
     return f"({text})" if _TIGHTNESS[type(node)] <= loosest else text
 
 
@@ -196,6 +208,47 @@ def _print_leaf(node: Condition, dialect: Dialect) -> str:
             return print_value(node)
         case _:
             raise AssertionError(node)
+
+
+# What a number is on Spark where its kind changes from event to event.
+NUMBER_PARTS: Final = {"double": DOUBLE, "exact": decimal_type(38, 18), "whole": INTEGER}
+
+
+def _print_split(node: Condition, dialect: Dialect) -> str:
+    """A leaf whose numbers are structs: compared as the part that is there."""
+    if isinstance(node, ArraysOverlap) and _is_number(node.operand):
+        # `exists` is undefined as array_contains is: where none is found and an element is NULL.
+        element = Attribute(("e",), NUMBER)
+        found = _print_split(In(element, node.values), dialect)
+        return f"exists({print_value(node.operand)}, e -> {found})"
+    number = next((own for own in attributes(node) if _is_number(own)), None)
+    if number is None or number.type != NUMBER:
+        return _print_leaf(node, dialect)
+    cases = [
+        (
+            print_path((*number.path, part)),
+            _print_split(_with_part(node, number.path, part), dialect),
+        )
+        for part in NUMBER_PARTS
+    ]
+    tests = " ".join(f"WHEN {name} IS NOT NULL THEN {text}" for name, text in cases[:-1])
+    return f"(CASE {tests} ELSE {cases[-1][1]} END)"
+
+
+def _is_number(attribute: Attribute) -> bool:
+    return attribute.type is not None and (attribute.type.element or attribute.type) == NUMBER
+
+
+def _with_part(node: Condition, path: tuple[str, ...], part: str) -> Condition:
+    """The leaf with one part in the place of a number."""
+    own = Attribute((*path, part), NUMBER_PARTS[part])
+    sides = {
+        side: own
+        for side in ("left", "right", "operand", "low", "high")
+        if isinstance(value := getattr(node, side, None), Attribute) and value.path == path
+    }
+    changed: Condition = replace(cast("Any", node), **sides)
+    return changed
 
 
 def _not(node: In | Between | IsNull | Like | Rlike) -> str:
@@ -304,6 +357,8 @@ def _print_as_written(text: str, literal: Literal) -> str:
     if literal.type not in (INTEGER, FLOAT, DOUBLE):
         return print_literal(literal)
     written, kind = _written_number(text, literal)
+    if _is_reprinted(literal, kind):
+        return print_literal(literal)
     if kind.name == "decimal" and literal.type != DOUBLE:
         return print_literal(literal) if literal.type == INTEGER else f"CAST({written} AS FLOAT)"
     return written
@@ -313,7 +368,17 @@ def _print_cast(text: str, literal: Literal) -> str:
     """The constant as a value of the elements' type: Spark brings it there in some cases only."""
     if not literal.type.is_floating:
         return print_literal(literal)
-    return f"CAST({_written_number(text, literal)[0]} AS {literal.type})"
+    written, kind = _written_number(text, literal)
+    if _is_reprinted(literal, kind):
+        return print_literal(literal)
+    return f"CAST({written} AS {literal.type})"
+
+
+def _is_reprinted(literal: Literal, kind: Type) -> bool:
+    """Whether a constant written as a float stands for the double that it prints as."""
+    return (
+        kind == FLOAT and literal.type == DOUBLE and round_to_float(literal.value) != literal.value
+    )
 
 
 def _written_number(text: str, literal: Literal) -> tuple[str, Type]:

@@ -7,7 +7,7 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from tamis.language.types import FLOAT, WrongTypeError, read_float, read_value
+from tamis.language.types import FLOAT, Written, WrongTypeError, read_float, read_value
 
 if TYPE_CHECKING:
     from tamis.language.types import Type
@@ -43,6 +43,12 @@ def _parse(text: str, type_: Type) -> Any:
             if _WHOLE.fullmatch(text):
                 return int(text)
             return Decimal(text) if _NUMBER.fullmatch(text) else text
+        case "number":
+            if _WHOLE.fullmatch(text):
+                return int(text)
+            if _NUMBER.fullmatch(text):
+                return Written(text)
+            return float(text) if _NOT_FINITE.fullmatch(text) else text
         case "float" | "double":
             is_number = _NUMBER.fullmatch(text) or _NOT_FINITE.fullmatch(text)
             read = read_float if type_ == FLOAT else float
@@ -50,7 +56,7 @@ def _parse(text: str, type_: Type) -> Any:
         case "decimal":
             return Decimal(text) if _NUMBER.fullmatch(text) else text
         case "array":
-            return json.loads(text, parse_float=Decimal)
+            return json.loads(text, parse_float=Written)
         case _:
             return text
 

@@ -39,7 +39,7 @@ class Type:
     @property
     def is_numeric(self) -> bool:
         """Whether values of the type are numbers."""
-        return self.name in ("integer", "float", "double", "decimal")
+        return self.name in ("integer", "float", "double", "decimal", "number")
 
     @property
     def is_floating(self) -> bool:
@@ -51,6 +51,8 @@ BOOLEAN = Type("boolean")
 INTEGER = Type("integer")
 FLOAT = Type("float")
 DOUBLE = Type("double")
+# Any number: each value keeps its kind. Integers and decimals are exact, doubles are doubles.
+NUMBER = Type("number")
 STRING = Type("string")
 DATE = Type("date")
 TIMESTAMP = Type("timestamp")
@@ -90,6 +92,7 @@ _SCALAR_NAMES: Final = {
     "float": FLOAT,
     "real": FLOAT,
     "double": DOUBLE,
+    "number": NUMBER,
     "string": STRING,
     "text": STRING,
     "date": DATE,
@@ -120,8 +123,8 @@ def parse_type(name: str) -> Type:
         return array_type(parse_type(match[1]))
     raise SchemaError(
         f'unknown type "{name}"',
-        hint="allowed: boolean, integer (bigint, int, …), float, double, decimal(p,s), string, "
-        "text(analyser), date, timestamp, array<…>",
+        hint="allowed: boolean, integer (bigint, int, …), float, double, decimal(p,s), number, "
+        "string, text(analyser), date, timestamp, array<…>",
     )
 
 
@@ -228,7 +231,10 @@ def read_value(value: Any, type_: Type) -> Any:
     Numbers widen to the attribute's numeric type; nothing is coerced between numbers, strings
     and Booleans. -0.0 becomes 0.0, so that equal values are equal bits.
     """
-    return _READERS[type_.name](plain_value(value), type_)
+    plain = plain_value(value)
+    if plain is not value and (type_.element or type_).name == "number":
+        plain = _as_printed(value, plain)
+    return _READERS[type_.name](plain, type_)
 
 
 def plain_value(value: Any) -> Any:
@@ -295,6 +301,57 @@ def _is_finite(value: float | Decimal) -> bool:
     if isinstance(value, Decimal):
         return value.is_finite()
     return not isinstance(value, float) or math.isfinite(value)
+
+
+class Written(Decimal):
+    """A number with a fraction or an exponent, as JSON or CSV spells it: all its digits."""
+
+    __slots__ = ()
+
+
+def _read_number(value: Any, type_: Type) -> int | float | Decimal:
+    """The number as the kind it is: integers and decimals are exact, floats are doubles.
+
+    What text spells with a fraction is a double, as Spark reads it, unless the double would spell
+    another number: then it is a decimal.
+    """
+    if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
+        raise _wrong(value, type_)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value) + 0.0  # -0.0 + 0.0 is 0.0
+    if not value.is_finite():
+        if value.is_snan():
+            raise _wrong(value, type_)
+        return float(value)
+    if isinstance(value, Written):
+        double = float(value)
+        if math.isfinite(double) and Decimal(repr(double)) == value:
+            return double + 0.0
+        value = Decimal(value)
+    is_whole = INT64_MIN <= value <= INT64_MAX and value == int(value)
+    return int(value) if is_whole else value
+
+
+def print_as_double(value: Any) -> float:
+    """A float of 16 or 32 bits as the double that it prints as: 10.1 is 10.1.
+
+    Widened bit by bit it would be 10.100000381469727, which no constant that people write is.
+    Whole numbers are what they are.
+    """
+    wide = float(value)
+    return wide if not math.isfinite(wide) or wide.is_integer() else float(str(value))
+
+
+def _as_printed(value: Any, plain: Any) -> Any:
+    """Narrow floats of NumPy, alone or in an array, as the doubles that they print as."""
+    dtype = getattr(value, "dtype", None)
+    if dtype is None or dtype.kind != "f" or dtype.itemsize >= 8:
+        return plain
+    if not isinstance(plain, list):
+        return print_as_double(value)
+    return [print_as_double(own) for own in value] if value.ndim == 1 else plain
 
 
 def _read_floating(value: Any, type_: Type) -> float:
@@ -385,6 +442,7 @@ _READERS: Final = {
     "float": _read_floating,
     "double": _read_floating,
     "decimal": _read_decimal,
+    "number": _read_number,
     "string": _read_string,
     "date": _read_date,
     "timestamp": _read_timestamp,

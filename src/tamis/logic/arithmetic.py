@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from tamis.language.types import DOUBLE
-from tamis.logic.order import compare
+from tamis.logic.order import compare, to_double
 
 
 def calculate(operator: str, left: Any, right: Any) -> Any:
@@ -16,7 +15,7 @@ def calculate(operator: str, left: Any, right: Any) -> Any:
     if left is None or right is None:
         return None
     if isinstance(left, float) or isinstance(right, float):
-        left, right = _to_double(left), _to_double(right)
+        left, right = to_double(left), to_double(right)
     else:
         left, right = Fraction(left), Fraction(right)
     match operator:
@@ -33,16 +32,9 @@ def calculate(operator: str, left: Any, right: Any) -> Any:
 def compare_terms(left: Any, right: Any) -> int:
     """-1, 0 or 1: numbers as doubles where one of them is a double, else exactly."""
     if isinstance(left, float) or isinstance(right, float):
-        return compare(_to_double(left), _to_double(right), DOUBLE)
+        return compare(to_double(left), to_double(right), DOUBLE)
     return compare(_exact(left), _exact(right), None)
 
 
 def _exact(value: Any) -> Any:
     return Fraction(value) if isinstance(value, Decimal) else value
-
-
-def _to_double(value: Any) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.copysign(math.inf, value)

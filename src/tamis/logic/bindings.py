@@ -152,4 +152,5 @@ _PREFERENCES: Final = {
     "float": (_to_double, _to_integer, _to_decimal),
     "double": (_to_double, _to_integer, _to_decimal),
     "decimal": (_to_decimal, _to_double),
+    "number": (_to_integer, _to_double, _to_decimal),
 }

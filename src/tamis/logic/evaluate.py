@@ -41,7 +41,7 @@ from tamis.language.queries import distinct_words, query_words
 from tamis.language.types import Type, WrongTypeError, read_value
 from tamis.logic.arithmetic import calculate, compare_terms
 from tamis.logic.bindings import call_of, substitutions, test_call
-from tamis.logic.order import compare
+from tamis.logic.order import common_type, compare
 from tamis.logic.truth import Truth, and_, at_least, not_, or_, xor
 from tamis.text import get_analyser
 from tamis.text.analysers import has_words
@@ -349,8 +349,4 @@ def value_at(event: Mapping[str, Any], path: tuple[str, ...]) -> Any:
 def _common_type(left: Value, right: Value) -> Type | None:
     """The type two values are compared as; None for two constants of one type."""
     types = [side.type for side in (left, right) if isinstance(side, Attribute | Literal)]
-    for type_ in types:
-        # As Spark: a float or double on either side makes both doubles.
-        if type_ is not None and type_.is_floating:
-            return type_
-    return types[0] if types else None
+    return common_type(types[0], types[-1]) if types else None

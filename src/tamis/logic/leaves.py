@@ -13,6 +13,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from tamis.language.ast import (
+    And,
     ArraysOverlap,
     Attribute,
     Comparison,
@@ -23,18 +24,21 @@ from tamis.language.ast import (
     Literal,
     Not,
     OperatorCall,
+    Or,
     Rlike,
     StringTest,
     Words,
     attributes,
 )
-from tamis.language.types import BOOLEAN, INT64_MAX, INT64_MIN
+from tamis.language.types import BOOLEAN, INT64_MAX, INT64_MIN, NUMBER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 TRUE: Final = Literal(True, BOOLEAN)
 FALSE: Final = Literal(False, BOOLEAN)
+# Decimals of so many digits and their doubles stand in one order.
+SHORT_DIGITS: Final = 15
 
 _INVERSES: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
@@ -48,11 +52,17 @@ def one_of(
     attribute: Attribute, values: Iterable[Literal], *, is_negated: bool = False
 ) -> Condition:
     """The attribute is (not) one of the values: sorted, each once; `=` where there is one."""
-    by_value = {literal.value: literal for literal in values}
-    members = tuple(by_value[value] for value in sorted(by_value))
+    members = distinct(values)
     if len(members) == 1:
         return Comparison("<>" if is_negated else "=", attribute, members[0])
     return In(attribute, members, is_negated)
+
+
+def distinct(values: Iterable[Literal]) -> tuple[Literal, ...]:
+    """The constants sorted, each once. Of numbers, 5 and the double 5.0 are two: as doubles, more
+    decimals are equal."""
+    by_value = {(literal.value, literal.type.is_floating): literal for literal in values}
+    return tuple(by_value[key] for key in sorted(by_value))
 
 
 def bound(attribute: Attribute, operator: str, literal: Literal) -> Condition:
@@ -62,6 +72,8 @@ def bound(attribute: Attribute, operator: str, literal: Literal) -> Condition:
     `level > 4` and `level >= 5` are one leaf.
     """
     assert attribute.type is not None
+    if attribute.type == NUMBER:
+        return _bound_number(attribute, operator, literal)
     if attribute.type.name not in ("integer", "date", "timestamp"):
         return Comparison(operator, attribute, literal)
     is_upper = operator in ("<", "<=")
@@ -72,6 +84,27 @@ def bound(attribute: Attribute, operator: str, literal: Literal) -> Condition:
     # The bound lies beyond the last value: all values are on its one side.
     holds_all = is_upper == _is_above_all(literal.value)
     return one_of(attribute, (), is_negated=holds_all)
+
+
+def _bound_number(attribute: Attribute, operator: str, literal: Literal) -> Condition:
+    """A bound of a number, spelled so that an index can ask for it by one code (`index.numbers`).
+
+    A double is equal to all exact constants that are rounded to it. Those below the decimal that
+    the double prints as are bounds as `<` and `>=` only, those above it as `<=` and `>`.
+    """
+    if literal.type.is_floating or is_short(literal):
+        return Comparison(operator, attribute, literal)
+    printed = Decimal(repr(float(literal.value)))
+    if literal.value == printed:
+        return Comparison(operator, attribute, literal)
+    equal = Comparison("=", attribute, literal)
+    opened, closed = ("<", "<=") if operator in ("<", "<=") else (">", ">=")
+    is_lower = operator in (">", ">=")
+    if (literal.value < printed) != is_lower:  # spelled by < or >
+        bare = Comparison(opened, attribute, literal)
+        return bare if operator == opened else Or((bare, equal))
+    bare = Comparison(closed, attribute, literal)
+    return bare if operator == closed else And((bare, Not(equal)))
 
 
 def _nearest(value: Any, *, is_upper: bool, is_open: bool) -> Any:
@@ -99,12 +132,33 @@ def _is_above_all(value: Any) -> bool:
 
 
 def scalar_attribute(leaf: Condition) -> Attribute | None:
-    """The attribute of a canonical scalar leaf, else None."""
+    """The attribute of a canonical scalar leaf that can be joined with others, else None."""
     if isinstance(leaf, In):
-        return leaf.operand
+        return leaf.operand if _are_ordered(leaf.operand, leaf.values) else None
     if isinstance(leaf, Comparison) and isinstance(leaf.right, Literal):
-        return leaf.left if isinstance(leaf.left, Attribute) else None  # none in a constraint
+        attribute = leaf.left
+        if isinstance(attribute, Attribute):  # none in a constraint
+            return attribute if _are_ordered(attribute, (leaf.right,)) else None
     return None
+
+
+def _are_ordered(attribute: Attribute, constants: tuple[Literal, ...]) -> bool:
+    """Whether all values stand in one order with the constants.
+
+    To a number that is a double, long constants may be equal that are different to an integer or a
+    decimal: tests with such constants are left as they are.
+    """
+    return attribute.type != NUMBER or all(is_short(constant) for constant in constants)
+
+
+def is_short(constant: Literal) -> bool:
+    """Whether an exact number has so few digits that no other such number has its double."""
+    if constant.type.is_floating:
+        return False
+    if isinstance(constant.value, int) and abs(constant.value) < 10**SHORT_DIGITS:
+        return True
+    digits = Decimal(constant.value).as_tuple().digits
+    return len(bytes(digits).strip(b"\0")) <= SHORT_DIGITS
 
 
 def inverse(leaf: Condition) -> Condition:

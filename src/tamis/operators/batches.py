@@ -91,7 +91,8 @@ def _arrow_type(reading: Reading) -> pa.DataType | None:
     if isinstance(reading, dict):
         inside = {name: _arrow_type(own) for name, own in reading.items()}
         return None if None in inside.values() else pa.struct(list(inside.items()))
-    return None if reading is None or reading.name == "any" else arrow_type(reading)
+    is_open = reading is None or (reading.element or reading).name in ("any", "number")
+    return None if reading is None or is_open else arrow_type(reading)
 
 
 def _to_list(operator: Operator, returned: Any) -> list[Any]:

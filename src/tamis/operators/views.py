@@ -135,6 +135,8 @@ def _typed(value: Any, type_: Type, *, is_spelled: bool) -> Any:
         read = read_text(value, type_) if is_text else read_value(value, type_)
     except WrongTypeError:
         return None
+    if (type_.element or type_).name == "number":
+        return list(map(_plain, read)) if isinstance(read, tuple) else _plain(read)
     if isinstance(read, Decimal):
         # As Spark's, which have all their digits.
         return read.quantize(Decimal(1).scaleb(-type_.scale), context=_WIDE)
@@ -143,6 +145,8 @@ def _typed(value: Any, type_: Type, *, is_spelled: bool) -> Any:
 
 def _plain(value: Any) -> Any:
     """A value that an operator may change; objects of other classes are the event's own."""
+    if getattr(getattr(value, "dtype", None), "kind", None) == "f" and value.ndim == 0:
+        return value.item()
     if isinstance(value, Decimal):
         return math.nan if value.is_nan() else float(value)
     if type(value) in (list, tuple, set):

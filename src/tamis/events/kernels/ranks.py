@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from tamis.index.carriers import AS_EXACT, AS_WHOLE
+from tamis.index.numbers import DOUBLE, FIRST, LAST, PIVOT_UNDER, UNDER, WHOLE
 from tamis.kernels.compare import compare_bytes
 
 # ── ranks: 2i + 1 for the i-th constant, 2i for what lies before it ─────────────────────────
@@ -79,6 +81,94 @@ def rank_wides(
             low < end and is_whole[low] != 0 and compare_wide(constants, low, values, at) == 0
         )
         codes[at] = first_codes[attribute] + 2 * (low - begin) + is_equal
+
+
+# ── numbers of any kind: see `index.numbers` ────────────────────────────────────────────────
+
+
+@njit(cache=True, nogil=True, inline="always")
+def first_not_below(keys, low, high, value):
+    """The first of rising keys, from `low` to `high`, that is not below a value."""
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True, inline="always")
+def first_above(keys, low, high, value):
+    """The first of rising keys, from `low` to `high`, that is above a value."""
+    while low < high:
+        middle = (low + high) >> 1
+        if keys[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, nogil=True, inline="always")
+def compare_whole(value, kind, whole):
+    """-1, 0 or 1 for an integer and an entry that has its double as key."""
+    if kind == WHOLE:
+        return (value > whole) - (value < whole)
+    if kind == DOUBLE:
+        return 0
+    if kind == FIRST or kind == UNDER or kind == PIVOT_UNDER:
+        return 1
+    # Other exact constants are no whole numbers, or beyond them all; they were rounded down.
+    return -1 if kind == LAST or value <= whole else 1
+
+
+@njit(cache=True, nogil=True)
+def rank_records(
+    doubles,  # float64[n], the numbers rounded to doubles
+    wholes,  # int64[n], integers of 64 bits
+    kinds,  # uint8[n], see `carriers.NUMBER_RECORD`
+    attributes,  # int32[n]
+    begins,  # int64[n_attributes], where the entries of each attribute begin
+    ends,  # int64[n_attributes]
+    table,  # NumberTable
+    first_codes,  # int64[n_attributes]
+    codes,  # int32[n], output
+    unknown,  # int64[n], output: where an exact number must be compared with entries of its key
+):
+    """Write the global code of each number, NaN above everything; how many are unknown."""
+    n_unknown = 0
+    for at in range(len(doubles)):
+        value = doubles[at]
+        attribute = attributes[at]
+        begin, end = begins[attribute], ends[attribute]
+        low = end if value != value else first_not_below(table.keys, begin, end, value)  # noqa: PLR0124
+        is_equal = 0
+        if low < end and table.keys[low] == value:
+            if kinds[at] == AS_EXACT:
+                unknown[n_unknown] = at
+                n_unknown += 1
+            elif kinds[at] == AS_WHOLE:
+                high = first_above(table.keys, low, end, value)
+                while low < high:
+                    middle = (low + high) >> 1
+                    order = compare_whole(wholes[at], table.kinds[middle], table.wholes[middle])
+                    if order == 0:
+                        low = high = middle
+                        is_equal = 1
+                    elif order > 0:
+                        low = middle + 1
+                    else:
+                        high = middle
+            else:
+                pivot = low
+                while pivot < end and table.keys[pivot] == value and not table.is_pivot[pivot]:
+                    pivot += 1
+                if pivot < end and table.keys[pivot] == value:
+                    low = pivot
+                    is_equal = 1
+        codes[at] = first_codes[attribute] + 2 * (low - begin) + is_equal
+    return n_unknown
 
 
 # ── texts: the order of UTF-8 bytes, which is that of code points ───────────────────────────

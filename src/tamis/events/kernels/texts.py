@@ -15,7 +15,8 @@ GOOD = 1
 _MINUS, _PLUS, _POINT, _COLON, _ZERO, _NINE = 45, 43, 46, 58, 48, 57
 _BIG_T, _BIG_Z, _SPACE = 84, 90, 32
 _SMALL_E, _BIG_E = 101, 69
-_MANTISSA_LIMIT = 2**53  # whole numbers up to here are exact doubles
+EXACT_DOUBLES = 2**53  # whole numbers up to here are exact doubles
+SHORT_NUMBERS = 10**15  # decimals with such digits are what their doubles print as
 _SAFE_DIGITS = 18  # a number of so many digits fits in 64 bits
 _DAY_MICROSECONDS = 86_400_000_000
 _FIRST_INSTANT = -62_135_596_800_000_000  # 0001-01-01 00:00:00
@@ -101,8 +102,11 @@ def read_exponent(data, begin, end):
 
 
 @njit(cache=True, nogil=True)
-def read_floats(offsets, data, values, statuses):
-    """Numbers whose digits and power of ten are both exact doubles: one operation rounds right."""
+def read_floats(offsets, data, most, values, statuses):
+    """Numbers whose digits and power of ten are both exact doubles: one operation rounds right.
+
+    As whole numbers, their digits are at most `most`.
+    """
     for at in range(len(values)):
         end = offsets[at + 1]
         status, number, n_after, here = read_decimal_parts(data, offsets[at], end)
@@ -110,7 +114,7 @@ def read_floats(offsets, data, values, statuses):
         if status == GOOD and here < end and (data[here] == _SMALL_E or data[here] == _BIG_E):
             status, exponent, here = read_exponent(data, here + 1, end)
         exponent -= n_after
-        is_exact = abs(number) <= _MANTISSA_LIMIT and abs(exponent) < len(_POWERS)
+        is_exact = abs(number) <= most and abs(exponent) < len(_POWERS)
         if status == GOOD and here == end and is_exact:
             statuses[at] = GOOD
             if exponent >= 0:

@@ -14,10 +14,12 @@ import numpy as np
 from tamis.index import layout
 from tamis.index.kernels.tests import (
     AS_INTEGER,
+    AS_NUMBER,
     AS_TEXT,
     AT_MOST,
     BELOW,
     COMPLEMENT,
+    LEAST_NUMBER,
     NO_WORDS,
     ONE_OF,
     PATTERN,
@@ -115,7 +117,7 @@ def leaves_meet(children, begin, n_children, operator, heads, met):
         met.earlier[i] = -1
         if form == PRESENT or form == COMPLEMENT:
             how |= PRESENCE
-        elif form <= BELOW and met.columns[column, WORDS] != NO_WORDS:
+        elif form <= BELOW and has_order(met.columns[column, WORDS], heads[leaf >> 1, 1]):
             if met.columns[column, WHEN] == now:
                 other = met.columns[column, BY]
                 met.earlier[i] = other
@@ -127,6 +129,12 @@ def leaves_meet(children, begin, n_children, operator, heads, met):
             met.columns[column, WHEN] = now
             met.columns[column, BY] = i
     return how
+
+
+@kernel(inline="always")
+def has_order(words_as, first):
+    """Whether the words of a base, of which this is the least, compare as its values do."""
+    return words_as != NO_WORDS and (words_as != AS_NUMBER or first >= LEAST_NUMBER)
 
 
 @kernel(inline="always")

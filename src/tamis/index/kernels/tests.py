@@ -31,6 +31,9 @@ NO_WORDS: Final = 0  # left to the parser
 AS_INTEGER: Final = 1
 AS_DOUBLE: Final = 2
 AS_TEXT: Final = 3  # the number of a text; ranked when all texts are known
+AS_NUMBER: Final = 4  # as a double, where that tells the constant; else below LEAST_NUMBER, by text
+# The word of the least double: a word below it says nothing about order (see `index.numbers`).
+LEAST_NUMBER: Final = -(2**63) + 2**52 - 1
 
 LEFT: Final = -1  # instead of a head: the parser must see the expression
 ELSEWHERE: Final = -2  # likewise: the leaf is found in another way
@@ -222,7 +225,7 @@ def read_words(test, scanned, data, words_as, texts, words, double):
             if kind != lexer.INTEGER:
                 return -1
             word = value
-        elif words_as == AS_DOUBLE and kind != lexer.TEXT:
+        elif (words_as == AS_DOUBLE or words_as == AS_NUMBER) and kind != lexer.TEXT:
             # Both are exact (at most 15 digits), so the quotient is the nearest double.
             double[0] = np.float64(value) / _POWERS[scanned.constant_sizes[at]] + 0.0
             word = ordered_bits(double.view(np.int64)[0])

@@ -34,7 +34,7 @@ from tamis.language.patterns import Wild, parse_like
 from tamis.language.queries import distinct_words, query_words
 from tamis.language.types import BOOLEAN, INTEGER, STRING
 from tamis.logic.evaluate import test_leaf
-from tamis.logic.leaves import FALSE, TRUE, bound, constant, one_of
+from tamis.logic.leaves import FALSE, TRUE, bound, constant, distinct, one_of
 from tamis.logic.rules.rule import Preserves, Rule
 
 if TYPE_CHECKING:
@@ -69,9 +69,7 @@ def rewrite(node: Condition) -> Condition:
         case ArraysOverlap():
             assert node.operand.type is not None
             possible = _possible(node.values, node.operand.type.element)
-            values = {literal.value: literal for literal in possible}
-            members = tuple(values[value] for value in sorted(values))
-            return ArraysOverlap(node.operand, members)
+            return ArraysOverlap(node.operand, distinct(possible))
         case _:
             return node
 

@@ -22,7 +22,7 @@ from tamis.logic.evaluate import Missing
 from tamis.spark.failures import telling
 from tamis.spark.layout import ID
 from tamis.spark.matching import Matcher, cut, match_lists
-from tamis.spark.plain_events import plain_events, typed_rows, typed_schema
+from tamis.spark.plain_events import fits_spark, plain_events, typed_rows, typed_schema
 from tamis.spark.transforms import match, subscriptions
 from tamis.spark.validity import is_valid
 
@@ -133,7 +133,7 @@ def render(expressions: dict[str, str], schema: Schema) -> Rendered:
     for name, text in expressions.items():
         condition = check(parse(text), schema, text=text)
         try:
-            texts.append(print_for_spark(condition, text))
+            texts.append(print_for_spark(condition, text, splits_numbers=True))
         except TamisError:
             continue  # keywords, operators
         ids.append(name)
@@ -167,11 +167,15 @@ class AnswerTyped(Matcher):
         for batch in cut(batches):
             found = match_lists(indexes, [self.encode(index, batch) for index in indexes])
             events = list(plain_events(batch, self.layout, self.schema))
-            good = pa.array(
-                [row for row, event in enumerate(events) if event is not None], pa.int64()
-            )
-            read = (event for event in events if event is not None)
-            typed = typed_rows(read, self.schema, list(self.paths)).combine_chunks()
+            paths = list(self.paths)
+            # An event with a number that no type of Spark's holds cannot be compared.
+            rows = [
+                row
+                for row, event in enumerate(events)
+                if event is not None and fits_spark(event, self.schema, paths)
+            ]
+            good = pa.array(rows, pa.int64())
+            typed = typed_rows((events[row] for row in rows), self.schema, paths).combine_chunks()
             columns = {ID: batch.column(ID).take(good), ENGINE: only(found.take(good), drawn)}
             columns |= {name: typed[name].combine_chunks() for name in typed.schema.names}
             yield pa.RecordBatch.from_pydict(columns)
