@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 import tamis
 import tamis.spark as ts
-from tamis.errors import InputError
+from tamis.errors import InputError, TamisWarning
 from tamis.index import artefact
 from tamis.match.learn import count_leaves
 from tamis.spark.jobs.audit_sql import render
@@ -233,7 +233,9 @@ def test_audit_by_spark_leaves_out_keywords_and_the_session_as_it_was(spark, tmp
     ts.build(subscription_frame(spark, rows), tmp_path / "i")
     events = spark.createDataFrame([(1, 1, "red wine"), (2, 1, None)], "id int, a int, body string")
     before = spark.conf.get("spark.sql.codegen.wholeStage")
-    found = ts.audit(events, tmp_path / "i", event_id="id", share=1.0, by="spark").rows.collect()
+    with pytest.warns(TamisWarning, match="1 of 2 subscriptions have no Spark SQL form"):
+        audit = ts.audit(events, tmp_path / "i", event_id="id", share=1.0, by="spark")
+    found = audit.rows.collect()
     assert [(row["subscription_id"], row["n_compared"]) for row in found] == [(None, 1)] * 2
     assert spark.conf.get("spark.sql.codegen.wholeStage") == before
     ts.build(subscription_frame(spark, rows[:1]), tmp_path / "words")
@@ -285,6 +287,22 @@ def test_the_audit_reads_json_as_the_engine_does(spark, tmp_path):
     # The last two are no events: nothing is compared, and nothing matches.
     assert sum(row["n_compared"] for row in rows) == (len(texts) - 2) * len(subscriptions)
     assert {row["event_id"] for row in found} == {0, 1, 2}
+
+
+def test_an_audit_by_spark_reports_what_it_cannot_compare(spark, tmp_path):
+    frame = subscription_frame(spark, [("big", "n > 5"), ("words", "matches(t, 'a b')")])
+    ts.build(frame, tmp_path / "i", schema="n NUMBER, t TEXT(simple)")
+    texts = ['{"n": 6}', '{"n": 1' + 40 * "0" + "}"]
+    events = spark.createDataFrame(list(enumerate(texts)), "event_id int, event string")
+    with pytest.warns(TamisWarning) as told:
+        audit = ts.audit(events, tmp_path / "i", attributes="event", share=1.0, by="spark")
+    messages = sorted(str(one.message) for one in told)
+    assert messages[0].startswith("1 events have a number that no type of Spark holds")
+    assert "such as event 1" in messages[0]
+    assert messages[1].startswith("1 of 2 subscriptions have no Spark SQL form")
+    assert "such as 'words'" in messages[1]
+    assert (audit.n_compared, audit.n_disagreements) == (1, 0)
+    assert [row["event_id"] for row in audit.left_out.collect()] == [1]
 
 
 # ── SQL ─────────────────────────────────────────────────────────────────────────────────────

@@ -18,7 +18,7 @@ from tamis.language.check import check
 from tamis.language.parser import parse
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.operators.ask import ask
-from tamis.spark.jobs.audit_sql import audit_by_spark
+from tamis.spark.jobs.audit_sql import IS_LEFT_OUT, audit_by_spark
 from tamis.spark.layout import ID, expect_some, only_attributes, select_events
 from tamis.spark.matching import Matcher, cut
 from tamis.spark.plain_events import plain_events
@@ -46,7 +46,8 @@ class Audit:
     version: the name of the version whose answers were compared
     by: who evaluated again, "reference" or "spark"
     rows: a row for each disagreement (event_id, subscription_id, engine, reference string), and
-    rows with subscription_id NULL and n_compared bigint: how many answers a task compared
+    rows with subscription_id NULL and n_compared bigint: how many answers a task compared, 0 for
+    an event that could not be compared
     """
 
     version: str
@@ -57,6 +58,11 @@ class Audit:
     def disagreements(self) -> DataFrame:
         """A row for each answer that differs: event_id, subscription_id, engine, reference."""
         return self.rows.where("subscription_id IS NOT NULL").drop("n_compared")
+
+    @property
+    def left_out(self) -> DataFrame:
+        """The event_id of events that Spark cannot compare, as none of its types holds a number."""
+        return self.rows.where(IS_LEFT_OUT).select("event_id")
 
     @cached_property
     def counts(self) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, StringType, StructField, StructType
 
-from tamis.errors import InputError, TamisError
+from tamis.errors import InputError, TamisError, TamisWarning
 from tamis.language.ast import attributes as mentioned
 from tamis.language.check import check
 from tamis.language.parser import parse
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from tamis.spark.parts import PartSet
 
 ENGINE: Final = "\x01engine"
+IS_LEFT_OUT: Final = "n_compared = 0"
 TRUE, NOT_TRUE = "'true'", "'not true'"
 CHUNK: Final = 100  # expressions in one array
 SETTINGS: Final = {
@@ -57,6 +59,7 @@ class Rendered:
     ids: tuple[str, ...]
     texts: tuple[str, ...]
     paths: list[Path]  # that they mention
+    without: tuple[str, ...] = ()  # ids of those that Spark SQL cannot say
 
 
 def audit_by_spark(  # noqa: PLR0913
@@ -89,7 +92,32 @@ def audit_by_spark(  # noqa: PLR0913
         paths = tuple(drawn.paths)
         task = AnswerTyped(parts, layout, schema=schema, paths=paths, drawn=drawn.ids)
         typed = selected.mapInArrow(task, task.fields())
-        return _compare(typed, drawn).localCheckpoint()
+        rows = _compare(typed, drawn).localCheckpoint()
+        _report_left_out(rows, drawn)
+        return rows
+
+
+def _report_left_out(rows: DataFrame, drawn: Rendered) -> None:
+    """Warn of what was drawn and could not be compared."""
+    if drawn.without:
+        n_drawn = len(drawn.ids) + len(drawn.without)
+        warnings.warn(
+            f"{len(drawn.without):,} of {n_drawn:,} subscriptions have no Spark SQL form "
+            f"(keywords, operators) and were not compared, such as '{drawn.without[0]}'; audit "
+            "them by the reference evaluator: by='reference'",
+            TamisWarning,
+            stacklevel=4,
+        )
+    counted = rows.where(IS_LEFT_OUT).agg(F.count("*"), F.first("event_id")).collect()
+    ((n_events, example),) = counted
+    if n_events:
+        warnings.warn(
+            f"{n_events:,} events have a number that no type of Spark holds (more than 38 digits) "
+            f"and were not compared, such as event {example!r}; audit them by the reference "
+            "evaluator: by='reference'",
+            TamisWarning,
+            stacklevel=4,
+        )
 
 
 @contextmanager
@@ -128,17 +156,18 @@ def draw(
 
 def render(expressions: dict[str, str], schema: Schema) -> Rendered:
     """Those of the expressions that Spark SQL can say."""
-    ids, texts = [], []
+    ids, texts, without = [], [], []
     paths: set[Path] = set()
     for name, text in expressions.items():
         condition = check(parse(text), schema, text=text)
         try:
             texts.append(print_for_spark(condition, text, splits_numbers=True))
-        except TamisError:
-            continue  # keywords, operators
+        except TamisError:  # keywords, operators
+            without.append(name)
+            continue
         ids.append(name)
         paths.update(attribute.path for attribute in mentioned(condition))
-    return Rendered(tuple(ids), tuple(texts), sorted(paths))
+    return Rendered(tuple(ids), tuple(texts), sorted(paths), tuple(without))
 
 
 # ── both answers ────────────────────────────────────────────────────────────────────────────
@@ -146,7 +175,10 @@ def render(expressions: dict[str, str], schema: Schema) -> Rendered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerTyped(Matcher):
-    """For each event its typed attributes, and which of the drawn subscriptions it satisfies."""
+    """For each event its typed attributes, and which of the drawn subscriptions it satisfies.
+
+    An event with a number that no type of Spark holds cannot be compared: its list is NULL.
+    """
 
     schema: Schema
     paths: tuple[Path, ...]
@@ -168,15 +200,14 @@ class AnswerTyped(Matcher):
             found = match_lists(indexes, [self.encode(index, batch) for index in indexes])
             events = list(plain_events(batch, self.layout, self.schema))
             paths = list(self.paths)
-            # An event with a number that no type of Spark's holds cannot be compared.
-            rows = [
-                row
-                for row, event in enumerate(events)
-                if event is not None and fits_spark(event, self.schema, paths)
-            ]
+            rows = [row for row, event in enumerate(events) if event is not None]
+            fits = [fits_spark(events[row], self.schema, paths) for row in rows]
+            read = (events[row] if fit else {} for row, fit in zip(rows, fits, strict=True))
+            typed = typed_rows(read, self.schema, paths).combine_chunks()
             good = pa.array(rows, pa.int64())
-            typed = typed_rows((events[row] for row in rows), self.schema, paths).combine_chunks()
-            columns = {ID: batch.column(ID).take(good), ENGINE: only(found.take(good), drawn)}
+            engine = only(found.take(good), drawn)
+            columns = {ID: batch.column(ID).take(good)}
+            columns[ENGINE] = pc.if_else(pa.array(fits, pa.bool_()), engine, None)
             columns |= {name: typed[name].combine_chunks() for name in typed.schema.names}
             yield pa.RecordBatch.from_pydict(columns)
 
@@ -190,7 +221,8 @@ def only(lists: pa.ListArray, wanted: pa.Array) -> pa.ListArray:
 
 
 def _compare(typed: DataFrame, drawn: Rendered) -> DataFrame:
-    """One row for each disagreement, and for each event how many answers were compared."""
+    """One row for each disagreement, and for each event how many answers were compared: 0 and its
+    id where that could not be done."""
     arrays = []
     for start in range(0, len(drawn.ids), CHUNK):
         pairs = zip(drawn.ids[start : start + CHUNK], drawn.texts[start:], strict=False)
@@ -203,12 +235,14 @@ def _compare(typed: DataFrame, drawn: Rendered) -> DataFrame:
     wrongly = f"transform(array_except(ours, theirs), x -> {row('x', TRUE, NOT_TRUE)})"
     lost = f"transform(array_except(theirs, ours), x -> {row('x', NOT_TRUE, TRUE)})"
     count = f"array({row(*['CAST(NULL AS STRING)'] * 3)})"
-    told = F.explode(F.expr(f"concat({wrongly}, {lost}, {count})")).alias("told")
+    all_rows = f"IF(ours IS NULL, {count}, concat({wrongly}, {lost}, {count}))"
+    told = F.explode(F.expr(all_rows)).alias("told")
     is_count = F.col("told.name").isNull()
-    return answers.select("event_id", told).select(
-        F.when(~is_count, F.col("event_id")).alias("event_id"),
+    n_compared = F.when(F.col("ours").isNull(), 0).otherwise(len(drawn.ids)).cast("bigint")
+    return answers.select("event_id", "ours", told).select(
+        F.when(~is_count | F.col("ours").isNull(), F.col("event_id")).alias("event_id"),
         F.col("told.name").alias("subscription_id"),
         F.col("told.ours").alias("engine"),
         F.col("told.theirs").alias("reference"),
-        F.when(is_count, F.lit(len(drawn.ids)).cast("bigint")).alias("n_compared"),
+        F.when(is_count, n_compared).alias("n_compared"),
     )
