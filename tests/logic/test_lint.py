@@ -44,6 +44,7 @@ CASES = [
     ("a = 1 OR TRUE", [("always-true", "TRUE")]),
     ("startswith(s, '')", [("always-true", "startswith(s, '')")]),
     ("a = 1 AND FALSE", [("never-true", "FALSE")]),
+    ("a <=> a", [("always-true", "a <=> a")]),
     ("a = 1.5 AND b = 1", [("never-true", "a = 1.5"), ("never-true", "a = 1.5")]),
     ("(a = 1 AND a = 2) OR b = 3", [("unreachable", "(a = 1 AND a = 2)"), ("conflict", "a = 2")]),
     ("a BETWEEN 5 AND 1", [("empty-range", "a BETWEEN 5 AND 1")]),
@@ -79,6 +80,7 @@ def test_what_lint_calls_never_or_always_true_is_so(seed):
         truth = evaluate(condition, random_event(rng, schema))
         assert not ("never-true" in verdicts and truth is True)
         assert not ("empty-range" in verdicts and truth is True)
+        assert not ("always-true" in verdicts and truth is not True)
 
 
 @given(seed=st.integers(0, 2**63))

@@ -182,17 +182,21 @@ def _lint_leaf(leaf: Condition) -> Iterator[Finding]:
             yield from _lint_like(leaf)
         case _:
             pass
-    if isinstance(leaf, Comparison | In) and canonicalize(leaf) in (FALSE, TRUE):
-        yield from _lint_decided(leaf)
+    if isinstance(leaf, Comparison | In):
+        form = canonicalize(leaf)
+        if form in (FALSE, TRUE):
+            yield _lint_decided(leaf, form)
 
 
-def _lint_decided(leaf: Comparison | In) -> Iterator[Finding]:
+def _lint_decided(leaf: Comparison | In, form: Condition) -> Finding:
     name = next((print_path(attribute.path) for attribute in attributes(leaf)), None)
     if name is None:
-        yield Finding("constant", "compares two constants: the result is fixed", leaf.span)
-    else:
-        message = f"never true: {name} cannot have such a value"
-        yield Finding("never-true", message, leaf.span)
+        return Finding("constant", "compares two constants: the result is fixed", leaf.span)
+    if form == TRUE:
+        message = f"always true, whatever {name} is and where it is missing"
+        return Finding("always-true", message, leaf.span)
+    message = f"never true: {name} cannot have such a value"
+    return Finding("never-true", message, leaf.span)
 
 
 def _lint_like(leaf: Like) -> Iterator[Finding]:
