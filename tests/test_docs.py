@@ -38,6 +38,8 @@ DOCUMENTS = [
     for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
     if path.name != "CHANGELOG.md"  # it tells of what has been
 ]
+# How-to pages are run from the first line to the last by test_howtos.
+SEPARATE = [path for path in DOCUMENTS if not path.name.startswith("howto-")]
 RESULTS = {"true": True, "false": False, "undefined": None}
 ARROW = " → "
 
@@ -314,7 +316,7 @@ def test_example_of_a_code_gives_it(kind, code, expression):
 
 @pytest.mark.parametrize(
     "block",
-    [block for path in DOCUMENTS for block in blocks_of(path, "python")],
+    [block for path in SEPARATE for block in blocks_of(path, "python")],
     ids=lambda block: block.place,
 )
 def test_python_runs_as_shown(block, request, monkeypatch):
@@ -352,7 +354,8 @@ def shell_commands(path: Path) -> list[tuple[str, str, str]]:
 
 
 SHELL = [command for path in DOCUMENTS for command in shell_commands(path)]
-OURS = [each for each in SHELL if each[1].startswith("tamis ") or " | tamis " in each[1]]
+ALONE = [command for path in SEPARATE for command in shell_commands(path)]
+OURS = [each for each in ALONE if each[1].startswith("tamis ") or " | tamis " in each[1]]
 
 
 @pytest.mark.parametrize(("place", "command", "shown"), OURS)

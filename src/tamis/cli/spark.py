@@ -112,14 +112,17 @@ def read_config(file: str, context: click.Context) -> dict[str, dict[str, Any]]:
     config[STEPS] = dict(tables)  # in the order of the file
     for name, names in known.items():
         for key in tables.get(name, {}):
-            _expect_known(file, f"option of [{name}]", key, names)
+            _expect_known(file, f"option of [{name}]", key, list(names))
         merged = {**common, **tables.get(name, {})}
-        config[name] = {key: value for key, value in merged.items() if key in names}
+        config[name] = {names[key]: value for key, value in merged.items() if key in names}
     return config
 
 
-def _options(command: click.Command) -> list[str]:
-    return [parameter.name for parameter in command.params if parameter.name]
+def _options(command: click.Command) -> dict[str, str]:
+    """The parameters by the names of their options: --event-id is event_id."""
+    return {
+        own.opts[-1].lstrip("-").replace("-", "_"): own.name for own in command.params if own.name
+    }
 
 
 def _expect_known(file: str, what: str, name: str, known: list[str]) -> None:
