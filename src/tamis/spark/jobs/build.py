@@ -6,48 +6,36 @@ import json
 import pickle
 import warnings
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DateType,
-    IntegralType,
-    MapType,
-    NullType,
-    NumericType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
 
-from tamis.errors import ExpressionError, InputError, TamisError, TamisWarning
-from tamis.files import read_tags
-from tamis.index.attributes import parse_attributes
+from tamis.errors import InputError, TamisError, TamisWarning
 from tamis.index.build import build_contents, collect_votes
-from tamis.index.validity import MOMENT
 from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.moments import REVERSED_HINT, read_at
+from tamis.language.moments import read_at
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
 from tamis.operators.registry import REGISTRY, module_names, with_checks, with_registered
-from tamis.records import Columns, RowError, batch_rows
 from tamis.spark import partitioning as slots
 from tamis.spark.failures import telling
-from tamis.spark.layout import expect_column, quoted
+from tamis.spark.jobs.rows import (
+    EMPTY_ROWS,
+    ROW_NAMES,
+    count_rows,
+    read_details,
+    select_rows,
+    split_problems,
+)
 from tamis.spark.manifest import BASE, Part, Version, read_part
 from tamis.spark.parts import REJECTS, digest_rows, is_whole, write_part
 from tamis.spark.printing import format_table
 from tamis.spark.store import IndexStore, Retention
-from tamis.spark.tables import PACKED
 from tamis.spark.tuning import (
     find_operator_statistics,
     find_sample,
@@ -61,10 +49,6 @@ from tamis.spark.validity import is_expired
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from pyspark.sql import Column
-    from pyspark.sql.types import DataType
 
     from tamis.index.contents import Contents
     from tamis.index.frequencies import Frequencies
@@ -72,9 +56,6 @@ if TYPE_CHECKING:
 
 SUBSCRIPTIONS_PER_PART: Final = 500_000
 _COUNTED: Final = ("subscriptions", "rejects", "expired", "parts", "built")
-REVERSED: Final = "', not after valid_from, "
-MOMENT_TYPES: Final = (DateType, StringType, TimestampNTZType, TimestampType)
-PLAIN_TYPES: Final = (*MOMENT_TYPES, NumericType, BooleanType, BinaryType, NullType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,125 +216,7 @@ def _keep_statistics(made: Version, newest: Version | None) -> Version:
     return made if newest is None else replace(made, statistics=newest.statistics)
 
 
-# ── rows ────────────────────────────────────────────────────────────────────────────────────
-
-ROW_NAMES: Final = (
-    *("position", "subscription_id", "expression", "tags", "valid_from", "valid_until"),
-    "attributes",  # all other columns in a struct, or as JSON if they come from an index
-    "problem",  # what is wrong with a row's validity
-)
-EMPTY_ROWS: Final = pa.schema(
-    [
-        ("position", pa.int64()),
-        *((name, pa.string()) for name in ("subscription_id", "expression", "tags")),
-        *((name, MOMENT) for name in ("valid_from", "valid_until")),
-        *((name, pa.string()) for name in ("attributes", "problem")),
-    ]
-)
-
-
-def select_rows(
-    subscriptions: DataFrame, id_column: str | None = None, expression_column: str = "expression"
-) -> DataFrame:
-    """The columns that a build reads, under their own names, with each row's position."""
-    if not isinstance(subscriptions, DataFrame):
-        raise InputError(
-            f"subscriptions are a DataFrame, not {type(subscriptions).__name__}",
-            hint="read a file by spark.read, or use the shell: tamis spark build",
-        )
-    names = subscriptions.columns
-    id_column = id_column or Columns().find(names)[0] or "subscription_id"
-    for name in (id_column, expression_column, *names):
-        expect_column(names, name, "subscriptions")
-    types = {field.name: field.dataType for field in subscriptions.schema.fields}
-    if not isinstance(types[id_column], StringType | IntegralType):
-        raise InputError(
-            f'column "{id_column}" is {types[id_column].simpleString()}; ids are text or integers'
-        )
-    if not isinstance(types[expression_column], StringType):
-        told = types[expression_column].simpleString()
-        raise InputError(f'column "{expression_column}" is {told}; expressions are text')
-    tags = types.get("tags")
-    is_list = isinstance(tags, ArrayType) and isinstance(tags.elementType, StringType)
-    if not (tags is None or is_list or isinstance(tags, StringType)):
-        raise InputError(
-            f'column "tags" is {tags.simpleString()}; array<string> or string is allowed'
-        )
-    used = {id_column, expression_column, "tags", "valid_from", "valid_until"}
-    others = {name: types[name] for name in names if name not in used}
-    limits = {name: types[name] for name in ("valid_from", "valid_until") if name in types}
-    for name, type_ in limits.items():
-        if not isinstance(type_, MOMENT_TYPES):
-            told = type_.simpleString()
-            raise InputError(f'column "{name}" is {told}; timestamp, date or text is allowed')
-    return subscriptions.select(
-        F.monotonically_increasing_id().alias("position"),
-        F.col(quoted(id_column)).cast("string").alias("subscription_id"),
-        F.col(quoted(expression_column)).alias("expression"),
-        _optional("tags", "array<string>" if is_list else "string", names),
-        _optional("valid_from", "timestamp", names),
-        _optional("valid_until", "timestamp", names),
-        _pack(others),
-        F.coalesce(
-            F.lit(None).cast("string"), *map(_unreadable, limits), _never_valid(limits)
-        ).alias("problem"),
-    )
-
-
-def _pack(types: Mapping[str, DataType]) -> Column:
-    """Columns that nobody here reads, in one; NULL if there are none."""
-    if PACKED in types:
-        return F.col(PACKED).alias("attributes")
-    columns = [
-        (F.col(quoted(name)) if _is_plain(type_) else F.col(quoted(name)).cast("string")).alias(
-            name
-        )
-        for name, type_ in types.items()
-    ]
-    packed = F.struct(*columns) if columns else F.lit(None).cast("string")
-    return packed.alias("attributes")
-
-
-def _is_plain(type_: DataType) -> bool:
-    """Whether Python has values of the type; not so of intervals and variants, say."""
-    if isinstance(type_, ArrayType):
-        return _is_plain(type_.elementType)
-    if isinstance(type_, MapType):
-        return _is_plain(type_.keyType) and _is_plain(type_.valueType)
-    if isinstance(type_, StructType):
-        return all(_is_plain(field.dataType) for field in type_.fields)
-    return isinstance(type_, PLAIN_TYPES)
-
-
-def _unreadable(name: str) -> Column:
-    """What is wrong with a moment; NULL where nothing is."""
-    column = F.col(name)
-    is_wrong = column.isNotNull() & column.try_cast("timestamp").isNull()
-    said = F.concat(F.lit(f"{name} is '"), column.cast("string"), F.lit("', not a timestamp"))
-    return F.when(is_wrong, said)
-
-
-def _never_valid(limits: Iterable[str]) -> Column:
-    """What is wrong with two moments of which the second is not after the first."""
-    if len(set(limits)) < 2:
-        return F.lit(None)
-    start, end = (F.col(name).try_cast("timestamp") for name in ("valid_from", "valid_until"))
-    said = F.concat(
-        *(F.lit("valid_until is '"), end.cast("string"), F.lit(f"{REVERSED}'")),
-        *(start.cast("string"), F.lit("'")),
-    )
-    return F.when(start >= end, said)
-
-
-def count_rows(rows: DataFrame, now: datetime) -> tuple[int, int]:
-    """How many subscriptions are there to build, and how many more have expired."""
-    (told,) = rows.agg(F.count(F.lit(1)), F.count_if(is_expired(now))).collect()
-    return told[0] - told[1], told[1]
-
-
-def _optional(name: str, type_: str, names: list[str]) -> Column:
-    column = F.col(name) if name in names else F.lit(None)
-    return column.try_cast(type_).alias(name)
+# ── schema and parts of the rows ────────────────────────────────────────────────────────────
 
 
 def infer_schema(rows: DataFrame, limits: Limits) -> Schema:
@@ -530,83 +393,6 @@ class BuildPart:
                 "part": [json.dumps(asdict(part))],
             }
         )
-
-
-def split_problems(rows: pa.Table) -> tuple[pa.Table, list[ExpressionError]]:
-    """The rows without a problem, and the others as rejects."""
-    import pyarrow.compute as pc
-
-    if rows["problem"].null_count == len(rows):
-        return rows, []
-    is_wrong = pc.is_valid(rows["problem"])
-    rejects = [
-        ExpressionError(
-            "bad-validity",
-            row["problem"],
-            span=(0, 0),
-            text=row["expression"],
-            hint=REVERSED_HINT if REVERSED in row["problem"] else "write 2030-01-31T12:00:00",
-            subscription_id=row["subscription_id"],
-        )
-        for row in rows.filter(is_wrong).to_pylist()
-    ]
-    return rows.filter(pc.invert(is_wrong)), rejects
-
-
-class RowDetails(NamedTuple):
-    """The rows of a part, as `build_contents` takes them: of equal ids, the first has the say."""
-
-    pairs: list[tuple[Any, Any]]
-    tags: dict[str, Sequence[str]]
-    validity: dict[str, tuple[datetime | None, datetime | None]]
-    attributes: dict[str, Mapping[str, Any]]
-
-
-def read_details(rows: pa.Table) -> tuple[RowDetails, list[ExpressionError]]:
-    """What the rows hold, and those whose tags cannot be read as rejects."""
-    found = RowDetails([], {}, {}, {})
-    rejects: list[ExpressionError] = []
-    seen: set[Any] = set()
-    columns = [rows[name].to_pylist() for name in ROW_NAMES[1:6]]
-    for one, text, own, start, end, attributes in zip(
-        *columns, _to_attributes(rows["attributes"]), strict=True
-    ):
-        try:
-            tags = read_tags(own or ())
-        except RowError as error:
-            rejects.append(_reject(error, one, text))
-            continue
-        found.pairs.append((one, text))
-        if one in seen:
-            continue
-        seen.add(one)
-        if tags:
-            found.tags[one] = tags
-        if start is not None or end is not None:
-            found.validity[one] = (start, end)
-        if attributes:
-            found.attributes[one] = attributes
-    return found, rejects
-
-
-def _reject(error: RowError, subscription_id: Any, text: Any) -> ExpressionError:
-    return ExpressionError(
-        error.code,
-        error.message,
-        span=(0, 0),
-        text=text,
-        hint=error.hint,
-        subscription_id=subscription_id,
-    )
-
-
-def _to_attributes(column: pa.ChunkedArray) -> Iterator[Mapping[str, Any]]:
-    """The attributes of each row; those of a struct, or those that JSON spells."""
-    for chunk in column.chunks:
-        if pa.types.is_struct(chunk.type):
-            yield from batch_rows(pa.RecordBatch.from_struct_array(chunk))
-        else:
-            yield from (parse_attributes(text or "") for text in chunk.to_pylist())
 
 
 def run_parts(dealt: DataFrame, n_parts: int, task: BuildPart) -> list[BuiltPart]:

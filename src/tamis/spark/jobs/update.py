@@ -24,8 +24,8 @@ from tamis.spark.jobs.build import (
     infer_schema,
     only_called,
     run_parts,
-    select_rows,
 )
+from tamis.spark.jobs.rows import select_rows
 from tamis.spark.manifest import DELTA, Part, Version
 from tamis.spark.parts import REMOVED, PartSet
 from tamis.spark.schemas import extend_schema
