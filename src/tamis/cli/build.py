@@ -160,9 +160,9 @@ class Feed:
     "index_path",
     metavar="INDEX",
     required=True,
-    help="The directory to write the index to.",
+    help="Write the index to this directory.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace the index that is there.")
+@click.option("--overwrite", is_flag=True, help="Replace the index that is already there.")
 @format_option
 @column_options
 @schema_option
@@ -172,7 +172,7 @@ class Feed:
     "--rejects",
     "rejects_file",
     metavar="FILE",
-    help="Write the rejected rows there, as JSON lines; '-' is standard output.",
+    help="Write the rejected rows to this file, as JSON lines; '-' is standard output.",
 )
 @click.option("--strict", is_flag=True, help="Write no index if a row is rejected.")
 @sign_option

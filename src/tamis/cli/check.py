@@ -67,9 +67,11 @@ class Summary:
 @operators_option
 @output_option
 @click.option(
-    "--lint/--no-lint", default=True, help="Look for suspicious expressions; --no-lint is faster."
+    "--lint/--no-lint",
+    default=True,
+    help="Look for suspicious expressions, or not, which is faster.",
 )
-@click.option("--strict", is_flag=True, help="Warnings count as errors in the exit code.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings, as for errors.")
 @processes_option
 @limit_options
 def check_command(  # noqa: PLR0913 - one parameter per option

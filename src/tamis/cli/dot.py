@@ -14,7 +14,9 @@ from tamis.cli.output import print_data
 @click.argument("index_path", metavar="INDEX")
 @click.argument("subscription_id")
 @click.option(
-    "--depth", type=click.IntRange(min=0), help="How many levels below the root; all if not given."
+    "--depth",
+    type=click.IntRange(min=0),
+    help="Draw this number of levels below the root, and all by default.",
 )
 @trust_options
 def dot_command(

@@ -39,9 +39,18 @@ EVENT_WIDTH = 100
 
 @click.command("eval")
 @click.argument("expression")
-@click.option("--event", "events", multiple=True, metavar="JSON", help="An event; repeatable.")
 @click.option(
-    "--events-file", metavar="FILE", help="Events as JSON lines or Parquet, or '-' for jsonl."
+    "--event",
+    "events",
+    multiple=True,
+    metavar="JSON",
+    help="Evaluate the expression for this event. The option can be repeated.",
+)
+@click.option(
+    "--events-file",
+    metavar="FILE",
+    help="Evaluate the expression for the events of this file, JSON lines or "
+    "Parquet; '-' reads JSON lines from standard input.",
 )
 @schema_option
 @operators_option

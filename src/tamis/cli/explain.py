@@ -28,7 +28,10 @@ MARK_STYLES: Final = {"✓": "green", "✗": "red", "?": "yellow"}
 @click.argument("index_path", metavar="INDEX")
 @click.argument("subscription_id")
 @click.option(
-    "--event", metavar="JSON", required=True, help="The event; '-' reads it from standard input."
+    "--event",
+    metavar="JSON",
+    required=True,
+    help="Explain the answer for this event; '-' reads it from standard input.",
 )
 @at_option
 @operators_option

@@ -31,15 +31,22 @@ def _store_options(command: _Command) -> _Command:
             type=click.Choice(["tiny", "small", "full"]),
             default="small",
             show_default=True,
-            help="tiny shows that all runs; small takes minutes; full, the papers' sizes, hours.",
+            help="Choose the size: tiny shows that everything runs, small takes minutes, "
+            "and full, the size of the papers, takes hours.",
         ),
-        click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True),
+        click.option(
+            "--seed",
+            type=click.IntRange(0, 2**63 - 1),
+            default=1,
+            show_default=True,
+            help="Draw the workloads from this seed.",
+        ),
         click.option(
             "--out",
             type=click.Path(file_okay=False, path_type=Path),
             default=Path("lab-results"),
             show_default=True,
-            help="Directory of results.",
+            help="Keep the results in this directory.",
         ),
     )
     for option in reversed(options):
@@ -74,7 +81,7 @@ def list_command() -> None:
 @lab_group.command("run")
 @click.argument("names", metavar="EXPERIMENT…", nargs=-1, required=True)
 @_store_options
-@click.option("--again", is_flag=True, help="Measure anew what was measured before.")
+@click.option("--again", is_flag=True, help="Measure again what was measured before.")
 def run_command(names: tuple[str, ...], scale: str, seed: int, out: Path, again: bool) -> None:
     """Run experiments by name, or all of them.
 
@@ -126,12 +133,12 @@ def _measure(steps: list[Step], store: Store) -> None:
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where the page goes; report.html beside the results by default.",
+    help="Write the page to this file, by default to report.html beside the results.",
 )
 @click.option(
     "--markdown",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where the summary goes; report.md beside the results by default.",
+    help="Write the summary to this file, by default to report.md beside the results.",
 )
 def report_command(
     scale: str, seed: int, out: Path, html: Path | None, markdown: Path | None

@@ -12,16 +12,35 @@ from tamis.cli.console import print_note
 @click.command("generate")
 @click.argument("workload")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--expressions", "n_expressions", type=click.IntRange(min=0), default=10_000)
-@click.option("--events", "n_events", type=click.IntRange(min=0), default=1_000)
+@click.option(
+    "--expressions",
+    "n_expressions",
+    type=click.IntRange(min=0),
+    default=10_000,
+    show_default=True,
+    help="Generate this number of expressions.",
+)
+@click.option(
+    "--events",
+    "n_events",
+    type=click.IntRange(min=0),
+    default=1_000,
+    show_default=True,
+    help="Generate this number of events.",
+)
 @click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A parameter of the workload, such as depth=4 or seed=7; may be given again.",
+    help="Set a parameter of the workload, such as depth=4 or seed=7. The option can be repeated.",
 )
-@click.option("--spark", "on_spark", is_flag=True, help="On Spark, for more than memory holds.")
+@click.option(
+    "--spark",
+    "on_spark",
+    is_flag=True,
+    help="Generate on Spark, if the workload is larger than memory.",
+)
 def generate_command(  # noqa: PLR0913 - one for each option
     workload: str,
     folder: Path,

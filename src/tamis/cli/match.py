@@ -47,23 +47,28 @@ SCHEDULES: Final = ("adaptive", "sub_order", "sequential", "naive")  # see `matc
     type=click.Choice(OUTPUTS),
     default=OUTPUTS[0],
     show_default=True,
-    help="json: a line for each event; pairs: a line of JSON for each match; tsv: the same with "
-    "tabs; table: for people.",
+    help="Choose what is printed: a line of JSON for each event (json) or for each "
+    "match (pairs), tabs instead of JSON for each match (tsv), or a table "
+    "for people (table).",
 )
 @click.option(
     "--counts",
     type=click.Choice(["subscription", "event"]),
     help="Only count the matches of each subscription, or of each event.",
 )
-@click.option("--bindings", is_flag=True, help="With the values of each match's variables.")
+@click.option("--bindings", is_flag=True, help="Print the values of each match's variables.")
 @click.option(
     "--schedule",
     type=click.Choice(SCHEDULES),
-    help="The order in which operators are called; adaptive if not given.",
+    help="Choose the order in which operators are called; it is adaptive by default.",
 )
-@click.option("--event-id", metavar="NAME", help="The attribute that names an event.")
 @click.option(
-    "--subset", metavar="ID,…|@FILE", help="These subscriptions only; @FILE has one on each line."
+    "--event-id", metavar="NAME", help="Name events by this attribute instead of their number."
+)
+@click.option(
+    "--subset",
+    metavar="ID,…|@FILE",
+    help="Match only these subscriptions; @FILE names a file with one id on each line.",
 )
 @at_option
 @click.option(
@@ -73,19 +78,21 @@ SCHEDULES: Final = ("adaptive", "sub_order", "sequential", "naive")  # see `matc
     help="Print these attributes of each subscription that matches, such as title,link; also "
     "expression, tags, valid_from and valid_until.",
 )
-@click.option("--only-matches", is_flag=True, help="Leave out what matches nothing.")
+@click.option(
+    "--only-matches", is_flag=True, help="Leave out events and subscriptions without a match."
+)
 @click.option(
     "--threads",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="How many threads share the work.",
+    help="Share the work among this number of threads.",
 )
 @click.option(
     "--rejects",
     "rejects_file",
     metavar="FILE",
-    help="Write what could not be read there, as JSON lines.",
+    help="Write what could not be read to this file, as JSON lines.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 if something could not be read.")
 def match_command(  # noqa: PLR0913 - one parameter per option

@@ -36,8 +36,9 @@ schema_option = click.option(
     "--schema",
     callback=_to_schema,
     metavar="DDL|FILE.json",
-    help="The types of the attributes: 'level BIGINT, tags ARRAY<STRING>', JSON, or a .json "
-    "file. Without it they are inferred from the expressions.",
+    help="Declare the types of the attributes: 'level BIGINT, tags ARRAY<STRING>', "
+    "JSON, or a .json file. Without it they are inferred from the "
+    "expressions.",
 )
 
 output_option = click.option(
@@ -45,7 +46,7 @@ output_option = click.option(
     type=click.Choice(["table", "json"]),
     default="table",
     show_default=True,
-    help="For people, or JSON lines for programs.",
+    help="Print a table for people, or JSON lines for programs.",
 )
 
 
@@ -68,7 +69,7 @@ operators_option = click.option(
     is_eager=True,
     multiple=True,
     metavar="MODULE",
-    help="Import a module that registers operators; repeatable.",
+    help="Import a module that registers operators. The option can be repeated.",
 )
 # For jobs, whose workers must import it as well.
 job_operators_option = click.option(
@@ -76,7 +77,8 @@ job_operators_option = click.option(
     callback=_load_operators,
     multiple=True,
     metavar="MODULE",
-    help="Import a module that registers operators, here and on workers; repeatable.",
+    help="Import a module that registers operators, here and on workers. The "
+    "option can be repeated.",
 )
 
 
@@ -96,7 +98,7 @@ sign_option = click.option(
     "signing_key",
     callback=_read_key_file,
     metavar="KEYFILE",
-    help="Sign the index with the key in this file, of 16 bytes or more.",
+    help="Sign the index with the key in this file, which has 16 bytes or more.",
 )
 
 
@@ -117,7 +119,7 @@ def trust_options(command: _Command) -> _Command:
         is_flag=True,
         flag_value=False,
         default=True,
-        help="Check the whole structure of the index first: somebody else wrote it.",
+        help="Check the whole structure of the index first, because somebody else wrote it.",
     )(command)
 
 
@@ -140,7 +142,8 @@ missing_option = click.option(
     type=click.Choice([str(known) for known in Missing]),
     default=str(Missing.UNDEFINED),
     show_default=True,
-    help="What a test on a missing attribute is.",
+    help="Choose what a test on a missing attribute is: undefined, or false so "
+    "that its negation is true.",
 )
 
 processes_option = click.option(
@@ -148,25 +151,31 @@ processes_option = click.option(
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="How many processes share the work.",
+    help="Share the work among this number of processes.",
 )
 
 format_option = click.option(
     "--format",
     "file_format",
     type=click.Choice([str(known) for known in Format]),
-    help="How the file is written; its name tells it if not given, and '-' is jsonl.",
+    help="Read the file in this format; by default its name decides, and '-' is jsonl.",
 )
 
 
 def column_options(command: _Command) -> _Command:
     """Under which names a row has its id and its expression."""
     command = click.option(
-        "--expression-column", metavar="NAME", default="expression", show_default=True
+        "--expression-column",
+        metavar="NAME",
+        default="expression",
+        show_default=True,
+        help="Take the expressions from this column.",
     )(command)
-    return click.option("--id-column", metavar="NAME", help="Instead of subscription_id or id.")(
-        command
-    )
+    return click.option(
+        "--id-column",
+        metavar="NAME",
+        help="Take the ids from this column instead of subscription_id or id.",
+    )(command)
 
 
 def limit_options(command: _Command) -> _Command:
@@ -185,12 +194,12 @@ def limit_options(command: _Command) -> _Command:
 
 
 _LIMIT_HELP: Final = {
-    "text_length": "Characters of one expression.",
-    "depth": "Nested parentheses, NOTs and calls.",
-    "predicates": "Predicates of one expression.",
-    "in_list": "Members of one IN list.",
-    "regex_length": "Characters of one regular expression.",
-    "xor_operands": "Operands of one XOR.",
+    "text_length": "Reject expressions with more characters than this.",
+    "depth": "Reject expressions whose parentheses, NOTs and calls are nested deeper than this.",
+    "predicates": "Reject expressions with more predicates than this.",
+    "in_list": "Reject expressions with more members than this in one IN list.",
+    "regex_length": "Reject regular expressions with more characters than this.",
+    "xor_operands": "Reject expressions with more operands than this in one XOR.",
 }
 
 

@@ -41,17 +41,30 @@ CONTRACT: Final = {
     "--config",
     "config_file",
     metavar="FILE.toml",
-    help="A pipeline in one file: options of the commands, in a table for each, and of all of "
-    "them in [all]. What the command line says wins.",
+    help="Read a pipeline from this file: a table of options for each command, and"
+    " [all] for all of them. Options on the command line win.",
 )
 @click.option(
     "--date",
     metavar="YYYY-MM-DD",
-    help="The date that {date} in paths stands for; today in UTC, if not given.",
+    help="Put this date in the place of {date} in paths; by default it is today in UTC.",
 )
-@click.option("--cores", metavar="N|*", default="*", show_default=True, help="Of this machine.")
-@click.option("--memory", metavar="SIZE", help="Of Spark on this machine: 4g.")
-@click.option("--conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark's.")
+@click.option(
+    "--cores",
+    metavar="N|*",
+    default="*",
+    show_default=True,
+    help="Use this number of this machine's cores.",
+)
+@click.option(
+    "--memory", metavar="SIZE", help="Give Spark on this machine this much memory, such as 4g."
+)
+@click.option(
+    "--conf",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set an option of Spark itself. The option can be repeated.",
+)
 @click.option(
     "--debug", is_flag=True, help="Show what Spark logs and the whole trace of what fails."
 )

@@ -49,7 +49,9 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
 
 learn_option = click.option(
-    "--learn", is_flag=True, help="Keep what operators cost and how often they hold."
+    "--learn",
+    is_flag=True,
+    help="Keep what operators cost and how often they hold, for the next build.",
 )
 
 
@@ -99,21 +101,61 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
     "--subscriptions",
     callback=fill_date,
     metavar="PATH",
-    help="A file or a folder; with --update, what changed.",
+    help="Read the subscriptions of this file or folder; with --update, those that changed.",
 )
-@click.option("--subscriptions-format", type=FORMAT, help="As the name tells, if not given.")
+@click.option(
+    "--subscriptions-format",
+    type=FORMAT,
+    help="Read the subscriptions in this format; by default the names and contents "
+    "of the files decide.",
+)
 @index_option
-@click.option("--id-column", metavar="NAME", help="Instead of subscription_id or id.")
-@click.option("--expression-column", default="expression", show_default=True)
+@click.option(
+    "--id-column",
+    metavar="NAME",
+    help="Take the ids from this column instead of subscription_id or id.",
+)
+@click.option(
+    "--expression-column",
+    default="expression",
+    show_default=True,
+    help="Take the expressions from this column.",
+)
 @schema_option
 @missing_option
 @job_operators_option
-@click.option("--parts", type=click.IntRange(min=1), help="How many; by size if not given.")
-@click.option("--partition-by", type=click.Choice(["hash", "structure"]), default="hash")
-@click.option("--full", is_flag=True, help="Take over no part of the version before.")
-@click.option("--update", is_flag=True, help="Add to the current version, as a small part.")
-@click.option("--remove", multiple=True, metavar="ID", help="With --update: no longer there.")
-@click.option("--keep", type=click.IntRange(min=1), default=3, show_default=True, help="Versions.")
+@click.option(
+    "--parts",
+    type=click.IntRange(min=1),
+    help="Build this number of parts; by default the number of subscriptions decides.",
+)
+@click.option(
+    "--partition-by",
+    type=click.Choice(["hash", "structure"]),
+    default="hash",
+    show_default=True,
+    help="Choose how subscriptions are divided into parts: by their ids (hash) or "
+    "by the attributes they name (structure).",
+)
+@click.option(
+    "--full", is_flag=True, help="Build all parts again, also those that have not changed."
+)
+@click.option(
+    "--update", is_flag=True, help="Add the subscriptions to the current version, as a small part."
+)
+@click.option(
+    "--remove",
+    multiple=True,
+    metavar="ID",
+    help="Remove the subscription with this id; only with --update. The option can be repeated.",
+)
+@click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    default=3,
+    show_default=True,
+    help="Keep this number of versions, and delete older ones.",
+)
 @rejects_option("Write the table of rejects there.")
 @click.pass_context
 def build_command(context: click.Context, /, **options: Any) -> None:
@@ -207,16 +249,19 @@ def _update(spark: SparkSession, options: dict[str, Any]) -> Any:
     type=click.Choice(["rows", "lists", "by-subscription", "by-event"]),
     default="rows",
     show_default=True,
-    help="A row for each match, a list for each event, or counts, for which no pair is made.",
+    help="Choose the result: a row for each match, a list for each event, or "
+    "counts, which are the fastest.",
 )
-@click.option("--tags", is_flag=True, help="With the subscriptions' tags, in rows.")
+@click.option("--tags", is_flag=True, help="Add the subscriptions' tags to the rows.")
 @click.option(
     "--with",
     "columns",
     metavar="NAME,…",
-    help="Add these attributes of subscriptions to the rows, such as title,link.",
+    help="Add these attributes of the subscriptions to the rows, such as title,link.",
 )
-@click.option("--bindings", is_flag=True, help="With the values of variables, in rows.")
+@click.option(
+    "--bindings", is_flag=True, help="Add the values of each match's variables to the rows."
+)
 @job_operators_option
 @learn_option
 @rejects_option("Write the table of wrong values there.")
@@ -291,25 +336,42 @@ def _tell_learned(learned: Any, options: dict[str, Any]) -> None:
     required=True,
     callback=fixed_output,
     metavar="PATH",
-    help="A folder of Parquet for each batch.",
+    help="Write a folder of Parquet for each batch below this path.",
 )
 @click.option(
     "--checkpoint",
     required=True,
     callback=fixed_output,
     metavar="PATH",
-    help="Where the stream remembers.",
+    help="Remember in this folder how far the stream has come.",
 )
-@click.option("--rejects", callback=fixed_output, metavar="PATH", help="The same for wrong values.")
-@click.option("--bindings", is_flag=True, help="With the values of variables.")
+@click.option(
+    "--rejects",
+    callback=fixed_output,
+    metavar="PATH",
+    help="Write the wrong values of each batch below this path.",
+)
+@click.option(
+    "--bindings", is_flag=True, help="Add the values of each match's variables to the rows."
+)
 @job_operators_option
 @learn_option
-@click.option("--every", metavar="TIME", default="1 second", show_default=True)
-@click.option("--once", is_flag=True, help="Take in what is there, then stop.")
 @click.option(
-    "--files-per-trigger", type=click.IntRange(min=1), help="Take no more files into one batch."
+    "--every",
+    metavar="TIME",
+    default="1 second",
+    show_default=True,
+    help="Start a batch at this interval.",
 )
-@click.option("--metrics", metavar="FILE", help="Append a JSON line for each batch.")
+@click.option("--once", is_flag=True, help="Match the files that are there, then stop.")
+@click.option(
+    "--files-per-trigger",
+    type=click.IntRange(min=1),
+    help="Take at most this number of files into one batch.",
+)
+@click.option(
+    "--metrics", metavar="FILE", help="Append a line of JSON for each batch to this file."
+)
 @click.pass_context
 def stream_command(context: click.Context, /, **options: Any) -> None:
     """Match files as they arrive, exactly once, by the version that is current at each batch.

@@ -29,7 +29,13 @@ from tamis.cli.spark_places import expect_outputs
 @spark_group.command("stats")
 @index_option
 @event_options
-@click.option("--sample-rows", type=click.IntRange(min=1), default=20_000, show_default=True)
+@click.option(
+    "--sample-rows",
+    type=click.IntRange(min=1),
+    default=20_000,
+    show_default=True,
+    help="Keep a sample of this number of events with the index.",
+)
 @click.pass_context
 def stats_command(context: click.Context, /, **options: Any) -> None:
     """What do the events look like? Kept with the index, for its next build."""
@@ -64,14 +70,23 @@ def stats_command(context: click.Context, /, **options: Any) -> None:
 @at_option
 @event_options
 @job_operators_option
-@click.option("--day", metavar="COLUMN", help="Count for each of its values, in Parquet.")
-@click.option("--sample", type=click.FloatRange(0, 1, min_open=True), help="A share of the events.")
+@click.option(
+    "--day",
+    metavar="COLUMN",
+    help="Count for each value of this column of the events (Parquet only).",
+)
+@click.option(
+    "--sample",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Look at this share of the events only, and estimate the counts.",
+)
 @click.option(
     "--change",
     nargs=2,
     multiple=True,
     metavar="ID EXPRESSION",
-    help="Count what this subscription gains and loses by another expression; repeatable.",
+    help="Count what the subscription ID gains and loses by another EXPRESSION. "
+    "The option can be repeated.",
 )
 @output_options
 @click.pass_context
@@ -128,13 +143,30 @@ def _show_changes(told: Any, options: dict[str, Any]) -> None:
 
 @spark_group.command("diff")
 @index_option
-@click.option("--before", required=True, metavar="NAME", help="A version.")
-@click.option("--after", metavar="NAME", help="Another; the current one if not given.")
+@click.option(
+    "--before",
+    required=True,
+    metavar="NAME",
+    help="Compare the answers of this version with those of another.",
+)
+@click.option(
+    "--after",
+    metavar="NAME",
+    help="Compare with this version, and with the current one if it is not given.",
+)
 @at_option
 @event_options
 @job_operators_option
-@click.option("--pairs", is_flag=True, help="The gained and the lost pairs, not only counts.")
-@click.option("--allow", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option(
+    "--pairs", is_flag=True, help="Write the gained and the lost pairs instead of counts."
+)
+@click.option(
+    "--allow",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Exit with 0 as long as no more than this number of subscriptions differ.",
+)
 @output_options
 @click.pass_context
 def diff_command(context: click.Context, /, **options: Any) -> None:
@@ -171,13 +203,19 @@ def diff_command(context: click.Context, /, **options: Any) -> None:
 @at_option
 @event_options
 @job_operators_option
-@click.option("--share", type=click.FloatRange(0, 1, min_open=True), default=0.001)
+@click.option(
+    "--share",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.001,
+    show_default=True,
+    help="Evaluate this share of the events again.",
+)
 @click.option(
     "--by",
     type=click.Choice(["reference", "spark"]),
     default="reference",
     show_default=True,
-    help="The reference evaluator, or Spark SQL's own.",
+    help="Choose who evaluates again: the reference evaluator or Spark SQL.",
 )
 @output_options
 @click.pass_context

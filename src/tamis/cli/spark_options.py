@@ -21,14 +21,20 @@ FORMAT = click.Choice(list(FORMATS))
 SHOWN = 20
 
 index_option = click.option(
-    "--index", required=True, metavar="PATH", help="The folder of the index's versions."
+    "--index",
+    required=True,
+    metavar="PATH",
+    help="Use the index whose versions are in this folder.",
 )
-version_option = click.option("--version", metavar="NAME", help="Instead of the current one.")
+version_option = click.option(
+    "--version", metavar="NAME", help="Use this version of the index instead of the current one."
+)
 at_option = click.option(
     "--at",
     callback=fill_date,
     metavar="MOMENT",
-    help="Ask those that are valid then, in UTC, instead of now.",
+    help="Match the subscriptions that are valid at this moment "
+    "(2030-01-31T12:00:00, in UTC) instead of now.",
 )
 
 
@@ -36,16 +42,25 @@ def event_options(command: _Command) -> _Command:
     """Where the events are and what they look like."""
     for option in (
         click.option(
-            "--attributes", metavar="COLUMN", help="The column with whole events, in Parquet."
+            "--attributes",
+            metavar="COLUMN",
+            help="Read whole events from this column, which holds structs, maps or JSON "
+            "(Parquet only).",
         ),
-        click.option("--event-id", metavar="COLUMN", help="The column with the events' ids."),
-        click.option("--events-format", type=FORMAT, help="As the name tells, if not given."),
+        click.option("--event-id", metavar="COLUMN", help="Take the events' ids from this column."),
+        click.option(
+            "--events-format",
+            type=FORMAT,
+            help="Read the events in this format; by default the names and contents of the "
+            "files decide.",
+        ),
         click.option(
             "--events",
             required=True,
             callback=fill_date,
             metavar="PATH",
-            help="A file or a folder; {date} in its name is that of the run.",
+            help="Read the events of this file or folder. {date} in the path stands for "
+            "the date of the run.",
         ),
     ):
         command = option(command)
@@ -55,13 +70,18 @@ def event_options(command: _Command) -> _Command:
 def output_options(command: _Command) -> _Command:
     """Where the result goes."""
     for option in (
-        click.option("--overwrite", is_flag=True, help="Replace what is there."),
-        click.option("--output-format", type=FORMAT, help="As the name tells, if not given."),
+        click.option("--overwrite", is_flag=True, help="Replace the table that is already there."),
+        click.option(
+            "--output-format",
+            type=FORMAT,
+            help="Write the table in this format; by default its name decides.",
+        ),
         click.option(
             "--output",
             callback=fill_output,
             metavar="PATH",
-            help="Write the table there; {date} and {version} in the path are filled in.",
+            help="Write the table to this path. {date} and {version} in the path stand for "
+            "the date of the run and the version that answers.",
         ),
     ):
         command = option(command)
@@ -71,9 +91,19 @@ def output_options(command: _Command) -> _Command:
 def spread_options(command: _Command) -> _Command:
     """How the work is spread."""
     kinds = click.Choice(["auto", "replicate", "split", "product"])
-    command = click.option("--spread", type=kinds, default="auto", show_default=True)(command)
+    command = click.option(
+        "--spread",
+        type=kinds,
+        default="auto",
+        show_default=True,
+        help="Choose how the work is divided: each task has all parts (replicate), a "
+        "group of parts and all events (split), or a group of parts and a share "
+        "of the events (product).",
+    )(command)
     return click.option(
-        "--groups", type=click.IntRange(min=1), help="Into how many groups of parts."
+        "--groups",
+        type=click.IntRange(min=1),
+        help="Divide the parts into this number of groups; by default as few as fit in memory.",
     )(command)
 
 

@@ -28,7 +28,13 @@ def versions_command(index: str) -> None:
 
 @spark_group.command("roll-back")
 @index_option
-@click.option("--to", "which", required=True, metavar="NAME", help="The version: v00000012.")
+@click.option(
+    "--to",
+    "which",
+    required=True,
+    metavar="NAME",
+    help="Publish this version again, such as v00000012.",
+)
 def roll_back_command(index: str, which: str) -> None:
     """Publish an older version again, as the newest one.
 

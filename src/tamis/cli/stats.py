@@ -28,7 +28,7 @@ NAMED: Final = 5  # ids and patterns that are named to people
     type=click.IntRange(min=0),
     default=5,
     show_default=True,
-    help="How many of the largest nodes and columns.",
+    help="Show this number of the largest nodes and columns.",
 )
 @trust_options
 @output_option
