@@ -195,25 +195,49 @@ def test_many_matches_are_cut_in_a_table(tmp_path):
 # ── counts and subsets ──────────────────────────────────────────────────────────────────────
 
 
-def test_counts_by_event(index):
-    result = match(index, "--counts", "event")
+def test_counts_by_event_are_sorted_and_have_an_example(index):
+    lines = '{"age": 3}\n' + LINES
+    rows = json_lines(match(index, "--counts", "event", stdin=lines).stdout)
+    assert [(row["event"], row["matches"]) for row in rows] == [(2, 2), (3, 2), (1, 1), (4, 0)]
+    listed = json_lines(match(index, stdin=lines).stdout)
+    firsts = {row["event"]: row["matches"][0] if row["matches"] else None for row in listed}
+    assert [row["example"] for row in rows] == [firsts[row["event"]] for row in rows]
+    shown = match(index, "--counts", "event", "--output", "table", stdin=lines).stdout
+    assert shown.splitlines()[0].split() == ["event", "matches", "example", "subscription"]
+    tabbed = match(index, "--counts", "event", "--only-matches", "--output", "tsv", stdin=lines)
+    assert tabbed.stdout == f"2\t2\t{firsts[2]}\n3\t2\t{firsts[3]}\n1\t1\tabsent\n"
+
+
+def test_counts_by_subscription_are_sorted_and_have_the_first_event(index):
+    lines = LINES + '{"age": 50, "country": "DE"}\n{"age": 50, "country": "FR"}\n'
+    result = match(index, "--counts", "subscription", stdin=lines)
     assert json_lines(result.stdout) == [
-        {"event": 1, "matches": 2},
-        {"event": 2, "matches": 2},
-        {"event": 3, "matches": 0},
+        {"subscription_id": "adult", "matches": 3, "example": 1},
+        {"subscription_id": "french", "matches": 1, "example": 1},
+        {"subscription_id": "named", "matches": 1, "example": 2},
+        {"subscription_id": "absent", "matches": 1, "example": 2},
     ]
-    result = match(index, "--counts", "event", "--only-matches", "--output", "tsv")
-    assert result.stdout == "1\t2\n2\t2\n"
-
-
-def test_counts_by_subscription(index):
-    result = match(index, "--counts", "subscription", stdin=LINES * 3)
-    counts = {row["subscription_id"]: row["matches"] for row in json_lines(result.stdout)}
-    assert counts == {"adult": 3, "french": 3, "named": 3, "absent": 3}
-    shown = match(index, "--counts", "subscription", "--output", "table").stdout
-    assert shown.splitlines()[0].split() == ["subscription", "matches"]
+    shown = match(index, "--counts", "subscription", "--output", "table", "--event-id", "id").stdout
+    assert shown.splitlines()[0].split() == ["subscription", "matches", "example", "event"]
+    assert shown.splitlines()[1].split() == ["adult", "1", "e1"]
     only = match(index, "--counts", "subscription", "--only-matches", stdin='{"age": 50}\n')
     assert [row["subscription_id"] for row in json_lines(only.stdout)] == ["adult", "absent"]
+
+
+def test_counts_without_a_match_have_no_example(index):
+    lines = '{"country": "DE", "age": 1}\n'
+    rows = json_lines(match(index, "--counts", "subscription", stdin=lines).stdout)
+    assert {(row["matches"], row["example"]) for row in rows} == {(0, None)}
+    tabbed = match(index, "--counts", "subscription", "--output", "tsv", stdin=lines).stdout
+    assert tabbed.splitlines()[0] == "adult\t0\t"
+    assert match(index, "--counts", "event", "--output", "tsv", stdin=lines).stdout == "1\t0\t\n"
+    assert match(index, "--counts", "event", stdin="").stdout == ""
+
+
+def test_the_first_event_may_be_in_a_later_chunk(tmp_path, index):
+    path = write_rows(tmp_path / "e.jsonl", [{"country": "DE"}] * 5000 + [{"age": 30}])
+    rows = json_lines(match(index, path, "--counts", "subscription", stdin=None).stdout)
+    assert rows[0] == {"subscription_id": "adult", "matches": 1, "example": 5001}
 
 
 def test_subset(tmp_path, index):

@@ -110,12 +110,33 @@ def _wide(index: Index, events: Sequence[Event]) -> np.ndarray:
     return found[0]
 
 
+def _summary_by_subscription(index: Index, events: Sequence[Event], **options: Any) -> np.ndarray:
+    counted = index.summarise_by_subscription(events, **options)
+    return np.concatenate((counted.counts, counted.firsts))
+
+
+def _summary_by_event(index: Index, events: Sequence[Event], **options: Any) -> np.ndarray:
+    batch = index.encode(events)
+    counted = index.summarise_by_event(batch, **options)
+    lists = index.match_lists(batch).to_pylist()
+    ids = index.contents.ids.to_pylist()
+    firsts = [ids[at] if at >= 0 else None for at in counted.firsts.tolist()]
+    assert firsts == [found[0] if found else None for found in lists]
+    return counted.counts
+
+
 def _is_true(truth: np.ndarray) -> np.ndarray:
     return truth.astype(np.int64)
 
 
 def _per_subscription(truth: np.ndarray) -> np.ndarray:
     return truth.sum(axis=0)
+
+
+def _per_subscription_with_first(truth: np.ndarray) -> np.ndarray:
+    numbered = np.where(truth, np.arange(len(truth))[:, None], len(truth))
+    firsts = numbered.min(axis=0, initial=len(truth))
+    return np.concatenate((truth.sum(axis=0), np.where(firsts < len(truth), firsts, -1)))
 
 
 def _per_event(truth: np.ndarray) -> np.ndarray:
@@ -147,6 +168,18 @@ ENGINES = (
     Engine(
         "count-by-event-threads",
         lambda index, events: index.count_by_event(events, threads=2),
+        _per_event,
+    ),
+    Engine("summary-by-subscription", _summary_by_subscription, _per_subscription_with_first),
+    Engine(
+        "summary-by-subscription-threads",
+        lambda index, events: _summary_by_subscription(index, events, threads=2),
+        _per_subscription_with_first,
+    ),
+    Engine("summary-by-event", _summary_by_event, _per_event),
+    Engine(
+        "summary-by-event-threads",
+        lambda index, events: _summary_by_event(index, events, threads=2),
         _per_event,
     ),
 )

@@ -54,7 +54,8 @@ SCHEDULES: Final = ("adaptive", "sub_order", "sequential", "naive")  # see `matc
 @click.option(
     "--counts",
     type=click.Choice(["subscription", "event"]),
-    help="Only count the matches of each subscription, or of each event.",
+    help="Print the number of matches of each subscription or of each event, with an example; "
+    "the highest number comes first.",
 )
 @click.option("--bindings", is_flag=True, help="Print the values of each match's variables.")
 @click.option(

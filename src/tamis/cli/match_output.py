@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SHOWN_MATCHES: Final = 5  # of one event, in a table
+OTHERS: Final = {"event": "subscription", "subscription": "event"}
 _TSV_ESCAPES: Final = UNSEEN | str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 
@@ -78,15 +79,27 @@ class Printer(ABC):
                 lines.extend(tell(self.spell(event), ids[begin:end], told[begin:end]))
         self.write(lines)
 
-    def print_event_counts(self, events: Sequence[Any], counts: Sequence[int]) -> None:
-        """How many subscriptions each event matches."""
-        rows = zip(events, counts, strict=True)
-        self.write([self.tell_count("event", self.spell(event), count) for event, count in rows])
+    def print_event_counts(
+        self, events: Sequence[Any], counts: Sequence[int], examples: np.ndarray
+    ) -> None:
+        """How many subscriptions each event matches, and one of them (-1 for none)."""
+        has_one = examples >= 0
+        shown = np.full(len(examples), self.spell(None), dtype=object)
+        shown[has_one] = self._spell_ids(examples[has_one])
+        self._print_counts("event", map(self.spell, events), counts, shown)
 
-    def print_subscription_counts(self, ordinals: np.ndarray, counts: Sequence[int]) -> None:
-        """How many events each subscription matches."""
-        rows = zip(self._spell_ids(ordinals), counts, strict=True)
-        self.write([self.tell_count("subscription_id", name, count) for name, count in rows])
+    def print_subscription_counts(
+        self, ordinals: np.ndarray, counts: Sequence[int], examples: Sequence[Any]
+    ) -> None:
+        """How many events each subscription matches, and the first of them."""
+        shown = map(self.spell, examples)
+        self._print_counts("subscription_id", self._spell_ids(ordinals), counts, shown)
+
+    def _print_counts(
+        self, key: str, names: Iterable[str], counts: Sequence[int], examples: Iterable[str]
+    ) -> None:
+        rows = zip(names, counts, examples, strict=True)
+        self.write([self.tell_count(key, *row) for row in rows])
 
     def _spell_ids(self, ordinals: np.ndarray) -> list[str]:
         new = np.unique(ordinals[~self._is_spelled[ordinals]])
@@ -119,7 +132,7 @@ class Printer(ABC):
         """The lines of one event, with what each subscription has."""
 
     @abstractmethod
-    def tell_count(self, key: str, name: str, count: int) -> str:
+    def tell_count(self, key: str, name: str, count: int, example: str) -> str:
         """The line of one count."""
 
 
@@ -149,8 +162,8 @@ class JsonPrinter(Printer):
         own = ", ".join(f"{name}: {spell_json(one)}" for name, one in zip(ids, told, strict=True))
         return (f'{{"event": {event}, "matches": [{", ".join(ids)}], "with": {{{own}}}}}',)
 
-    def tell_count(self, key: str, name: str, count: int) -> str:
-        return f'{{"{key}": {name}, "matches": {count}}}'
+    def tell_count(self, key: str, name: str, count: int, example: str) -> str:
+        return f'{{"{key}": {name}, "matches": {count}, "example": {example}}}'
 
 
 class PairPrinter(JsonPrinter):
@@ -198,8 +211,8 @@ class TsvPrinter(Printer):
             for name, one in zip(ids, told, strict=True)
         ]
 
-    def tell_count(self, key: str, name: str, count: int) -> str:
-        return f"{name}\t{count}"
+    def tell_count(self, key: str, name: str, count: int, example: str) -> str:
+        return f"{name}\t{count}\t{example if count else ''}"
 
 
 class TablePrinter(Printer):
@@ -237,9 +250,10 @@ class TablePrinter(Printer):
             self._rows.append([event, name, *shown])
         return ()
 
-    def tell_count(self, key: str, name: str, count: int) -> str:
-        self._begin(key.removesuffix("_id"), "matches")
-        self._rows.append([name, f"{count:,}"])
+    def tell_count(self, key: str, name: str, count: int, example: str) -> str:
+        named = key.removesuffix("_id")
+        self._begin(named, "matches", f"example {OTHERS[named]}")
+        self._rows.append([name, f"{count:,}", example if count else ""])
         return ""
 
     def _begin(self, *headings: str) -> None:

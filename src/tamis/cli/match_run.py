@@ -9,6 +9,7 @@ import numpy as np
 
 from tamis.cli.match_output import PRINTERS
 from tamis.logic.evaluate import value_at
+from tamis.match.examples import Counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -97,34 +98,49 @@ class Run:
             self.n_matches += len(pairs)
 
     def count_by_event(self, batches: Batches) -> None:
-        """Each event with the number of its matches."""
+        """Each event with the number of its matches and one of them, at the end."""
+        all_names: list[Any] = []
+        parts = [Counted.nothing(0)]
         for names, batch in batches:
-            counts = self._event_counts(batch)
-            kept = np.flatnonzero(counts) if self.only_matches else np.arange(len(counts))
-            named = [names[at] for at in kept.tolist()]
-            self.printer.print_event_counts(named, counts[kept].tolist())
-            self.n_matches += int(counts.sum())
-
-    def _event_counts(self, batch: EncodedEvents) -> np.ndarray:
-        if self.subset is None:
-            return self.index.count_by_event(batch, threads=self.threads, at=self.at)
-        lists = self.index.match_lists(batch, subset=self.subset, threads=self.threads, at=self.at)
-        sizes = [np.diff(chunk.offsets.to_numpy()) for chunk in lists.chunks]
-        return np.concatenate([np.empty(0, dtype=np.int64), *sizes])
+            own = self.index.summarise_by_event(
+                batch, subset=self.subset, threads=self.threads, at=self.at
+            )
+            all_names += names
+            parts.append(own)
+            self.n_matches += int(own.counts.sum())
+        counted = Counted(*map(np.concatenate, zip(*parts, strict=True)))
+        order = self._sort(counted.counts, np.arange(len(all_names)))
+        self.printer.print_event_counts(
+            [all_names[at] for at in order.tolist()],
+            counted.counts[order].tolist(),
+            counted.firsts[order],
+        )
 
     def count_by_subscription(self, batches: Batches) -> None:
-        """Each subscription with the number of events it matches, at the end."""
+        """Each subscription with the number of events it matches and the first one, at the end."""
         counts = np.zeros(len(self.index), dtype=np.int64)
-        for _, batch in batches:
-            counts += self.index.count_by_subscription(batch, threads=self.threads, at=self.at)
+        examples = np.full(len(self.index), None, dtype=object)
+        for names, batch in batches:
+            own = self.index.summarise_by_subscription(
+                batch, subset=self.subset, threads=self.threads, at=self.at
+            )
+            new = np.flatnonzero((own.counts > 0) & (counts == 0))
+            examples[new] = [names[row] for row in own.firsts[new].tolist()]
+            counts += own.counts
             self.n_matches = int(counts.sum())
         ordinals = np.arange(len(counts))
         if self.subset is not None:
             ordinals = np.unique([self.index.ordinal(known) for known in self.subset])
+        order = self._sort(counts, ordinals)
+        self.printer.print_subscription_counts(
+            order, counts[order].tolist(), examples[order].tolist()
+        )
+
+    def _sort(self, counts: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """The places with the most matches first, and in their order where these are equal."""
         if self.only_matches:
-            ordinals = ordinals[counts[ordinals] > 0]
-        self.n_matches = int(counts[ordinals].sum())
-        self.printer.print_subscription_counts(ordinals, counts[ordinals].tolist())
+            places = places[counts[places] > 0]
+        return places[np.argsort(-counts[places], kind="stable")]
 
 
 def _count_values(lists: pa.LargeListArray) -> int:

@@ -113,7 +113,7 @@ def match_block_pairs(
     first_row: int, events: EventArrays, contents: Contents, roots: RootArrays, scratch: Scratch
 ) -> Iterator[Pairs]:
     """The matches of one block of events, a group at a time, each event's in order of the roots."""
-    for group in _match(first_row, events, contents, roots, scratch):
+    for group in match_groups(first_row, events, contents, roots, scratch):
         counts = np.empty(ROW, dtype=np.int64)
         count_by_event(group.found, group.masks, roots, scratch.planes, counts)
         n_always = len(roots.always)
@@ -149,30 +149,32 @@ def count_block_by_event(
     """The matches of each event of one block, constants left out."""
     counts = np.empty(scratch.n_rows, dtype=np.int64)
     n_rows = 0
-    for group in _match(first_row, events, contents, roots, scratch):
+    for group in match_groups(first_row, events, contents, roots, scratch):
         own = counts[n_rows : n_rows + ROW]
         count_by_event(group.found, group.masks, roots, scratch.planes, own)
         n_rows += group.n_rows
     return counts[:n_rows]
 
 
-class _Group(NamedTuple):
+class Group(NamedTuple):
+    """512 events or fewer, and the roots that some of them satisfy; valid until the next block."""
+
     first_row: int
     n_rows: int
     found: Int32
-    masks: np.ndarray
+    masks: np.ndarray  # uint64[n_found, WORDS], the events of each
 
 
-def _match(
+def match_groups(
     first_row: int, events: EventArrays, contents: Contents, roots: RootArrays, scratch: Scratch
-) -> Iterator[_Group]:
+) -> Iterator[Group]:
     """The groups of a block, with the roots found for each."""
     n_rows = min(scratch.n_rows, len(events.row_starts) - 1 - first_row)
     match_block(first_row, n_rows, events, contents.leaves, contents.nodes, roots, scratch)
     for group, start in enumerate(range(0, n_rows, ROW)):
         n_found = scratch.n_found[group]
         first_found = group * scratch.found.shape[1]
-        yield _Group(
+        yield Group(
             first_row + start,
             min(ROW, n_rows - start),
             scratch.found[group, :n_found],

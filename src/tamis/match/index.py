@@ -6,7 +6,7 @@ from collections import ChainMap
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -37,8 +37,18 @@ from tamis.match.batch import (
     count_block_by_subscription,
     make_scratch,
     match_block_pairs,
+    match_groups,
 )
 from tamis.match.details import Details
+from tamis.match.examples import (
+    Counted,
+    add_always,
+    add_pairs,
+    add_roots,
+    count_events,
+    count_pairs,
+    count_roots,
+)
 from tamis.match.given import encode_parts, encode_whole
 from tamis.match.kernels.event import match_event
 from tamis.match.kernels.rows import ROW
@@ -59,6 +69,7 @@ if TYPE_CHECKING:
     from tamis.index.contents import Contents
     from tamis.index.frequencies import Frequencies
     from tamis.index.layout import RootArrays
+    from tamis.match.batch import Group
     from tamis.match.event_ids import EventIds
     from tamis.match.explain import Explanation
 
@@ -334,6 +345,47 @@ class Index:
                 counts[pairs.first_row : pairs.first_row + len(own)] += own
         return counts
 
+    def summarise_by_subscription(
+        self, events: Any, *, subset: Subset = None, threads: int = 1, at: Any = None
+    ) -> Counted:
+        """How many events each subscription matches, by ordinal, and the row of the first one.
+
+        It is -1 for a subscription without a match. No pair is made, except by operators.
+        """
+        wanted = self._find_wanted(subset, at)
+        roots = self.contents.roots if wanted is None else wanted.roots
+        counted = Counted.nothing(len(self.contents.ids))
+        first_row = 0
+        for batch in self._encode_parts(events):
+            own = Counted.nothing(len(self.contents.ids))
+            if len(self.operators):
+                add_pairs(own, self._match_roots(batch, roots, threads))
+            else:
+                read = partial(count_roots, bad_rows=batch.bad_rows)
+                add_roots(own, self._read_groups(batch, roots, threads, read), roots)
+                add_always(own, roots, batch)
+            counted.add(slice(None), *own.after(first_row))
+            first_row += batch.n_rows
+        return counted
+
+    def summarise_by_event(
+        self, events: Any, *, subset: Subset = None, threads: int = 1, at: Any = None
+    ) -> Counted:
+        """How many subscriptions each event satisfies, and the ordinal of the first one.
+
+        It is -1 for an event without a match. No pair is made, except by operators.
+        """
+        wanted = self._find_wanted(subset, at)
+        roots = self.contents.roots if wanted is None else wanted.roots
+        parts = [Counted.nothing(0)]
+        for batch in self._encode_parts(events):
+            if len(self.operators):
+                parts += map(count_pairs, self._match_roots(batch, roots, threads))
+            else:
+                read = partial(count_events, roots=roots, bad_rows=batch.bad_rows)
+                parts += self._read_groups(batch, roots, threads, read)
+        return Counted(*map(np.concatenate, zip(*parts, strict=True)))
+
     def explain(
         self, subscription_id: str, event: Mapping[str, Any] | str | bytes, *, at: Any = None
     ) -> Explanation:
@@ -552,6 +604,23 @@ class Index:
 
         for groups in _in_order(match, self._blocks(batch), threads):
             yield from groups
+
+    def _read_groups(
+        self,
+        batch: EncodedEvents,
+        roots: RootArrays,
+        threads: int,
+        read: Callable[[Group, Scratch], Any],
+    ) -> Iterator[Any]:
+        """What `read` makes of each group of events and the roots found for it."""
+
+        def run(first_row: int) -> list[Any]:
+            with self._borrow(self._scratches, self._make_scratch) as scratch:
+                groups = match_groups(first_row, batch.arrays, self.contents, roots, scratch)
+                return [read(group, scratch) for group in groups]
+
+        for block in _in_order(run, self._blocks(batch), threads):
+            yield from block
 
     def _verifier(self, batch: EncodedEvents, *, with_bindings: bool) -> Callable[[Pairs], Pairs]:
         """What makes matches of candidates: operators, if there are any."""

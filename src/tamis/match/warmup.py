@@ -73,6 +73,8 @@ def warm_up() -> None:
     index.match_batch(batch, subset=["set"])
     index.count_by_subscription(batch)
     index.count_by_event(batch)
+    index.summarise_by_subscription(batch)
+    index.summarise_by_event(batch)
     _warm_up_schedules()
 
 

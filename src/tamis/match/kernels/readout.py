@@ -1,4 +1,4 @@
-"""What is read out of a block: pairs, or counts by event."""
+"""What is read out of a block: pairs, or counts with or without examples."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from tamis.match.kernels.rows import (
     ROW,
     WORDS,
     add_to_counters,
+    both,
     count_bits,
+    fill,
+    has_bit,
     load,
     lowest_bit,
+    without,
 )
 
 
@@ -62,6 +66,34 @@ def write_rows(first_row, starts, rows):
     """Write the number of its event's row beside each pair."""
     for event in range(len(starts) - 1):
         rows[starts[event] : starts[event + 1]] = first_row + event
+
+
+@kernel
+def find_first_events(masks, counts, firsts):
+    """Write how many events each mask has, and the number of the first; -1 if it has none."""
+    for at in range(len(counts)):
+        counts[at], firsts[at] = 0, -1
+        for word in range(WORDS):
+            bits = masks[at, word]
+            if bits != 0 and firsts[at] < 0:
+                firsts[at] = 64 * word + lowest_bit(bits)
+            counts[at] += count_bits(bits)
+
+
+@kernel
+def find_first_roots(found, masks, firsts):
+    """Write the first root of each event that has one; others keep what is there."""
+    missing = fill(~np.uint64(0))
+    for at in range(len(found)):
+        new = both(load(masks, np.uint64(at)), missing)
+        missing = without(missing, new)
+        for word in range(WORDS):
+            bits = new[word]
+            while bits != 0:
+                firsts[64 * word + lowest_bit(bits)] = found[at]
+                bits &= bits - np.uint64(1)
+        if not has_bit(missing):
+            break
 
 
 @kernel
