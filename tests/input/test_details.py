@@ -133,6 +133,12 @@ def test_wrong_details_reject_their_row(row, code, message):
     assert message in reject.message
 
 
+def test_a_reversed_validity_is_explained():
+    row = {"id": "a", "expression": "x = 1", "valid_from": "2030", "valid_until": "2020"}
+    (reject,) = tamis.build([row, {"id": "b", "expression": "x = 1"}]).rejects
+    assert reject.hint == "it would never be valid; are the two swapped?"
+
+
 MOMENT_TEXTS = {
     "2030": "2030-01-01",
     "2030-2": "2030-02-01",

@@ -292,6 +292,7 @@ FILE_ROWS = [
     {"id": "d", "expression": "x > 0", "valid_from": "soon"},
     {"id": "e", "expression": "x >", "nested": {"p": 1}},
     {"id": "f", "expression": "x > 0", "nested": {"p": 1, "q": None}, "level": 1.5},
+    {"id": "g", "expression": "x > 0", "valid_from": "2021-01-01", "valid_until": "2020-01-01"},
 ]
 
 
@@ -319,8 +320,13 @@ def test_the_same_file_gives_the_same_answers_everywhere(spark, tmp_path, name):
         for one in (tmp_path / "store", tmp_path / "saved.tamis"):
             found = ts.match(events, ts.open_version(one, at=at), event_id="id")
             assert [name for _, name in pairs_of(found)] == list(hit)
-    rejected = {row["subscription_id"] for row in ts.rejects(spark, tmp_path / "store").collect()}
-    assert rejected == {reject.subscription_id for reject in local.rejects} == {"d", "e"}
+    rejected = ts.rejects(spark, tmp_path / "store").collect()
+    assert {(row["subscription_id"], row["code"], row["hint"]) for row in rejected} == {
+        (reject.subscription_id, reject.code, reject.hint) for reject in local.rejects
+    }
+    hints = {row["subscription_id"]: row["hint"] for row in rejected}
+    assert hints.keys() == {"d", "e", "g"}
+    assert hints["g"] == "it would never be valid; are the two swapped?"
 
 
 def test_columns_of_subscriptions_in_matches(spark, tmp_path):

@@ -28,6 +28,7 @@ from tamis.spark.jobs.rows import (
     EMPTY_ROWS,
     ROW_NAMES,
     count_rows,
+    has_expired,
     read_details,
     select_rows,
     split_problems,
@@ -44,7 +45,6 @@ from tamis.spark.tuning import (
     read_terms,
     tune,
 )
-from tamis.spark.validity import is_expired
 
 if TYPE_CHECKING:
     import os
@@ -124,7 +124,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     try:
         with telling():
             n_rows, n_expired = count_rows(rows, now)
-            live = rows.where(~is_expired(now)) if n_expired else rows
+            live = rows.where(~has_expired(now)) if n_expired else rows
             elected = infer_schema(live, limits) if declared is None else declared
             elected = with_registered(elected, REGISTRY.load(operators))
             dealt, bounds = deal_rows(live, n_rows, parts, partition_by, before)

@@ -26,7 +26,7 @@ from tamis.errors import ExpressionError, InputError
 from tamis.files import read_tags
 from tamis.index.attributes import parse_attributes
 from tamis.index.validity import MOMENT
-from tamis.language.moments import REVERSED_HINT
+from tamis.language.moments import HINT, REVERSED_HINT
 from tamis.records import Columns, RowError, batch_rows
 from tamis.spark.layout import expect_column, quoted
 from tamis.spark.tables import PACKED
@@ -151,9 +151,14 @@ def _never_valid(limits: Iterable[str]) -> Column:
     return F.when(start >= end, said)
 
 
+def has_expired(now: datetime) -> Column:
+    """Whether a row has no problem and will never answer again."""
+    return is_expired(now) & F.col("problem").isNull()
+
+
 def count_rows(rows: DataFrame, now: datetime) -> tuple[int, int]:
     """How many subscriptions are there to build, and how many more have expired."""
-    (told,) = rows.agg(F.count(F.lit(1)), F.count_if(is_expired(now))).collect()
+    (told,) = rows.agg(F.count(F.lit(1)), F.count_if(has_expired(now))).collect()
     return told[0] - told[1], told[1]
 
 
@@ -175,7 +180,7 @@ def split_problems(rows: pa.Table) -> tuple[pa.Table, list[ExpressionError]]:
             row["problem"],
             span=(0, 0),
             text=row["expression"],
-            hint=REVERSED_HINT if REVERSED in row["problem"] else "write 2030-01-31T12:00:00",
+            hint=REVERSED_HINT if REVERSED in row["problem"] else HINT,
             subscription_id=row["subscription_id"],
         )
         for row in rows.filter(is_wrong).to_pylist()

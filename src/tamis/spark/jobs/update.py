@@ -25,14 +25,13 @@ from tamis.spark.jobs.build import (
     only_called,
     run_parts,
 )
-from tamis.spark.jobs.rows import select_rows
+from tamis.spark.jobs.rows import has_expired, select_rows
 from tamis.spark.manifest import DELTA, Part, Version
 from tamis.spark.parts import REMOVED, PartSet
 from tamis.spark.schemas import extend_schema
 from tamis.spark.store import IndexStore
 from tamis.spark.tables import numbered_parts
 from tamis.spark.transforms import packed_subscriptions
-from tamis.spark.validity import is_expired
 
 if TYPE_CHECKING:
     import os
@@ -72,9 +71,9 @@ def update(  # noqa: PLR0913
     now = read_at(None)
     with telling():
         expired = [
-            row[0] for row in rows.where(is_expired(now)).select("subscription_id").collect()
+            row[0] for row in rows.where(has_expired(now)).select("subscription_id").collect()
         ]
-        live = rows.where(~is_expired(now))
+        live = rows.where(~has_expired(now))
         gone += tuple(one for one in expired if one is not None)
         found = with_registered(infer_schema(live, limits), REGISTRY.load(operators))
         schema = extend_schema(base.typed_schema(), found)
