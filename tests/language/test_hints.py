@@ -27,6 +27,23 @@ def refuse(text: str) -> str:
         ("NOT Exists( host.name )", "host.name IS NOT NULL"),
         ("lower(name) = 'x'", "name ILIKE 'x'"),
         ("'X' = UPPER(name)", "name ILIKE 'X'"),
+        ("lower(name) = 'a_b%'", r"name ILIKE 'a\_b\%'"),
+        ("upper(name) <> 'X'", "name NOT ILIKE 'X'"),
+        ("lower(name) LIKE '%x_'", "name ILIKE '%x_'"),
+        ("a = 1 AND lower(name) NOT LIKE 'x%'", "name NOT ILIKE 'x%'"),
+        ("name not contains 'x'", "NOT contains(name, 'x')"),
+        ("a = 1 AND NOT name contains 'x'", "contains(name, 'x')"),
+        ("Image|contains|all: 'x'", "contains(Image, 'x')"),
+        ('Image|contains: "it\'s"', "contains(Image, 'it''s')"),
+        ("User exists", "User IS NOT NULL"),
+        ("a = 1 AND host.name EXISTS", "host.name IS NOT NULL"),
+        ("isnull(User)", "User IS NULL"),
+        ("is_not_null(User)", "User IS NOT NULL"),
+        ("Image: 'x'", "Image = 'x'"),
+        ('Image : "x"', "Image = 'x'"),
+        ("level: 5", "level = 5"),
+        ("name ~ 'x+'", "name RLIKE 'x+'"),
+        ("name =~ 'x+'", "name RLIKE 'x+'"),
     ],
 )
 def test_the_hint_is_an_expression(text, written):
@@ -45,7 +62,15 @@ def test_the_hint_is_an_expression(text, written):
         ("|contains 'x'", "write OR"),
         ("EXISTS (SELECT 1)", "an attribute of that name is written `EXISTS`"),
         ("exists = 1", "an attribute of that name is written `exists`"),
-        ("lower(name) LIKE 'x'", "to compare in any case, write name ILIKE …"),
+        ("lower(name) IN ('x')", "to compare in any case, write name ILIKE '…'"),
+        ("lower(name) = lower(other)", "to compare in any case, write name ILIKE '…'"),
+        (r"lower(name) = 'a\\b'", "to compare in any case, write name ILIKE '…'"),
+        ("lower(name) < 'x'", "to compare in any case, write name ILIKE '…'"),
+        ("title:fed", "write title = 'fed', or matches(title, 'fed') to look for words"),
+        ("name: ", "write name = …"),
+        ("a IN [1, 2]", "a list is written in parentheses: (1, 2)"),
+        ("a IN [1, ", "a list is written in parentheses: (…)"),
+        ("AND exists", "an attribute of that name is written `exists`"),
         ("trim(name) = 'x'", "functions of attributes are not supported: compare the"),
         ("length(name) > 2", "lengths cannot be tested"),
     ],
@@ -54,6 +79,14 @@ def test_other_hints(text, hint):
     assert refuse(text).startswith(hint)
 
 
-@pytest.mark.parametrize("text", ["a = 1 contains 'x'", "a = 1 b = 2", "(a = 1) contains 'x'"])
+def test_a_compared_text_is_no_pattern():
+    written = refuse("lower(name) = 'a_b'").rpartition("write ")[2]
+    assert tamis.evaluate(written, {"name": "A_B"}) is True
+    assert tamis.evaluate(written, {"name": "axb"}) is False
+
+
+@pytest.mark.parametrize(
+    "text", ["a = 1 contains 'x'", "a = 1 b = 2", "(a = 1) contains 'x'", "a = 1 AND : 2"]
+)
 def test_no_hint_where_none_fits(text):
     assert refuse(text) == ""

@@ -57,6 +57,7 @@ from tamis.language.fitting import (
     with_article,
 )
 from tamis.language.functions import SIGNATURES
+from tamis.language.hints import hint_at_function
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.names import print_path
 from tamis.language.patterns import BadPatternError, compile_regex, parse_like
@@ -390,7 +391,11 @@ class _Checker:
         message = f'unknown function "{node.name}"'
         likely = suggest(node.name, known)
         message += f'; did you mean "{likely}"?' if likely else ""
-        hint = known[likely] if likely else "operators of your own are registered: tamis.operator"
+        hint = known[likely] if likely else None
+        match node.arguments:
+            case [Attribute() as argument] if not likely:
+                hint = hint_at_function(node.name, spell(argument))
+        hint = hint or "operators of your own are registered: tamis.operator"
         raise TypeCheckError("unknown-function", message, span=node.span, hint=hint)
 
 

@@ -34,7 +34,7 @@ from tamis.language.ast import (
     Xor,
     children,
 )
-from tamis.language.hints import hint_at_call, hint_at_infix
+from tamis.language.hints import hint_at_comparison, hint_at_infix, hint_at_tested
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.literals import read_moment, read_number, read_string
 from tamis.language.tokens import (
@@ -272,7 +272,9 @@ class Parser:
                     "not-a-value",
                     f"{call.name}(…) is a condition, not a value to compare",
                     span=call.span,
-                    hint=self.hint_at(call, other),
+                    hint=hint_at_comparison(
+                        call.name, self.spell_arguments(call), operator, self.spell(other)
+                    ),
                 )
         if operator not in ("=", "<>"):
             raise ParseError(
@@ -478,15 +480,19 @@ class Parser:
                 "not-an-attribute",
                 f"{tested_by} tests an attribute, not {self.text[slice(*node.span)]}",
                 span=node.span,
-                hint=self.hint_at(node) if isinstance(node, OperatorCall) else None,
+                hint=hint_at_tested(node.name, self.spell_arguments(node), self.text, node.span[1])
+                if isinstance(node, OperatorCall)
+                else None,
             )
         return node
 
-    def hint_at(self, call: OperatorCall, other: Node | None = None) -> str:
-        """What to write instead of a function of attributes, compared with something."""
-        inside = ", ".join(self.text[slice(*own.span)] for own in call.arguments)
-        compared = None if other is None else self.text[slice(*other.span)]
-        return hint_at_call(call.name, inside, compared)
+    def spell(self, node: Node) -> str:
+        """The node as it is written."""
+        return self.text[slice(*node.span)]
+
+    def spell_arguments(self, call: OperatorCall) -> str:
+        """The arguments of a call as they are written."""
+        return ", ".join(map(self.spell, call.arguments))
 
     # ── limits ─────────────────────────────────────────────────────────────────────────────
 

@@ -6,9 +6,18 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tamis.errors import LimitError, ParseError
-from tamis.language.hints import hint_at_bar, hint_at_double_quote, hint_at_exists
+from tamis.language.hints import (
+    hint_at_bar,
+    hint_at_bracket,
+    hint_at_colon,
+    hint_at_double_quote,
+    hint_at_exists,
+    hint_at_tilde,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tamis.language.limits import Limits
 
 # A token's kind is its own text for operators, the upper-case word for keywords, else one of:
@@ -118,7 +127,7 @@ def _kind_of_word(text: str, word: str, start: int, end: int) -> str:
             "unsupported-syntax",
             REFUSED_WORDS[upper],
             span=(start, end),
-            hint=hint_at_exists(text, end, word)
+            hint=hint_at_exists(text, start, end)
             if upper == "EXISTS"
             else f"an attribute of that name is written `{word}`",
         )
@@ -149,11 +158,20 @@ _REFUSALS: Final = (  # what the rest of the text starts with, code, message, hi
     ("&", "bad-character", "'&' is not an operator here", "write AND"),
     ("|", "bad-character", "'|' is not an operator here", "write OR"),
     ("^", "bad-character", "'^' is not an operator here", "write xor(p, q)"),
+    (":", "bad-character", "':' is not an operator here", None),
+    ("~", "bad-character", "'~' is not an operator here", "write RLIKE"),
+    ("[", "bad-character", "'[' is not used here", None),
     ("?", "bad-name", "a variable needs a name, such as ?x", None),
     ("${", "unsupported-syntax", "variable substitution is not supported", None),
 )
 
-_HINTS: Final = {'"': hint_at_double_quote, "|": hint_at_bar}
+_HINTS: Final[dict[str, Callable[[str, int], str | None]]] = {
+    '"': hint_at_double_quote,
+    "|": hint_at_bar,
+    ":": hint_at_colon,
+    "~": hint_at_tilde,
+    "[": hint_at_bracket,
+}
 
 
 def _refuse_character(text: str, position: int) -> ParseError:
