@@ -93,6 +93,24 @@ def test_status_ticks_leave_the_line_to_others(status, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_a_log_gets_a_line_at_each_interval(capsys):
+    line = StatusLine(log_every=0.001)
+    line.is_terminal = False
+    ticks = []
+    with line.ticking(lambda seconds: f"tick {ticks.append(seconds) or len(ticks)}"):
+        wait_until(lambda: len(ticks) > 2, "it has ticked three times")
+    told = capsys.readouterr().err.splitlines()
+    assert told == [f"progress: tick {number}" for number in range(1, len(ticks) + 1)]
+
+
+def test_a_log_gets_nothing_from_a_call_that_ends_before(capsys):
+    line = StatusLine(log_every=3600)
+    line.is_terminal = False
+    with line.ticking(lambda seconds: "too early"):
+        pass
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     ("text", "shown"), [("a\tb\nc", "a b c"), ("\x1b[31m", "�[31m"), ("é", "é"), ("\ud800", "�")]
 )

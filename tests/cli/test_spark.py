@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
 
+import tamis.cli.spark as cli_spark
 from tamis.cli.spark_places import expect_free
 from tamis.errors import InputError
 from tests.cli.shell import run, run_process
+from tests.waiting import wait_until
 
 SUBSCRIPTIONS = [
     {"subscription_id": "adult", "expression": "age >= 18"},
@@ -66,6 +70,38 @@ def test_build_match_and_rejects(place):
     assert 'none of the first 3 events has an attribute "idd"' in misnamed.stderr
     shown = run("spark", "match", *common, "--kind", "by-subscription")
     assert sorted(shown.stdout.splitlines()[1:3]) == ["adult            1", "oslo             1"]
+
+
+class Tracker:
+    """As Spark's: one stage, of which all tasks but one are done."""
+
+    def __init__(self):
+        self.n_asked = 0
+
+    def getActiveStageIds(self):  # noqa: N802 - Spark's name
+        self.n_asked += 1
+        return [7]
+
+    def getStageInfo(self, stage):  # noqa: N802
+        return SimpleNamespace(numCompletedTasks=7, numTasks=8)
+
+
+@pytest.mark.parametrize(
+    ("tell", "told"), [(None, "7/8 tasks"), (lambda: "3 batches", "3 batches")]
+)
+def test_long_jobs_tell_a_log_how_far_they_are(monkeypatch, capsys, tell, told):
+    monkeypatch.setattr(cli_spark, "LOG_EVERY_SECONDS", 0.001)
+    tracker = Tracker()
+    session = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: tracker))
+    lines = []
+
+    def has_line():
+        lines.extend(capsys.readouterr().err.splitlines())
+        return bool(lines)
+
+    with cli_spark._progress(SimpleNamespace(info_name="build"), session, tell):
+        wait_until(has_line, "a line is in the log")
+    assert re.fullmatch(rf"progress: build, \d+ s: {told}", lines[0])
 
 
 def test_what_is_no_table_is_not_overwritten(place):

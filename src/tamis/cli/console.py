@@ -27,6 +27,7 @@ STYLES: Final = {"error": "bold red", "warning": "yellow"}
 STATUS_AFTER_SECONDS = 1.0
 SHOWN_IDS: Final = 5
 STATUS_EVERY_SECONDS = 0.1
+LOG_EVERY_SECONDS = 30.0
 BAR_WIDTH = 24
 
 
@@ -135,9 +136,14 @@ def draw_bar(count: int, total: int) -> str:
 
 
 class StatusLine:
-    """One line on stderr that says how far long work is; nothing where stderr is no terminal."""
+    """One line on stderr that says how far long work is.
 
-    def __init__(self) -> None:
+    Where stderr is no terminal there is none; with `log_every`, the line of one long call is
+    printed there every so many seconds, for a log.
+    """
+
+    def __init__(self, log_every: float | None = None) -> None:
+        self.log_every = log_every
         self.total: int | None = None  # known once all has been read
         self.is_shown = False
         self.is_terminal = sys.stderr.isatty()
@@ -162,19 +168,21 @@ class StatusLine:
 
     @contextmanager
     def ticking(self, tell: Callable[[float], str]) -> Iterator[None]:
-        """Redraw the line by itself while one long call runs; `tell` is given the seconds so far.
+        """Show the line again and again while one long call runs; `tell` gets the seconds so far.
 
         An empty text leaves the line to others.
         """
-        if not self.is_terminal:
+        interval = STATUS_EVERY_SECONDS if self.is_terminal else self.log_every
+        if interval is None:
             yield
             return
         begun, is_done = time.monotonic(), Event()
+        show = self.refresh if self.is_terminal else _log
 
         def tick() -> None:
-            while not is_done.wait(STATUS_EVERY_SECONDS):
+            while not is_done.wait(interval):
                 if told := tell(time.monotonic() - begun):
-                    self.refresh(told)
+                    show(told)
 
         ticker = Thread(target=tick, daemon=True)
         ticker.start()
@@ -198,6 +206,10 @@ class StatusLine:
         if self.is_shown:
             self.is_shown = False
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _log(told: str) -> None:
+    print(f"progress: {told}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def tell_fault(fault: Fault) -> str:

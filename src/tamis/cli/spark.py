@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from tamis.cli.console import StatusLine, make_console, print_columns
+from tamis.cli.console import LOG_EVERY_SECONDS, StatusLine, make_console, print_columns
 from tamis.cli.spark_places import read_date
 from tamis.errors import InputError, TamisError, suggest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -151,14 +151,19 @@ def _expect_known(file: str, what: str, name: str, known: list[str]) -> None:
 
 
 @contextmanager
-def spark_session(context: click.Context) -> Iterator[SparkSession]:
-    """The session that spark-submit prepared, or a quiet one on this machine; with progress."""
+def spark_session(
+    context: click.Context, tell: Callable[[], str] | None = None
+) -> Iterator[SparkSession]:
+    """The session that spark-submit prepared, or a quiet one on this machine; with progress.
+
+    `tell` says how far the job is; without it the tasks of Spark are counted.
+    """
     from tamis.spark.failures import telling
 
     shared = context.obj.get(SESSION)
     session = shared or open_session(context)
     try:
-        with _shortening(context), _progress(session), telling():
+        with _shortening(context), _progress(context, session, tell), telling():
             yield session
     finally:
         if shared is None:
@@ -218,15 +223,20 @@ def _submitted() -> SparkSession:
 
 
 @contextmanager
-def _progress(session: SparkSession) -> Iterator[None]:
+def _progress(
+    context: click.Context, session: SparkSession, tell: Callable[[], str] | None
+) -> Iterator[None]:
     tracker = session.sparkContext.statusTracker()
 
-    def tell(seconds: float) -> str:
+    def count_tasks() -> str:
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
         done = [f"{own.numCompletedTasks}/{own.numTasks} tasks" for own in stages if own]
-        return f"{seconds:.0f} s: {', '.join(done) or 'preparing'}"
+        return ", ".join(done) or "preparing"
 
-    with StatusLine().ticking(tell):
+    def show(seconds: float) -> str:
+        return f"{context.info_name}, {seconds:.0f} s: {(tell or count_tasks)()}"
+
+    with StatusLine(LOG_EVERY_SECONDS).ticking(show):
         yield
 
 

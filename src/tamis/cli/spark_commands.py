@@ -379,7 +379,11 @@ def stream_command(context: click.Context, /, **options: Any) -> None:
     Exit codes: 0 stopped; 1 something cannot be read or written; 2 wrong usage.
     """
     totals = {"batches": 0, "matches": 0, "rejects": 0}
-    with spark_session(context) as spark:
+
+    def tell_totals() -> str:
+        return ", ".join(f"{n:,} {name}" for name, n in totals.items())
+
+    with spark_session(context, tell_totals) as spark:
         import tamis.spark as pipeline
 
         def tell(told: Any) -> None:
