@@ -31,7 +31,7 @@ class TamisError(Exception):
 
 
 class MissingDependencyError(TamisError):
-    """An optional package is not installed."""
+    """A package is not installed, here or where Spark's workers are."""
 
 
 class JavaNotFoundError(TamisError):

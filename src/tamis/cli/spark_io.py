@@ -113,10 +113,11 @@ def _read_texts(reader: Any, path: str, *, is_array: bool) -> DataFrame:
     from pyspark.sql import functions as F
 
     from tamis.spark.json_files import VALUE_SCHEMA, split_files
+    from tamis.spark.workers import run_on_workers
 
     frame: DataFrame = reader.text(path, wholetext=is_array)
     if is_array:
-        frame = frame.select("value").mapInArrow(split_files, VALUE_SCHEMA)
+        frame = run_on_workers(frame.select("value"), split_files, VALUE_SCHEMA)
     return frame.where(F.trim("value") != "")
 
 

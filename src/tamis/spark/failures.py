@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Final
 from pyspark.errors import PySparkException
 
 from tamis import errors
+from tamis.spark.workers import LACKING, WHAT_TO_DO
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # The last line of a worker's traceback, and the hint below it.
 _OURS: Final = re.compile(r"^tamis\.errors\.(\w+): (.*?)(?:\n  hint: ([^\n]*))?$", re.MULTILINE)
+
+# What we or Spark say of a module that a worker cannot import, if it is one that we need.
+_OWN_MODULES: Final = ("tamis", "click", "numba", "numpy", "orjson", "pyarrow", "re2", "rich")
+_LACKING: Final = re.compile(
+    rf"^ModuleNotFoundError: (?:{LACKING} '([\w.]+)'|"
+    rf"No module named '((?:{'|'.join(_OWN_MODULES)})(?:\.[\w.]+)?)')",
+    re.MULTILINE,
+)
 
 
 @contextmanager
@@ -30,10 +39,13 @@ def telling() -> Iterator[None]:
 
 
 def read_failure(told: str) -> errors.TamisError | None:
-    """The error of ours that a worker's traceback ends with."""
+    """The error of ours that a worker's traceback ends with, or what the worker lacks."""
     found = _OURS.search(told)
     if found is None:
-        return None
+        lacking = _LACKING.search(told)
+        return lacking and errors.MissingDependencyError(
+            f"{LACKING} '{lacking[1] or lacking[2]}'", hint=WHAT_TO_DO
+        )
     kind = getattr(errors, found[1], errors.TamisError)
     is_plain = isinstance(kind, type) and not issubclass(kind, errors.ExpressionError)
     return (kind if is_plain else errors.TamisError)(found[2], hint=found[3])

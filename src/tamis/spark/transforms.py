@@ -43,6 +43,7 @@ from tamis.spark.matching import (
 from tamis.spark.reading import open_version
 from tamis.spark.spread import AUTO, choose_spread
 from tamis.spark.tables import OWNER, ReadRejects, ReadSubscriptions
+from tamis.spark.workers import run_on_workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -104,7 +105,7 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
         fields += [StructField("version", _STRING)] if version else []
         fields += [StructField(name, TYPES.get(name, _STRING)) for name in columns]
         task = MatchRows(own, layout, news, tags, version, bindings, tuple(columns))
-        return selected.mapInArrow(task, StructType(fields))
+        return run_on_workers(selected, task, StructType(fields))
 
     return _spread(events, parts, event_id, attributes, None, spread, groups, run)
 
@@ -136,7 +137,7 @@ def match_lists(  # noqa: PLR0913
             StructField("event_id", layout.id_type),
             StructField("subscription_ids", _STRINGS),
         ]
-        return selected.mapInArrow(MatchLists(own, layout, news), StructType(fields))
+        return run_on_workers(selected, MatchLists(own, layout, news), StructType(fields))
 
     found = _spread(events, parts, event_id, attributes, None, spread, groups, run)
     if _n_groups(events, parts, spread, groups) == 1:
@@ -167,7 +168,7 @@ def count_by_event(  # noqa: PLR0913
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
         fields = [StructField("event_id", layout.id_type), StructField("n", LongType())]
-        return selected.mapInArrow(CountByEvent(own, layout, news), StructType(fields))
+        return run_on_workers(selected, CountByEvent(own, layout, news), StructType(fields))
 
     found = _spread(events, parts, event_id, attributes, None, spread, groups, run)
     if _n_groups(events, parts, spread, groups) == 1:
@@ -207,13 +208,13 @@ def count_by_subscription(  # noqa: PLR0913
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
         layouts.append(layout)
-        return selected.mapInArrow(CountRuns(own, layout, news), run_schema(layout))
+        return run_on_workers(selected, CountRuns(own, layout, news), run_schema(layout))
 
     runs = _spread(events, parts, ANONYMOUS, attributes, column, spread, groups, run)
     keys = [*KEYS] if column is None else ["kept", *KEYS]
     together = runs.repartition(*keys).sortWithinPartitions(*keys)
     summed = SumRuns(parts, has_kept=column is not None)
-    counted = together.mapInArrow(summed, count_schema(layouts[0]))
+    counted = run_on_workers(together, summed, count_schema(layouts[0]))
     if column is None:
         return counted
     # Spark says which values are equal: NaN and NaN, 0.0 and -0.0.
@@ -238,7 +239,7 @@ def count_terms(
     parts = open_version(index)
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
-        counted = selected.mapInArrow(CountTerms(own, layout), CountTerms.SCHEMA)
+        counted = run_on_workers(selected, CountTerms(own, layout), CountTerms.SCHEMA)
         return counted.groupBy("attribute", "term").agg(F.sum("n").alias("n"))
 
     found = _spread(events, parts, ANONYMOUS, attributes, None, spread, groups, run)
@@ -265,7 +266,7 @@ def event_rejects(
     selected, layout = select_events(events, parts.version.attributes, event_id, attributes)
     texts = ("attribute", "expected", "value", "reason", "kind")
     fields = [StructField("event_id", layout.id_type), *(StructField(n, _STRING) for n in texts)]
-    return selected.mapInArrow(RejectValues(parts, layout), StructType(fields))
+    return run_on_workers(selected, RejectValues(parts, layout), StructType(fields))
 
 
 # ── what is in an index ─────────────────────────────────────────────────────────────────────
@@ -279,13 +280,13 @@ def subscriptions(spark: SparkSession, index: Any) -> DataFrame:
     """
     parts = open_version(index)
     read = ReadSubscriptions(parts)
-    return _by_part(spark, parts).mapInArrow(read, read.schema())
+    return run_on_workers(_by_part(spark, parts), read, read.schema())
 
 
 def packed_subscriptions(spark: SparkSession, parts: PartSet) -> DataFrame:
     """The same with all attributes, for a build to take them over."""
     read = ReadSubscriptions(parts, with_attributes=True)
-    return _by_part(spark, parts).mapInArrow(read, read.schema()).drop(OWNER)
+    return run_on_workers(_by_part(spark, parts), read, read.schema()).drop(OWNER)
 
 
 def rejects(spark: SparkSession, index: Any) -> DataFrame:
@@ -294,7 +295,7 @@ def rejects(spark: SparkSession, index: Any) -> DataFrame:
     Out: subscription_id, expression, code string, line, column int, message, hint string
     """
     parts = open_version(index)
-    return _by_part(spark, parts).mapInArrow(ReadRejects(parts), ReadRejects.SCHEMA)
+    return run_on_workers(_by_part(spark, parts), ReadRejects(parts), ReadRejects.SCHEMA)
 
 
 def _by_part(spark: SparkSession, parts: PartSet) -> DataFrame:

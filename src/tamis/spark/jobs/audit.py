@@ -24,6 +24,7 @@ from tamis.spark.matching import Matcher, cut
 from tamis.spark.plain_events import plain_events
 from tamis.spark.printing import format_frame, format_table
 from tamis.spark.reading import open_version
+from tamis.spark.workers import run_on_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -132,7 +133,7 @@ def audit(  # noqa: PLR0913
     ]
     schema = StructType([*fields, StructField("n_compared", LongType())])
     matcher = AuditBatch(parts, layout, n_subscriptions=n_subscriptions, seed=seed)
-    return Audit(parts.version.name, by, selected.mapInArrow(matcher, schema))
+    return Audit(parts.version.name, by, run_on_workers(selected, matcher, schema))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from tamis.spark.matching import Matcher, cut, match_lists
 from tamis.spark.plain_events import fits_spark, plain_events, typed_rows, typed_schema
 from tamis.spark.transforms import match, subscriptions
 from tamis.spark.validity import is_valid
+from tamis.spark.workers import run_on_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -91,7 +92,7 @@ def audit_by_spark(  # noqa: PLR0913
         schema = parts.version.typed_schema()
         paths = tuple(drawn.paths)
         task = AnswerTyped(parts, layout, schema=schema, paths=paths, drawn=drawn.ids)
-        typed = selected.mapInArrow(task, task.fields())
+        typed = run_on_workers(selected, task, task.fields())
         rows = _compare(typed, drawn).localCheckpoint()
         _report_left_out(rows, drawn)
         return rows

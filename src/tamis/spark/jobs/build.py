@@ -45,6 +45,7 @@ from tamis.spark.tuning import (
     read_terms,
     tune,
 )
+from tamis.spark.workers import run_on_workers
 
 if TYPE_CHECKING:
     import os
@@ -221,7 +222,9 @@ def _keep_statistics(made: Version, newest: Version | None) -> Version:
 
 def infer_schema(rows: DataFrame, limits: Limits) -> Schema:
     """The schema that most uses of each attribute, in all partitions, speak for."""
-    told = rows.select("expression").mapInArrow(CollectVotes(limits), CollectVotes.SCHEMA).collect()
+    told = run_on_workers(
+        rows.select("expression"), CollectVotes(limits), CollectVotes.SCHEMA
+    ).collect()
     votes = SchemaVotes()
     for row in sorted(told, key=lambda row: row["partition"]):
         votes.merge(pickle.loads(row["votes"]))
@@ -398,7 +401,8 @@ class BuildPart:
 def run_parts(dealt: DataFrame, n_parts: int, task: BuildPart) -> list[BuiltPart]:
     """Build all parts, one task each. A few hundred bytes per part come to the driver."""
     rows = dealt.select(*ROW_NAMES, "part")
-    told = rows.repartitionById(n_parts, "part").mapInArrow(task, BuildPart.SCHEMA).collect()
+    by_part = rows.repartitionById(n_parts, "part")
+    told = run_on_workers(by_part, task, BuildPart.SCHEMA).collect()
     built = [
         BuiltPart(row["number"], row["n_rows"], row["is_new"], read_part(json.loads(row["part"])))
         for row in told

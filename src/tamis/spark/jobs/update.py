@@ -32,6 +32,7 @@ from tamis.spark.schemas import extend_schema
 from tamis.spark.store import IndexStore
 from tamis.spark.tables import numbered_parts
 from tamis.spark.transforms import packed_subscriptions
+from tamis.spark.workers import run_on_workers
 
 if TYPE_CHECKING:
     import os
@@ -153,7 +154,7 @@ def count_hidden(spark: SparkSession, store: IndexStore, version: Version) -> tu
     """The parts, each knowing how many of its subscriptions later parts hide."""
     parts = PartSet(store.storage, version, version.parts)
     numbers = spark.range(0, len(parts.parts), 1, min(len(parts.parts), 64))
-    told = numbers.mapInArrow(CountHidden(parts), CountHidden.SCHEMA).collect()
+    told = run_on_workers(numbers, CountHidden(parts), CountHidden.SCHEMA).collect()
     counts: dict[Any, int] = {row["part"]: row["n"] for row in told}
     return tuple(replace(part, n_hidden=counts[part.id]) for part in parts.parts)
 

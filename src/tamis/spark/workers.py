@@ -1,0 +1,48 @@
+"""How work is sent to Spark's Python workers, which may lack what it needs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark import cloudpickle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    Task = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+LACKING: Final = "Spark's Python workers have no module"
+WHAT_TO_DO: Final = (
+    "install tamis for the Python of the workers (spark.pyspark.python), or send an environment "
+    "along (spark.archives); docs/spark.md shows how"
+)
+
+
+def run_on_workers(frame: DataFrame, task: Task, schema: Any) -> DataFrame:
+    """The frame's batches as the task maps them, on workers."""
+    return frame.mapInArrow(_explained(task), schema)
+
+
+def _explained(task: Task) -> Task:
+    """The task in a function that needs nothing but Python, to say what a worker lacks.
+
+    A local function is sent as code; the task is sent by name, and only this function sees it fail
+    to be found. Spark's own message is the end of a long trace, and says nothing of what to do.
+    """
+    content: bytes = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]
+    lacking, what_to_do = LACKING, WHAT_TO_DO
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pickle
+
+        try:
+            own = pickle.loads(content)
+        except ModuleNotFoundError as error:
+            told = f"{lacking} '{error.name}'; {what_to_do}"
+            raise ModuleNotFoundError(told, name=error.name) from None
+        yield from own(batches)
+
+    return run
