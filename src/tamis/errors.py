@@ -7,6 +7,8 @@ people (`str(error)`) and gives a plain dictionary to programs (`error.to_dict()
 
 from __future__ import annotations
 
+import sys
+import warnings
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -188,3 +190,15 @@ def suggest(word: str, candidates: Iterable[str]) -> str | None:
     by_folded = {candidate.lower(): candidate for candidate in candidates}
     close = get_close_matches(word.lower(), by_folded, n=1, cutoff=0.7)
     return by_folded[close[0]] if close else None
+
+
+def warn(message: str) -> None:
+    """Warn whoever called this package, at the line where that was done."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, TamisWarning, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module == "tamis" or module.startswith("tamis.")

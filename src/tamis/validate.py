@@ -6,6 +6,7 @@ perhaps not what its author meant.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, islice, tee
@@ -17,7 +18,8 @@ from tamis.language.ast import attributes
 from tamis.language.check import check
 from tamis.language.infer import infer_schema
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.names import print_path
+from tamis.language.lookalikes import Use, find_lookalikes
+from tamis.language.names import parse_path, print_path
 from tamis.language.parser import parse
 from tamis.language.processes import map_chunks
 from tamis.language.types import WrongTypeError, read_value
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
     from tamis.files import SubscriptionRow
     from tamis.language.ast import Attribute, Condition
-    from tamis.language.schema import Schema
+    from tamis.language.lookalikes import Lookalike
+    from tamis.language.schema import Path, Schema
 
 CHUNK: Final = 1_000  # expressions handed to a process at a time
 
@@ -105,15 +108,21 @@ def check_subscriptions(
 ) -> Iterator[Checked]:
     """Each row with its problems, in order; one bad row never hides another.
 
-    Without a schema all rows are read first and it is inferred from those that parse. With one,
-    rows are checked as they come. Lint takes several times as long as all the rest.
+    Without a schema all rows are read first and it is inferred from those that parse; an attribute
+    that looks misspelt is a warning then. With one, rows are checked as they come. Lint takes
+    several times as long as all the rest.
     """
     judged = _refuse_duplicates(rows)
+    misspelt: dict[Path, Lookalike] = {}
     if schema is None:
         kept: list[Checked] = []
-        schema = infer_schema(_parse_good(judged, limits, kept))
+        n_uses: Counter[Path] = Counter()
+        schema = infer_schema(_count_uses(_parse_good(judged, limits, kept), n_uses))
         judged = iter(kept)
-    judge = _Judge(with_registered(schema), limits, with_lint)
+        if with_lint:
+            alike = find_lookalikes({path: Use(n, None) for path, n in n_uses.items()})
+            misspelt = {parse_path(one.attribute): one for one in alike}
+    judge = _Judge(with_registered(schema), limits, with_lint, misspelt)
     judged, ahead = tee(judged)
     good = (checked.row for checked in ahead if checked.is_ok)
     size = CHUNK if processes > 1 else 1
@@ -175,6 +184,13 @@ def _parse_good(
                 continue
 
 
+def _count_uses(conditions: Iterable[Condition], n_uses: Counter[Path]) -> Iterator[Condition]:
+    """The conditions; how many of them use each attribute is added to `n_uses`."""
+    for condition in conditions:
+        n_uses.update({attribute.path for attribute in attributes(condition)})
+        yield condition
+
+
 @dataclass(frozen=True, slots=True)
 class _Judge:
     """What every row is held against; travels to the processes."""
@@ -182,11 +198,34 @@ class _Judge:
     schema: Schema
     limits: Limits
     with_lint: bool
+    misspelt: dict[Path, Lookalike]  # attributes that look so
 
     def __call__(self, rows: list[SubscriptionRow]) -> list[tuple[Problem, ...]]:
         return [self._find_problems(row) for row in rows]
 
     def _find_problems(self, row: SubscriptionRow) -> tuple[Problem, ...]:
-        return check_expression(
+        condition, problems = check_expression(
             row.text, self.schema, self.limits, row.subscription_id, with_lint=self.with_lint
-        )[1]
+        )
+        if condition is None or not self.misspelt:
+            return problems
+        # The first mention of each.
+        mentions = {own.path: own for own in reversed(list(attributes(condition)))}
+        found = (
+            _warn_misspelt(self.misspelt[path], own, row)
+            for path, own in reversed(mentions.items())
+            if path in self.misspelt
+        )
+        return (*problems, *found)
+
+
+def _warn_misspelt(found: Lookalike, attribute: Attribute, row: SubscriptionRow) -> Problem:
+    n, n_like = found.n_subscriptions, found.n_like
+    warning = ExpressionError(
+        "misspelt-attribute",
+        f"{found.attribute} looks like {found.looks_like}: {n_like:,} subscriptions use that one, "
+        f"and {n:,} this one",
+        span=attribute.span,
+        hint=f"write {found.looks_like}, or declare a schema that has both if this is right",
+    )
+    return Problem(Severity.WARNING, warning.located(row.text, row.subscription_id))

@@ -26,8 +26,10 @@ from tamis.index.stored_texts import BLOCK
 from tamis.logic.evaluate import Missing
 from tamis.match.index import Index, build, open_index
 from tests.match.engines import ENGINES, save_quickly
-from tests.match.examples import Example, draw_example
+from tests.match.examples import RANDOM_EVENTS, Example, draw_example
 from tests.waiting import HANG_SECONDS
+
+pytestmark = RANDOM_EVENTS
 
 
 @pytest.fixture(scope="module")

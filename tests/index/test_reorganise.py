@@ -12,7 +12,9 @@ from tamis.index.layout import AND, OR
 from tamis.logic.evaluate import Missing
 from tamis.match.index import Index, build
 from tests.effort import examples
-from tests.match.examples import draw_example
+from tests.match.examples import RANDOM_EVENTS, draw_example
+
+pytestmark = RANDOM_EVENTS
 
 
 def build_flat(*args, **options) -> Index:

@@ -16,8 +16,10 @@ from tamis.errors import IndexFormatError, InputError
 from tamis.index.artefact import MANIFEST
 from tests.effort import examples
 from tests.index.mutants import EVENTS, ROWS, SCHEMA, SUBSCRIPTIONS, seal, use
-from tests.match.examples import draw_example
+from tests.match.examples import RANDOM_EVENTS, draw_example
 from tests.waiting import HANG_SECONDS
+
+pytestmark = RANDOM_EVENTS
 
 KEY = b"0123456789abcdef"
 MODES = ("undefined", "satisfies_negation")

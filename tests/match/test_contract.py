@@ -26,9 +26,11 @@ from tamis.match import names
 from tamis.match.index import Index, build
 from tests.effort import examples
 from tests.match.engines import ENGINES, Engine, reopened
-from tests.match.examples import Example, draw_example, reference, spread
+from tests.match.examples import RANDOM_EVENTS, Example, draw_example, reference, spread
 from tests.test_cases import FOLDER, read_cases
 from tests.waiting import HANG_SECONDS
+
+pytestmark = RANDOM_EVENTS
 
 BATCH_SIZES = (0, 1, 63, 64, 65, 511, 512, 513, 1030)
 SET_SIZES = (0, 1, 2, 50, 300)

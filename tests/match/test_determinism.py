@@ -13,8 +13,10 @@ import pytest
 from tamis.index.build import CHUNK
 from tamis.logic.evaluate import Missing
 from tamis.match.index import Index, build
-from tests.match.examples import draw_example
+from tests.match.examples import RANDOM_EVENTS, draw_example
 from tests.waiting import HANG_SECONDS
+
+pytestmark = RANDOM_EVENTS
 
 
 def arrays_of(index: Index) -> dict[str, np.ndarray]:

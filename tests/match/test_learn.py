@@ -9,7 +9,9 @@ import tamis
 from tamis.logic.evaluate import Missing
 from tamis.match.learn import count_leaves
 from tests.match.engines import ENGINES, reopened
-from tests.match.examples import draw_example
+from tests.match.examples import RANDOM_EVENTS, draw_example
+
+pytestmark = RANDOM_EVENTS
 
 RARE_AND_FREQUENT = {"both": "often < 5 AND rare > 1", "other": "often < 5 OR rare > 1"}
 SCHEMA = "often INT, rare INT"

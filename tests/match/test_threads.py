@@ -13,7 +13,9 @@ import pytest
 
 from tamis.match.index import Index, build
 from tests.match.engines import ENGINES, reopened
-from tests.match.examples import Example, draw_example, reference, spread
+from tests.match.examples import RANDOM_EVENTS, Example, draw_example, reference, spread
+
+pytestmark = RANDOM_EVENTS
 
 N_THREADS = 8
 N_DRAWN = 60

@@ -89,8 +89,9 @@ def print_note(message: str) -> None:
 
 @contextmanager
 def noting_warnings() -> Iterator[None]:
-    """Print our own warnings as remarks, without a line of Python."""
+    """Print our own warnings as remarks, without a line of Python, whatever filters are set."""
     with warnings.catch_warnings():
+        warnings.simplefilter("default", TamisWarning)
         show = warnings.showwarning
 
         def note(message: Any, category: type[Warning], *rest: Any, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""What of the events could not be read: counted, told in short, listed on request."""
+"""What of the events could not be read or is missing: counted, told in short, listed on request."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ class EventRejects:
     """Lines that hold no event, and values that their attribute cannot have."""
 
     def __init__(self, index: tamis.Index, sink: IO[str] | None) -> None:
+        from tamis.match.unseen import Watch  # NumPy and all that
+
         self.types: dict[Path, Type] = {
             attribute.path: attribute.type
             for column in index.contents.columns
@@ -46,6 +48,8 @@ class EventRejects:
         self.n_bad_rows = 0
         self._bad_rows: list[EventRow] = []  # the first of them
         self._cut_off: EventRow | None = None  # after which nothing could be read
+        self._watch = Watch(index.asked)
+        self._names: set[Path] = set()  # that the first events have
         self._n_values: Counter[str] = Counter()
         self._examples: dict[str, str] = {}
 
@@ -61,7 +65,11 @@ class EventRejects:
 
     def count(self, rows: list[EventRow], good: list[EventRow], batch: EncodedEvents) -> None:
         """Take in one chunk: all its rows, those that hold events, and what became of these."""
+        from tamis.events.names import find_names
+
         self.n_events += len(good)
+        self._watch.add(batch)
+        self._names = self._names or find_names([row.event for row in good])
         bad = [row for row in rows if row.error is not None]
         cut_off = (row for row in bad if isinstance(row.error, CutOffError))
         self._cut_off = next(cut_off, self._cut_off)
@@ -130,6 +138,9 @@ class EventRejects:
             print_note(f"the same for {n_more:,} more attribute{'s' * (n_more > 1)}")
         if self.n_rejects and not is_listed:
             print_note("--rejects FILE lists them all")
+        missing = self._watch.tell_missing(lambda: self._names)
+        if missing is not None:
+            print_note(missing)
 
     def _report_rows(self) -> None:
         first = self._cut_off or self._bad_rows[0]

@@ -146,6 +146,13 @@ def _show_raw(one: pa.Array) -> Any:
     return one.type
 
 
+def can_hold(arrow_type: pa.DataType, type_: Type) -> bool:
+    """Whether a column of an Arrow type can have values of an attribute's type."""
+    if not _can_hold(arrow_type.id, type_.name):
+        return False
+    return type_.element is None or can_hold(arrow_type.value_type, type_.element)
+
+
 @cache
 def _can_hold(arrow_id: int, type_name: str) -> bool:
     """Whether values of an Arrow type can be of an attribute's type."""

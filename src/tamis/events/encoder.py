@@ -36,6 +36,7 @@ class EncodedEvents(NamedTuple):
     columns: Sequence[Column]  # of the index they are encoded for: to others the codes mean nothing
     source: Any = None  # the events as they came, and the column that holds them, for operators
     column: str | None = None
+    has_values: np.ndarray | None = None  # bool[n_attributes]: some event has a value of it
 
     @property
     def bad_rows(self) -> Int64:
@@ -87,7 +88,8 @@ class EventEncoder:
 
     def _encoded(self, values: EventValues) -> EncodedEvents:
         arrays = self.encode_values(values)
-        return EncodedEvents(values.n_rows, arrays, values.rejects, self._columns)
+        encoded = EncodedEvents(values.n_rows, arrays, values.rejects, self._columns)
+        return encoded._replace(has_values=_find_values(values, len(self.table)))
 
     def encode_event(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
         """One event, a mapping, as a batch of one row; what is set aside is added to `rejects`."""
@@ -140,6 +142,14 @@ class EventEncoder:
         columns = self._plan.own_numbers[marks.attributes]
         found = ColumnCodes(marks.rows, columns, marks.has_null.astype(np.int32))
         return found if self._has_own_columns else _keep(found, columns >= 0)
+
+
+def _find_values(values: EventValues, n_attributes: int) -> np.ndarray:
+    has_values = np.zeros(n_attributes, dtype=np.bool_)
+    for entries in values.entries.values():
+        has_values[entries.attributes] = True
+    has_values[values.marks.attributes] = True
+    return has_values
 
 
 def _encode_terms(texts: AttributeValues, column: TextColumn) -> tuple[ColumnCodes, ColumnCodes]:

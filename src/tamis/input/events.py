@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from io import BytesIO
-from typing import Any, Final, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from tamis.batches import peek
 from tamis.errors import InputError
+from tamis.events.attributes import AttributeTable
 from tamis.events.encoder import EncodedEvents
+from tamis.events.names import SAMPLE, find_names
+from tamis.events.sources import split_source
 from tamis.input.frames import to_arrow
 from tamis.input.paths import find_path
 from tamis.records import RowError, is_json, json_texts, parse_event
+
+if TYPE_CHECKING:
+    from tamis.language.schema import Path as AttributePath
 
 TAKEN: Final = (
     "events are dicts, JSON texts, Arrow data, a pandas or Polars frame, an iterator of record "
@@ -27,23 +35,24 @@ class EventStream(NamedTuple):
     """Events that are read a part at a time, by `events.sources`."""
 
     source: Any
+    find_names: Callable[[], set[AttributePath]]  # in the first of them, once they are read
 
 
 def open_events(given: Any) -> Any:
     """The events as `events.read_events` takes them, or an `EventStream`."""
     if isinstance(given, list | tuple | EncodedEvents | pa.Array | pa.ChunkedArray):
         is_batches = isinstance(given, list | tuple) and given and _is_batch(given[0])
-        return EventStream(given) if is_batches else given
+        return _stream(given) if is_batches else given
     if isinstance(given, str | bytes | os.PathLike):
         path = find_path(given)
-        return _read_text(given) if path is None else EventStream(path)
+        return _read_text(given) if path is None else _stream(path)
     if hasattr(given, "iter_batches"):  # an open Parquet file
-        return EventStream(given.iter_batches())
+        return _stream(given.iter_batches())
     if hasattr(given, "read"):
-        return EventStream(_binary(given))
+        return _stream(_binary(given))
     frame = to_arrow(given)
     if frame is not None:
-        return EventStream(frame) if isinstance(frame, pa.RecordBatchReader) else frame
+        return _stream(frame) if isinstance(frame, pa.RecordBatchReader) else frame
     if isinstance(given, Mapping):
         raise InputError(
             f"a {type(given).__name__} is one event, not a list of events",
@@ -52,7 +61,7 @@ def open_events(given: Any) -> Any:
     if not isinstance(given, Iterable):
         raise InputError(f"no events can be read from {type(given).__name__}", hint=TAKEN)
     first, events = peek(given)
-    return EventStream(events) if _is_batch(first) else list(events)
+    return _stream(events) if _is_batch(first) else list(events)
 
 
 def read_event(given: Any) -> Mapping[str, Any]:
@@ -72,6 +81,22 @@ def read_event(given: Any) -> Mapping[str, Any]:
         )
     event: Mapping[str, Any] = given
     return event
+
+
+def _stream(source: Any) -> EventStream:
+    if isinstance(source, Path):
+        return EventStream(source, partial(_names_in_file, source))
+    if isinstance(source, pa.RecordBatchReader):
+        return EventStream(source, partial(find_names, source.schema.empty_table()))
+    if hasattr(source, "read"):
+        return EventStream(source, set)  # what was read of it is gone
+    first, batches = peek(source)
+    return EventStream(batches, set if first is None else partial(find_names, first.slice(0, 0)))
+
+
+def _names_in_file(path: Path) -> set[AttributePath]:
+    parts = split_source(path, AttributeTable({}), all_columns=True, n_rows=SAMPLE)
+    return next((find_names(part.hold()) for part in parts), set())
 
 
 def _is_batch(item: Any) -> bool:

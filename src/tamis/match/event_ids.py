@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import warnings
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tamis.errors import InputError, TamisWarning
+from tamis.errors import InputError, warn
 from tamis.events.rows import EventRows
 from tamis.language.names import parse_path, print_path
 from tamis.logic.evaluate import value_at
-from tamis.match.given import caller_level
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,11 +51,9 @@ class EventIds:
     def report(self) -> None:
         """Warn if no event had an id."""
         if self._n_events and not self._n_named:
-            warnings.warn(
+            warn(
                 f'none of the {self._n_events:,} events has the attribute "'
-                f'{print_path(self._path)}", which event_id names: all ids are NULL',
-                TamisWarning,
-                stacklevel=caller_level(),
+                f'{print_path(self._path)}", which event_id names: all ids are NULL'
             )
 
     def _find(self, batch: EncodedEvents) -> pa.Array:

@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tamis.errors import TamisWarning
+from tamis.errors import warn
+from tamis.events.names import find_names
 from tamis.events.sources import split_source
 from tamis.input.events import EventStream, open_events
+from tamis.match.unseen import Watch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tamis.events.encoder import EncodedEvents, EventEncoder
-    from tamis.events.rejects import Reject
+    from tamis.language.schema import Path
+    from tamis.match.unseen import Asked
 
 
-def encode_parts(encoder: EventEncoder, events: Any, *, keep: bool) -> Iterator[EncodedEvents]:
+def encode_parts(
+    encoder: EventEncoder, events: Any, asked: Asked, *, keep: bool
+) -> Iterator[EncodedEvents]:
     """The events in codes, with their source if it is to be kept.
 
-    A stream is read a part at a time. What cannot be read of it is reported when it ends: nobody
-    else will see it.
+    A stream is read a part at a time. At the end, what is odd about the events as a whole is
+    reported, and what could not be read of a stream: nobody else will see it.
     """
     opened = open_events(events)
+    watch = Watch(asked)
     if not isinstance(opened, EventStream):
-        yield encoder.encode(opened)
-        return
-    n_rejects, first = 0, None
-    for batch in encoder.encode_batches(opened.source, keep=keep):
-        n_rejects += len(batch.rejects)
-        first = first or next(iter(batch.rejects), None)
+        batch = encoder.encode(opened)
+        watch.add(batch)
         yield batch
-    if first is not None:
-        _warn(n_rejects, first)
+        _report(watch, lambda: find_names(batch.source), is_stream=False)
+        return
+    for batch in encoder.encode_batches(opened.source, keep=keep):
+        watch.add(batch)
+        yield batch
+    _report(watch, opened.find_names, is_stream=True)
+
+
+def _report(watch: Watch, find_names: Callable[[], set[Path]], *, is_stream: bool) -> None:
+    found = [watch.tell_unread()] if is_stream else []
+    for told in (*found, watch.tell_unreadable(), watch.tell_missing(find_names)):
+        if told is not None:
+            warn(told)
 
 
 def encode_whole(
@@ -59,21 +70,3 @@ def _hold(encoder: EventEncoder, stream: EventStream, column: str | None, *, kee
         )
         return pa.concat_tables(tables, promote_options="permissive")
     return [event for own in held for event in own]
-
-
-def _warn(n_rejects: int, first: Reject) -> None:
-    things = "value or row was" if n_rejects == 1 else "values and rows were"
-    warnings.warn(
-        f"{n_rejects:,} {things} not read and treated as missing, for example {first}; "
-        "index.encode(events).rejects lists them",
-        TamisWarning,
-        stacklevel=caller_level(),
-    )
-
-
-def caller_level() -> int:
-    """How far up the stack of whoever asks the first frame outside of this package is."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tamis."):
-        frame, level = frame.f_back, level + 1
-    return level

@@ -21,6 +21,7 @@ from tamis.index import artefact
 from tamis.index.columns import TEXT
 from tamis.index.hiding import keep_roots
 from tamis.index.saving import read_content_name
+from tamis.index.uses import unused_attributes
 from tamis.index.validity import NO_VALIDITY
 from tamis.input.events import read_event
 from tamis.input.subscriptions import open_subscriptions
@@ -55,8 +56,10 @@ from tamis.match.kernels.rows import ROW
 from tamis.match.moments import Moments, Shown
 from tamis.match.names import Names
 from tamis.match.operators import Operators, read_registry
+from tamis.match.reports import report_build
 from tamis.match.result import SUBSCRIPTION_ID, Found, Result
 from tamis.match.single import SingleScratch, make_single_scratch, with_all_tops
+from tamis.match.unseen import Asked
 from tamis.operators.registry import REGISTRY, Registry
 from tamis.operators.verdict import Verdict
 
@@ -98,6 +101,7 @@ class Index:
         self.encoder = EventEncoder(
             contents.columns, contents.leaves.column_codes, contents.constants
         )
+        self.asked = Asked(contents, self.encoder.table)
         self._n_groups: int | None = None  # of 512 events in a block; by size unless set
         self._scratches: SimpleQueue[Scratch] = SimpleQueue()
         self._single_scratches: SimpleQueue[SingleScratch] = SimpleQueue()
@@ -125,6 +129,11 @@ class Index:
         """What a subscription has besides its expression: tags, valid_from, valid_until, and the
         other columns of its row."""
         return self._details.of(self.ordinal(subscription_id))
+
+    @property
+    def unused_attributes(self) -> list[str]:
+        """The attributes of the schema that no subscription uses."""
+        return unused_attributes(self.contents)
 
     @property
     def details(self) -> Details:
@@ -434,7 +443,7 @@ class Index:
             yield self.encode(events)
             return
         keep = keep or bool(len(self.operators))
-        for batch in encode_parts(self.encoder, events, keep=keep):
+        for batch in encode_parts(self.encoder, events, self.asked, keep=keep):
             yield batch if keep else batch._replace(source=None)
 
     def term_frequencies(self, events: Any) -> dict[str, dict[str, float]]:
@@ -707,6 +716,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     if given.details.n_expired:
         built.contents.provenance["expired"] = given.details.n_expired
     index = Index(built.contents, built.rejects, registry)
+    report_build(index, is_declared=declared is not None, tags=tags or {})
     if sample is None:
         return index
     from tamis.match.learn import learn

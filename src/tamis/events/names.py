@@ -1,0 +1,61 @@
+"""The names that events have, known to expressions or not: what a misspelt one looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from tamis.events.mappings import parse_exactly
+from tamis.language.limits import MAX_DEPTH
+from tamis.language.names import parse_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tamis.language.schema import Path
+
+SAMPLE: Final = 100  # events whose own names are looked at
+
+
+def find_names(events: Any) -> set[Path]:
+    """The paths in some events: all columns of Arrow data, else what the first events have."""
+    if isinstance(events, pa.Table | pa.RecordBatch):
+        return set(_fields(events.schema))
+    if isinstance(events, pa.Array | pa.ChunkedArray):
+        if pa.types.is_struct(events.type):
+            return set(_fields(events.type))
+        events = events.slice(0, SAMPLE).to_pylist()
+    return {path for event in events[:SAMPLE] for path in _names_in(event)}
+
+
+def _fields(members: Iterable[pa.Field], prefix: Path = ()) -> Iterator[Path]:
+    for field in members:
+        path = (*prefix, field.name)
+        if pa.types.is_struct(field.type):
+            yield from _fields(field.type, path)
+        else:
+            yield path
+
+
+def _names_in(event: Any) -> Iterator[Path]:
+    if isinstance(event, str | bytes):
+        with suppress(ValueError, TypeError, RecursionError):
+            event = parse_exactly(event)
+    if isinstance(event, list):  # the pairs of a map
+        yield from (parse_path(key) for key, _ in event if key)
+    elif isinstance(event, Mapping):
+        yield from _keys(event, ())
+
+
+def _keys(members: Mapping[Any, Any], prefix: Path) -> Iterator[Path]:
+    for name, value in members.items():
+        if not isinstance(name, str):
+            continue
+        path = (*prefix, name)
+        if isinstance(value, Mapping) and len(path) < MAX_DEPTH:
+            yield from _keys(value, path)
+        else:
+            yield path

@@ -1,0 +1,99 @@
+"""Which subscriptions use an attribute, read out of the arrays of an index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tamis.language.lookalikes import Use
+from tamis.language.names import print_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tamis.index.contents import Contents
+    from tamis.kernels.arrays import Int32
+    from tamis.language.schema import Path
+
+AT_ONCE: Final = 64  # attributes, a bit for each
+
+
+def used_paths(contents: Contents) -> dict[Path, None]:
+    """The attributes that tests of the index look at; those that only operators read are not."""
+    paths = [attribute.path for column in contents.columns for attribute in column.attributes]
+    return dict.fromkeys(paths)
+
+
+def asked_paths(contents: Contents) -> list[Path]:
+    """Of these, the attributes that some test asks a value of; `a IS NULL` asks none."""
+    columns = _columns_of_leaves(contents)
+    is_used = np.zeros(contents.n_nodes, dtype=np.bool_)
+    is_used[contents.nodes.children] = True
+    is_used[contents.roots.nodes] = True
+    absent = contents.leaves.absent_leaves
+    is_used[absent[absent >= 0]] = False
+    asked = np.unique(columns[is_used[: contents.n_leaves]]).tolist()
+    paths = {a.path: None for at in asked if at >= 0 for a in contents.columns[at].attributes}
+    return list(paths)
+
+
+def unused_attributes(contents: Contents) -> list[str]:
+    """The attributes of the schema that no subscription uses, as expressions spell them."""
+    used = used_paths(contents).keys() | set(contents.plan.paths)
+    for own in contents.schema.operators:
+        used |= {read.path for read in own.reads or ()}
+    return [print_path(path) for path in contents.schema if path not in used]
+
+
+def count_uses(contents: Contents, paths: Iterable[Path]) -> dict[Path, Use]:
+    """How many subscriptions use each of these attributes, and the first of them.
+
+    Whoever is always or never true uses none.
+    """
+    wanted = list(paths)
+    leaf_columns = _columns_of_leaves(contents)
+    found: dict[Path, Use] = {}
+    for start in range(0, len(wanted), AT_ONCE):
+        own = wanted[start : start + AT_ONCE]
+        bits = _used_bits(contents, leaf_columns, own)
+        for at, path in enumerate(own):
+            ordinals = contents.roots.subscriptions[(bits >> np.uint64(at) & np.uint64(1)) == 1]
+            first = str(contents.ids[int(ordinals.min())].as_py()) if len(ordinals) else None
+            found[path] = Use(len(ordinals), first)
+    return found
+
+
+def _used_bits(contents: Contents, leaf_columns: Int32, paths: list[Path]) -> np.ndarray:
+    """uint64[n], for each of `roots.subscriptions` a bit for each path that it uses."""
+    numbers = {path: np.uint64(1 << at) for at, path in enumerate(paths)}
+    column_bits = np.zeros(len(contents.columns) + 1, dtype=np.uint64)
+    for at, column in enumerate(contents.columns):
+        for attribute in column.attributes:
+            column_bits[at] |= numbers.get(attribute.path, np.uint64(0))
+    bits = np.zeros(contents.n_nodes, dtype=np.uint64)
+    bits[: contents.n_leaves] = column_bits[leaf_columns]  # -1 is the last one, which is zero
+    nodes = contents.nodes
+    while len(nodes.operators):  # as often as the DAG is deep
+        above = np.bitwise_or.reduceat(bits[nodes.children], nodes.child_starts[:-1])
+        if np.array_equal(bits[contents.n_leaves :], above):
+            break
+        bits[contents.n_leaves :] = above
+    roots = contents.roots
+    spread: np.ndarray = np.repeat(bits[roots.nodes], np.diff(roots.subscription_starts))
+    return spread
+
+
+def _columns_of_leaves(contents: Contents) -> Int32:
+    """[n_leaves], the column that each leaf looks at; -1 for one that looks at none."""
+    leaves = contents.leaves
+    found = np.full(contents.n_leaves, -1, dtype=np.int32)
+    own = np.repeat(np.arange(len(contents.columns)), np.diff(leaves.column_leaves))
+    found[: len(own)] = own
+    # Complements that hold on events without the attribute stand after all columns; theirs is
+    # that of their base, which may be a complement itself.
+    for _ in range(2):
+        is_open = found[leaves.complement_leaves] < 0
+        places = leaves.complement_leaves[is_open]
+        found[places] = found[leaves.complement_bases[is_open]]
+    return found

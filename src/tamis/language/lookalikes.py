@@ -1,0 +1,160 @@
+"""Attributes whose names look like another's: probably misspelt.
+
+Two names look alike if they differ in case or underscores only, or else in one letter: one more,
+one less, another one, or two that changed places. Digits count for no misspelling (`port1` beside
+`port2`), and names of fewer than three letters differ too easily.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from tamis.language.names import print_path
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from tamis.language.schema import Path
+
+MIN_LENGTH: Final = 3  # of the shorter of two names that differ in a letter
+TIMES: Final = 10  # so much more often must the other one be used
+SHOWN: Final = 3
+
+
+class Use(NamedTuple):
+    """How many subscriptions use an attribute, and one of them."""
+
+    n_subscriptions: int
+    subscription_id: str | None
+
+
+class Lookalike(NamedTuple):
+    """An attribute in few subscriptions that looks like one in many."""
+
+    attribute: str  # as an expression spells it
+    looks_like: str
+    n_subscriptions: int  # that use it
+    n_like: int  # that use the other one
+    subscription_id: str | None  # one that uses it
+
+    def __str__(self) -> str:
+        told = f"{self.attribute} ({tell_use(Use(*self[2::2]))})"
+        return f"{told} looks like {self.looks_like} ({_count(self.n_like)})"
+
+
+def find_lookalikes(uses: Mapping[Path, Use]) -> list[Lookalike]:
+    """The attributes that look like another one that is used much more often, rarest first.
+
+    Where the names differ in a letter, that is `TIMES` as often; where they differ in case or
+    underscores only, more often at all.
+    """
+    best: dict[Path, tuple[int, Path]] = {}
+    for pair in find_alike(uses):
+        rare, common = sorted(pair, key=lambda path: uses[path].n_subscriptions)
+        n_rare, n_common = uses[rare].n_subscriptions, uses[common].n_subscriptions
+        times = 1 if is_same_but_case(rare, common) else TIMES
+        if 0 < n_rare < n_common and n_common >= times * n_rare:
+            best[rare] = max(best.get(rare, (0, rare)), (n_common, common))
+    found = [
+        Lookalike(print_path(rare), print_path(common), *_of(uses[rare], n_common))
+        for rare, (n_common, common) in best.items()
+    ]
+    return sorted(found, key=lambda one: (one.n_subscriptions, -one.n_like, one.attribute))
+
+
+def _of(use: Use, n_common: int) -> tuple[int, int, str | None]:
+    return use.n_subscriptions, n_common, use.subscription_id
+
+
+def tell_lookalikes(found: Collection[Lookalike]) -> str:
+    """One sentence about misspelt attributes, with examples and what to do."""
+    n = len(found)
+    what = "an attribute looks" if n == 1 else f"{n:,} attributes look"
+    shown = "; ".join(str(one) for one in list(found)[:SHOWN]) + ("; …" if n > SHOWN else "")
+    return (
+        f"{what} misspelt: {shown}. Correct the expressions, or declare a schema that has "
+        f"{'both names' if n == 1 else 'all names'} if they are right"
+    )
+
+
+def tell_use(use: Use) -> str:
+    """How many subscriptions use an attribute, and which."""
+    if use.subscription_id is None:
+        return _count(use.n_subscriptions)
+    such_as = "" if use.n_subscriptions == 1 else f"{_count(use.n_subscriptions)}, such as "
+    return f'{such_as or "subscription "}"{use.subscription_id}"'
+
+
+def _count(n_subscriptions: int) -> str:
+    return f"{n_subscriptions:,} subscription{'s' * (n_subscriptions != 1)}"
+
+
+# ── names ───────────────────────────────────────────────────────────────────────────────────
+
+
+def find_likeness(path: Path, others: Iterable[Path]) -> Path | None:
+    """The first of the others that looks like it, of those that differ least."""
+    alike = [other for other in others if is_alike(path, other)]
+    return min(alike, key=lambda other: not is_same_but_case(path, other), default=None)
+
+
+def is_alike(one: Path, other: Path) -> bool:
+    """Whether two different paths look alike: all steps are the same but one."""
+    if len(one) != len(other) or one == other:
+        return False
+    different = [(a, b) for a, b in zip(one, other, strict=True) if fold(a) != fold(b)]
+    if not different:
+        return True
+    return len(different) == 1 and _is_one_letter(*map(fold, different[0]))
+
+
+def is_same_but_case(one: Path, other: Path) -> bool:
+    """Whether two paths differ in nothing but case and underscores."""
+    return tuple(map(fold, one)) == tuple(map(fold, other))
+
+
+def fold(name: str) -> str:
+    """A name without case and underscores."""
+    return name.casefold().replace("_", "") or name
+
+
+def find_alike(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
+    """All pairs of paths that look alike, without comparing each with each.
+
+    Two names that differ in one letter are the same once a letter is left out of one or both.
+    """
+    near: dict[Path, list[Path]] = defaultdict(list)
+    for path in dict.fromkeys(paths):
+        for key in dict.fromkeys(_without_a_letter(tuple(map(fold, path)))):
+            near[key].append(path)
+    seen: set[tuple[Path, Path]] = set()
+    for own in near.values():
+        for at, one in enumerate(own):
+            for other in own[:at]:
+                if (other, one) not in seen and is_alike(one, other):
+                    seen.add((other, one))
+                    yield other, one
+
+
+def _without_a_letter(path: Path) -> Iterator[Path]:
+    yield path
+    for step, name in enumerate(path):
+        for at, letter in enumerate(name):
+            if not letter.isdigit():
+                yield (*path[:step], name[:at] + name[at + 1 :], *path[step + 1 :])
+
+
+def _is_one_letter(one: str, other: str) -> bool:
+    """Whether one letter more or less, another one, or two that changed places are all that
+    tells two names apart."""
+    short, long = sorted((one, other), key=len)
+    if len(short) < MIN_LENGTH or len(long) - len(short) > 1:
+        return False
+    at = next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
+    if len(short) < len(long):
+        return short[at:] == long[at + 1 :] and not long[at].isdigit()
+    rest, other_rest = short[at:], long[at:]
+    if rest[1:] == other_rest[1:]:
+        return not (rest[0].isdigit() or other_rest[0].isdigit())
+    return rest[:2] == other_rest[1::-1] and rest[2:] == other_rest[2:]

@@ -1,0 +1,163 @@
+"""Attributes that subscriptions use and that no event has a usable value of.
+
+Nothing is wrong with an event that lacks an attribute. But if none of many has it, or if they have
+one of a name that differs in case only, it is probably misspelt.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from tamis.index.uses import asked_paths, count_uses
+from tamis.language.lookalikes import Use, find_alike, is_same_but_case, tell_use
+from tamis.language.names import print_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from tamis.events.attributes import AttributeTable
+    from tamis.events.encoder import EncodedEvents
+    from tamis.events.rejects import Reject
+    from tamis.index.contents import Contents
+    from tamis.language.schema import Path
+
+MANY: Final = 100  # events: among fewer, an attribute may well be missing
+SHOWN: Final = 3
+
+
+class Asked:
+    """The attributes of which an index asks a value, and who uses them."""
+
+    def __init__(self, contents: Contents, table: AttributeTable) -> None:
+        self.table = table
+        self.known = frozenset(table.paths)
+        self._contents = contents
+
+    @cached_property
+    def uses(self) -> dict[Path, Use]:
+        """How many subscriptions use each attribute."""
+        return count_uses(self._contents, asked_paths(self._contents))
+
+
+class Watch:
+    """What the events of one call have, batch after batch."""
+
+    def __init__(self, asked: Asked) -> None:
+        self._asked = asked
+        self._n_events = 0
+        self._has_values = np.zeros(len(asked.table), dtype=np.bool_)
+        self._n_rejects: Counter[str | None] = Counter()  # by attribute, None for whole rows
+        self._examples: dict[str | None, Reject] = {}
+
+    def add(self, batch: EncodedEvents) -> None:
+        """Take in a batch."""
+        self._n_events += batch.n_rows
+        if batch.has_values is not None:
+            self._has_values |= batch.has_values
+        for (attribute, _), n_rejects in batch.rejects.counts.items():
+            self._n_rejects[attribute] += n_rejects
+        for reject in batch.rejects:
+            self._examples.setdefault(reject.attribute, reject)
+
+    @property
+    def _unseen(self) -> list[Path]:
+        """The attributes without a usable value."""
+        paths = self._asked.table.paths
+        return [paths[at] for at in np.flatnonzero(~self._has_values).tolist()]
+
+    def tell_unread(self) -> str | None:
+        """What to say of single values and rows that cannot be used."""
+        single = self._n_rejects - Counter({name: self._n_rejects[name] for name in self._unusable})
+        if not single:
+            return None
+        things = "value or row was" if single.total() == 1 else "values and rows were"
+        example = next(e for name, e in self._examples.items() if name in single)
+        return (
+            f"{single.total():,} {things} not read and treated as missing, for example {example}; "
+            "index.encode(events).rejects lists them"
+        )
+
+    @property
+    def _unusable(self) -> list[str]:
+        """The attributes of which there are values, but none that can be used."""
+        return [name for name in map(print_path, self._unseen) if self._n_rejects[name]]
+
+    def tell_unreadable(self) -> str | None:
+        """What to say of them; None if there is nothing to say."""
+        names = self._unusable
+        if not names:
+            return None
+        what = "an attribute has" if len(names) == 1 else f"{len(names):,} attributes have"
+        shown = "; ".join(map(self._tell_values, names[:SHOWN])) + "; …" * (len(names) > SHOWN)
+        return (
+            f"{what} no usable value: {shown}. The values are treated as missing: convert them, or "
+            "declare the type that they have in the schema of the index"
+        )
+
+    def _tell_values(self, name: str) -> str:
+        n_values, example = self._n_rejects[name], self._examples[name]
+        values = f"{n_values:,} value{'s' * (n_values != 1)}"
+        return f"{name} ({values}; row {example.row}: {example.reason})"
+
+    def tell_missing(self, find_names: Callable[[], Collection[Path]]) -> str | None:
+        """What to say of attributes that no event has; None if there is nothing to say."""
+        unseen = [path for path in self._unseen if not self._n_rejects[print_path(path)]]
+        if not self._n_events or not unseen:
+            return None
+        names = [path for path in find_names() if path not in self._asked.known]
+        alike = find_likely(unseen, names, with_letters=self._n_events >= MANY)
+        missing = [path for path in unseen if path in alike or self._n_events >= MANY]
+        uses = self._asked.uses if missing else {}
+        missing = [path for path in missing if path in uses]
+        where = f"in every event ({self._n_events:,} event{'s' * (self._n_events != 1)})"
+        return tell_missing(missing, alike, uses, where) if missing else None
+
+
+def find_likely(
+    missing: Collection[Path], names: Collection[Path], *, with_letters: bool = True
+) -> dict[Path, Path]:
+    """For missing attributes the name in the events that looks like it, if there is one."""
+    wanted, given = set(missing), set(names)
+    found: dict[Path, Path] = {}
+    for pair in find_alike([*missing, *sorted(names)]):
+        for one, other in (pair, pair[::-1]):
+            if one in wanted and other in given:
+                is_same = is_same_but_case(one, other)
+                if is_same or (with_letters and one not in found):
+                    found[one] = other
+    return found
+
+
+def tell_missing(
+    missing: Collection[Path],
+    alike: Mapping[Path, Path],
+    uses: Mapping[Path, Use],
+    where: str,
+) -> str:
+    """One sentence about attributes that no event has, with examples and what to do."""
+    n = len(missing)
+    what = "an attribute that subscriptions use is" if n == 1 else f"{n:,} attributes that "
+    what += "" if n == 1 else "subscriptions use are"
+    # Those that look like another first, then by how many subscriptions they concern.
+    ordered = sorted(missing, key=lambda path: (path not in alike, -_count(uses, path), path))
+    shown = "; ".join(_tell_one(path, alike, uses) for path in ordered[:SHOWN])
+    shown += "; …" if n > SHOWN else ""
+    return (
+        f"{what} missing {where}: {shown}. Correct the expressions or the names in the events, "
+        "unless this is intended"
+    )
+
+
+def _tell_one(path: Path, alike: Mapping[Path, Path], uses: Mapping[Path, Use]) -> str:
+    told = print_path(path)
+    if path in uses:
+        told += f" ({tell_use(uses[path])})"
+    return f"{told}, but they have {print_path(alike[path])}" if path in alike else told
+
+
+def _count(uses: Mapping[Path, Use], path: Path) -> int:
+    return uses[path].n_subscriptions if path in uses else 0

@@ -1,0 +1,85 @@
+"""What is misspelt, missing or unused, as the shell reports it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.indexes import write_rows, write_subscriptions
+from tests.cli.shell import json_lines, run
+
+RULES = [(f"r{number}", f"age > {number} AND country = 'FR'") for number in range(20)]
+TYPO = ("typo", "country = 'DE'\nAND (agee > 3 OR agee < 1)")
+
+
+@pytest.fixture
+def misspelt(tmp_path):
+    return write_subscriptions(tmp_path / "s.jsonl", [*RULES, TYPO])
+
+
+def test_check_shows_the_place_of_a_misspelt_attribute(misspelt):
+    *problems, summary = json_lines(run("check", misspelt, "--output", "json").stdout)
+    (problem,) = problems
+    assert (problem["severity"], problem["code"]) == ("warning", "misspelt-attribute")
+    assert (problem["subscription_id"], problem["file_line"]) == ("typo", 21)
+    assert (problem["line"], problem["column"], problem["span"]) == (2, 6, [20, 24])
+    assert problem["message"] == (
+        "agee looks like age: 20 subscriptions use that one, and 1 this one"
+    )
+    assert summary["warnings"] == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--no-lint"], ["--schema", "age INT, agee INT, country STRING"]],
+    ids=["no lint", "declared"],
+)
+def test_check_does_not_guess_where_it_is_not_asked_to(misspelt, options):
+    (summary,) = json_lines(run("check", misspelt, "--output", "json", *options).stdout)
+    assert summary["warnings"] == 0
+
+
+def test_check_with_processes_finds_the_same(misspelt):
+    alone, shared = (
+        json_lines(run("check", misspelt, "--output", "json", "--processes", n).stdout)[0]
+        for n in ("1", "2")
+    )
+    assert alone == shared
+
+
+def test_build_notes_a_misspelt_attribute(misspelt, tmp_path):
+    built = run("build", misspelt, "-o", tmp_path / "i")
+    assert built.exit_code == 0
+    assert built.stderr == (
+        'note: an attribute looks misspelt: agee (subscription "typo") looks like age (20 '
+        "subscriptions). Correct the expressions, or declare a schema that has both names if they "
+        "are right\n"
+    )
+
+
+def test_build_notes_what_of_a_schema_nobody_uses(tmp_path):
+    source = write_subscriptions(tmp_path / "s.jsonl", RULES)
+    schema = "age INT, country STRING, a INT, b INT, c INT, d INT"
+    built = run("build", source, "-o", tmp_path / "i", "--schema", schema)
+    assert built.stderr == (
+        "note: no subscription in the index uses 4 attributes that the schema declares: "
+        "a, b, c, …\n"
+    )
+    one = run("build", source, "-o", tmp_path / "j", "--schema", "age INT, country STRING, a INT")
+    assert one.stderr == "note: no subscription in the index uses a, which the schema declares\n"
+
+
+@pytest.mark.parametrize("name", ["e.jsonl", "e.csv", "e.parquet"])
+def test_match_notes_what_no_event_has_once_at_the_end(tmp_path, name):
+    source = write_subscriptions(tmp_path / "s.jsonl", RULES)
+    run("build", source, "-o", tmp_path / "i")
+    events = write_rows(tmp_path / name, [{"age": 30, "contry": "FR"}] * 10_000)
+    matched = run("match", tmp_path / "i", events, "--only-matches")
+    assert matched.stderr == (
+        "note: an attribute that subscriptions use is missing in every event (10,000 events): "
+        'country (20 subscriptions, such as "r0"), but they have contry. Correct the expressions '
+        "or the names in the events, unless this is intended\n"
+    )
+    few = json.dumps({"age": 30, "contry": "FR"}) + "\n"
+    assert run("match", tmp_path / "i", stdin=few * 99).stderr == ""

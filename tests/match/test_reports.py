@@ -1,0 +1,181 @@
+"""What is not as its author may expect is reported, once for each call."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import tamis
+from tamis import TamisWarning
+from tamis.match.unseen import MANY
+
+RULES = {f"r{number}": f"age > {number} AND country = 'FR'" for number in range(20)}
+
+
+def warned(call):
+    """The warnings of a call, which must be ours."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        call()
+    assert all(issubclass(one.category, TamisWarning) for one in caught)
+    assert all(one.filename == __file__ for one in caught)
+    return [str(one.message) for one in caught]
+
+
+# ── building ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_misspelt_attribute_is_reported():
+    (told,) = warned(lambda: tamis.build(RULES | {"typo": "agee > 3", "case": "Country = 'FR'"}))
+    assert told == (
+        '2 attributes look misspelt: Country (subscription "case") looks like country '
+        '(20 subscriptions); agee (subscription "typo") looks like age (20 subscriptions). '
+        "Correct the expressions, or declare a schema that has all names if they are right"
+    )
+
+
+def test_a_declared_schema_has_the_names_that_are_meant():
+    schema = "age INT, agee INT, country STRING"
+    assert warned(lambda: tamis.build(RULES | {"twin": "agee > 3"}, schema)) == []
+
+
+def test_an_unknown_attribute_of_a_declared_schema_is_a_reject_with_a_suggestion():
+    index = tamis.build(RULES | {"typo": "agee > 3"}, "age INT, country STRING")
+    assert 'did you mean "age"?' in str(index.rejects[0])
+
+
+def test_tags_of_nobody_are_reported():
+    tags = {"r1": ["a"], "R2": ["b"], "nobody": ["c"]}
+    (told,) = warned(lambda: tamis.build(RULES, tags=tags))
+    assert told == '2 ids in tags are of no subscription: such as "R2"; did you mean "r2"?'
+
+
+def test_tags_of_a_reject_are_not():
+    assert warned(lambda: tamis.build({"a": "x >", "b": "y = 1"}, tags={"a": ["t"]})) == []
+
+
+# ── attributes that no event has ────────────────────────────────────────────────────────────
+
+ABROAD = [{"age": 30, "Country": "FR", "city": "Lyon"}] * MANY
+
+
+@pytest.fixture(scope="module")
+def index() -> tamis.Index:
+    return tamis.build(RULES | {"gone": "deleted IS NULL", "lone": "city = 'Lyon'"})
+
+
+CALLS = {
+    "match_batch": lambda index, events: index.match_batch(events),
+    "match_chunks": lambda index, events: list(index.match_chunks(events)),
+    "match_lists": lambda index, events: index.match_lists(events),
+    "count_by_event": lambda index, events: index.count_by_event(events),
+    "count_by_subscription": lambda index, events: index.count_by_subscription(events),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_an_attribute_that_no_event_has_is_reported(index, call):
+    (told,) = warned(lambda: call(index, ABROAD))
+    assert told == (
+        "an attribute that subscriptions use is missing in every event (100 events): country (20 "
+        'subscriptions, such as "r0"), but they have Country. Correct the expressions or the names '
+        "in the events, unless this is intended"
+    )
+
+
+def layouts(tmp_path):
+    table = pa.Table.from_pylist(ABROAD)
+    lines = tmp_path / "events.jsonl"
+    lines.write_text("".join(json.dumps(event) + "\n" for event in ABROAD))
+    parquet = tmp_path / "events.parquet"
+    pq.write_table(table, parquet)
+    csv = tmp_path / "events.csv"
+    csv.write_text("age,Country,city\n" + "30,FR,Lyon\n" * MANY)
+    pairs = [list({**event, "age": "30"}.items()) for event in ABROAD]
+    return {
+        "json texts": list(map(json.dumps, ABROAD)),
+        "table": table,
+        "pandas": table.to_pandas(),
+        "structs": pa.array(ABROAD),
+        "maps": pa.array(pairs, pa.map_(pa.string(), pa.string())),
+        "json column": pa.array(list(map(json.dumps, ABROAD))),
+        "batches": iter(table.to_batches(max_chunksize=30)),
+        "reader": table.to_reader(max_chunksize=30),
+        "lines": str(lines),
+        "parquet": parquet,
+        "open parquet": pq.ParquetFile(parquet),
+        "csv": csv,
+    }
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        *("json texts", "table", "pandas", "structs", "maps", "json column", "batches", "reader"),
+        *("lines", "parquet", "open parquet", "csv"),
+    ],
+)
+def test_it_is_in_every_layout(index, tmp_path, layout):
+    (told,) = warned(lambda: index.match_lists(layouts(tmp_path)[layout]))
+    assert 'country (20 subscriptions, such as "r0"), but they have Country.' in told
+
+
+def test_what_few_events_lack_is_not_reported(index):
+    few = [{"age": 30, "other": 1}] * (MANY - 1)
+    assert warned(lambda: index.match_lists(few)) == []
+    assert "country (20 sub" in warned(lambda: index.match_lists([*few, {}]))[0]
+    assert warned(lambda: index.match_lists([*few, {"country": "DE", "city": "Bonn"}])) == []
+
+
+def test_another_case_is_reported_of_few_events_too(index):
+    (told,) = warned(lambda: index.match_lists([{"Age": 30}]))
+    assert told.startswith(
+        "an attribute that subscriptions use is missing in every event (1 event)"
+    )
+    assert 'age (20 subscriptions, such as "r0"), but they have Age.' in told
+
+
+def test_a_single_event_and_no_events_are_not_reported(index):
+    assert warned(lambda: index.match({"Age": 30})) == []
+    assert warned(lambda: index.match_lists([])) == []
+
+
+def test_events_that_were_encoded_before_are_not_reported(index):
+    assert warned(lambda: index.match_lists(index.encode(ABROAD))) == []
+
+
+def test_names_inside_structs_are_found():
+    index = tamis.build({"a": "user.name = 'x'"})
+    (told,) = warned(lambda: index.match_lists([{"user": {"nmae": "x"}}] * MANY))
+    assert 'user.name (subscription "a"), but they have user.nmae.' in told
+
+
+# ── values of another type ──────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("kind", ["dicts", "table", "lines"])
+def test_a_column_of_another_type_is_reported(index, tmp_path, kind):
+    events = [{"age": "30", "country": "FR", "city": None}, {"age": "31", "country": "FR"}]
+    lines = tmp_path / "events.jsonl"
+    lines.write_text("".join(json.dumps(event) + "\n" for event in events))
+    given = {"dicts": events, "table": pa.Table.from_pylist(events), "lines": lines}[kind]
+    (told,) = warned(lambda: index.match_lists(given))
+    assert told == (
+        "an attribute has no usable value: age (2 values; row 0: '30' is not of type number). The "
+        "values are treated as missing: convert them, or declare the type that they have in the "
+        "schema of the index"
+    )
+
+
+def test_single_values_of_a_stream_are_reported_apart(index, tmp_path):
+    lines = tmp_path / "events.jsonl"
+    lines.write_text('{"age": "30", "country": 1}\n{"age": 30, "country": 2}\n')
+    told = warned(lambda: index.match_lists(lines))
+    assert [one.partition(":")[0] for one in told] == [
+        "1 value or row was not read and treated as missing, for example row 0, attribute age",
+        "an attribute has no usable value",
+    ]
