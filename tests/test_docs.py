@@ -394,11 +394,13 @@ def files_shown(path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def tamis_on_path(tmp_path_factory, monkeypatch):
-    """`tamis` in the shell is this source tree's, whether or not it is installed."""
+    """`tamis` in the shell is this source tree's, whether or not it is installed, and `python` is
+    this one."""
     folder = tmp_path_factory.mktemp("bin")
-    script = folder / "tamis"
-    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m tamis "$@"\n')
-    script.chmod(0o755)
+    for name, run in (("tamis", "-m tamis "), ("python", "")):
+        script = folder / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {run}"$@"\n')
+        script.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=":")
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"), prepend=":")
     monkeypatch.setenv("NO_COLOR", "1")

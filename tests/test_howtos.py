@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_docs import Block, blocks_of, files_shown, tamis_on_path  # noqa: F401 - a fixture
+from tests.test_docs import Block, blocks_of, files_shown, mask_speed
+from tests.test_docs import tamis_on_path  # noqa: F401 - a fixture
 from tests.waiting import HANG_SECONDS
 
 PAGES = sorted((Path(__file__).parents[1] / "docs").glob("howto-*.md"))
@@ -19,7 +20,8 @@ SIZE = re.compile(r"\b\d\d,\d{3}\b")
 
 
 def mask(text: str) -> str:
-    """The text without what differs from run to run: seconds, moments, sizes of files."""
+    """The text without what differs from run to run: seconds, moments, sizes of files, progress."""
+    text = re.sub(r"^progress: .*\n", "", mask_speed(text), flags=re.MULTILINE)
     return SIZE.sub("N", MADE_AT.sub("T", SECONDS.sub(r"\1  S", text))).rstrip()
 
 

@@ -17,10 +17,11 @@ from tamis.language.ast import (
     Like,
     Literal,
     StringTest,
+    attributes,
 )
 from tamis.language.patterns import Wild, parse_like
 from tamis.language.printer import print_expression
-from tamis.language.types import Type, WrongTypeError, read_value
+from tamis.language.types import NUMBER, Type, WrongTypeError, read_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,6 +82,8 @@ Leaf: TypeAlias = Interval | ValueSet | Text | Missing | Constant
 
 def read_leaf(node: Condition) -> Leaf:
     """The leaf in one of the few forms; refuses what no baseline knows."""
+    if any(attribute.type == NUMBER for attribute in attributes(node)):
+        raise TamisError(f"no baseline for numbers of several kinds: {print_expression(node)}")
     match node:
         case Comparison(left=Attribute(), right=Literal()) if node.operator in MIRRORED:
             return _comparison(node.left, node.operator, node.right.value)

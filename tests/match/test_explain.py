@@ -343,6 +343,7 @@ def test_a_possible_way_is_preferred_to_an_impossible_one():
     [
         ("level > 3", {"level": 4}, "matches: level > 3 holds"),
         ("level > 3", {"level": 3}, "false: it would match if level > 3"),
+        ("a IS NULL OR NOT a = 1", {"a": 1}, "false: it would match if a <> 1"),
         ("NOT level > 3", {"level": 4}, "false: it would match if NOT level > 3"),
         ("NOT a = 1", {"a": 1}, "false: it would match if a <> 1"),
         ("NOT a NOT BETWEEN 1 AND 3", {"a": 4}, "false: it would match if a BETWEEN 1 AND 3"),

@@ -132,13 +132,19 @@ def test_a_damaged_version_is_not_updated(spark, store):
     assert ts.IndexStore(store).numbers() == [1]
 
 
-@pytest.mark.parametrize(("read", "name"), [(ts.rejects, "rejects"), (ts.subscriptions, "details")])
-def test_a_damaged_table_of_a_part_is_named(spark, store, read, name):
-    (file,) = store.glob(f"parts/*/{name}.parquet")
+def test_a_damaged_table_of_a_part_is_named(spark, store):
+    (file,) = store.glob("parts/*/rejects.parquet")
     file.write_bytes(b"PAR1")
-    with pytest.raises(IndexFormatError, match=f"{name}.parquet is damaged") as refused, telling():
-        read(spark, store).collect()
+    with pytest.raises(IndexFormatError, match="rejects.parquet is damaged") as refused, telling():
+        ts.rejects(spark, store).collect()
     assert refused.value.hint == "build the index anew, or use an older version"
+
+
+def test_subscriptions_of_a_damaged_part_are_refused(spark, store):
+    (file,) = store.glob("parts/*/content-*")
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(IndexFormatError, match="damaged"), telling():
+        ts.subscriptions(spark, store).collect()
 
 
 # ── where an index is to be ─────────────────────────────────────────────────────────────────

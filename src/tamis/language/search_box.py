@@ -31,7 +31,7 @@ _AS_IT_IS: Final = "in quotes it is looked for as it is"
 _WILDCARD: Final = (
     re.compile(r"\w\*|\*\w|\w\?\w"),
     "wildcards are not supported",
-    "write the words out: (child OR children)",
+    "write the words out, as in (child OR children)",
 )
 _FOREIGN: Final = (
     _WILDCARD,

@@ -283,8 +283,14 @@ def _joined(sets: list[_Leaves | None]) -> _Leaves | None:
 
 
 def _shortest(sets: list[_Leaves | None]) -> _Leaves | None:
+    """The fewest leaves. Of equally few, those that take no attribute away: other leaves may need
+    it."""
+
+    def cost(leaves: _Leaves) -> tuple[int, int]:
+        return len(leaves), sum(isinstance(leaf, IsNull) and not leaf.negated for leaf in leaves)
+
     possible = [one for one in sets if one is not None]
-    return min(possible, key=len) if possible else None
+    return min(possible, key=cost) if possible else None
 
 
 # ── words ───────────────────────────────────────────────────────────────────────────────────
