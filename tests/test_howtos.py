@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_docs import Block, blocks_of, files_shown, mask_speed
-from tests.test_docs import tamis_on_path  # noqa: F401 - a fixture
+from tests.test_docs import (
+    Block,
+    blocks_of,
+    files_shown,
+    mask_speed,
+    tamis_on_path,  # noqa: F401 - a fixture
+)
 from tests.waiting import HANG_SECONDS
 
 PAGES = sorted((Path(__file__).parents[1] / "docs").glob("howto-*.md"))

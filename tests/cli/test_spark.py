@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from types import SimpleNamespace
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -426,3 +427,21 @@ def test_what_fails_in_spark_is_said_without_java(place):
     assert len(result.stderr.splitlines()) <= 2
     with pytest.raises(Exception, match=r"(?i)parquet"):
         run("spark", "--debug", "match", *broken)
+
+
+def test_what_is_unused_misspelt_missing_or_unknown_is_noted(place):
+    built = build(place, "--schema", "age INT, city STRING, town STRING")
+    unused = "note: no subscription in the index uses town, which the schema declares"
+    assert unused in built.stderr.splitlines()
+    more = {"two": "city = 'Bergen'", "typo": "City = 'Oslo'"}
+    rows = [{"subscription_id": name, "expression": text} for name, text in more.items()]
+    write(place / "more.jsonl", rows)
+    updated = build(place, "--update", "--remove", "Oslo", file="more.jsonl")
+    removed, misspelt = updated.stderr.splitlines()
+    assert removed.startswith('note: an id to remove is of no subscription: "Oslo"; nothing was')
+    assert 'City (subscription "typo") looks like city (2 subscriptions)' in misspelt
+    pq.write_table(pa.table({"age": ["20"], "town": ["Oslo"]}), place / "few.parquet")
+    common = ["--index", place / "index", "--events", place / "few.parquet"]
+    missing, unfit = run("spark", "match", *common).stderr.splitlines()
+    assert "2 attributes that subscriptions use are missing in the columns of the events" in missing
+    assert "of another type than the index reads: age is string, not integer" in unfit

@@ -135,7 +135,10 @@ def test_a_damaged_version_is_not_updated(spark, store):
 def test_a_damaged_table_of_a_part_is_named(spark, store):
     (file,) = store.glob("parts/*/rejects.parquet")
     file.write_bytes(b"PAR1")
-    with pytest.raises(IndexFormatError, match="rejects.parquet is damaged") as refused, telling():
+    with (
+        pytest.raises(IndexFormatError, match=r"rejects\.parquet is damaged") as refused,
+        telling(),
+    ):
         ts.rejects(spark, store).collect()
     assert refused.value.hint == "build the index anew, or use an older version"
 

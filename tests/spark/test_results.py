@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from contextlib import nullcontext
 from dataclasses import fields, is_dataclass
 
 import pytest
@@ -150,7 +151,10 @@ def change_pairs(rules: dict[str, str]) -> dict[str, tuple[set, set]]:
 def test_changed_rules_are_counted_beside_the_version(spark, store, layout):
     frame, attributes = event_frame(spark, EVENTS, layout)
     where = {"event_id": "id", "attributes": attributes}
-    told = ts.backtest(frame, store, changed=RULES, n_samples=2, **where)
+    # What JSON has is not known before it is read.
+    expects = pytest.warns(tamis.TamisWarning, match="missing in the columns of the events: colour")
+    with expects if layout != "json" else nullcontext():
+        told = ts.backtest(frame, store, changed=RULES, n_samples=2, **where)
     assert (told.version, told.n_events, told.n_looked_at) == ("v00000001", 100, 100)
     expected = change_pairs(RULES)
     totals = {row["subscription_id"]: row.asDict() for row in told.totals.collect()}

@@ -179,6 +179,10 @@ def build_command(context: click.Context, /, **options: Any) -> None:
         print_note(f"nothing has changed: {report.version.name} stays the newest version")
     if report.n_rejects and not options["rejects"]:
         print_note(f"{report.n_rejects:,} subscriptions were rejected; --rejects PATH lists them")
+    if report.unused:
+        from tamis.match.reports import tell_unused
+
+        print_note(tell_unused(report.unused))
     print_summary(
         {
             "version": report.version.name,

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from tamis.errors import IndexFormatError
+from tamis.language.lookalikes import Use
 from tamis.language.schema import Schema
 from tamis.spark.printing import format_table
 
@@ -40,6 +41,7 @@ class Part:
     n_timed: int = 0  # of the subscriptions, valid from or until some moment
     operators: tuple[str, ...] = ()  # names that its subscriptions call
     columns: tuple[str, ...] = ()  # names of attributes that its subscriptions have
+    uses: tuple[Use, ...] = ()  # of each of `attributes`: by how many, such as whom
 
     @property
     def folder(self) -> str:
@@ -119,6 +121,18 @@ class Version:
         return sorted({path for part in self.parts for path in part.attributes})
 
     @property
+    def uses(self) -> dict[tuple[str, ...], Use]:
+        """How many subscriptions use each of these attributes in tests, and one of them; those of
+        older parts, and those that only operators read, are left out."""
+        found: dict[tuple[str, ...], Use] = {}
+        for part in self.parts:
+            for path, use in zip(part.attributes, part.uses, strict=False):
+                n, first = found.get(path, Use(0, None))
+                if use.n_subscriptions:
+                    found[path] = Use(n + use.n_subscriptions, first or use.subscription_id)
+        return found
+
+    @property
     def columns(self) -> list[str]:
         """The names of attributes that some subscription has."""
         return sorted({name for part in self.parts for name in part.columns})
@@ -195,7 +209,8 @@ def read_part(body: dict[str, Any]) -> Part:
         raise ValueError(f"a part {body['id']!r} of the files {sorted(body['checksums'])}")
     paths = tuple(tuple(path) for path in body["attributes"])
     names = {name: tuple(body.get(name, ())) for name in ("operators", "columns")}
-    return Part(**body | {"attributes": paths, **names})
+    uses = tuple(Use(*use) for use in body.get("uses", ()))
+    return Part(**body | {"attributes": paths, "uses": uses, **names})
 
 
 def _checksum(body: dict[str, Any]) -> int:

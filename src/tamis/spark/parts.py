@@ -23,6 +23,7 @@ from tamis.index import artefact
 from tamis.index.content import CONTENT_NAME
 from tamis.index.hiding import keep_roots
 from tamis.index.saving import MANIFEST
+from tamis.index.uses import count_uses
 from tamis.index.validity import Validity
 from tamis.match.index import Index
 from tamis.operators.registry import REGISTRY
@@ -72,6 +73,7 @@ class PartSet:
     is_plain: bool = False  # one artefact by itself, at the storage's root
     at: datetime | None = None  # the moment whose valid subscriptions answer; None: all do
     operators: tuple[str, ...] = ()  # modules that workers import before they open parts
+    is_compared: bool = False  # what is odd about the events' columns was reported before
 
     @property
     def n_bytes(self) -> int:
@@ -249,6 +251,7 @@ def write_part(  # noqa: PLR0913 - all that a part holds
 ) -> Part:
     """Write a part under a name that nobody else uses; it is visible once a version names it."""
     part_id = f"{digest[:16]}-{secrets.token_hex(6)}"
+    paths = mentioned_paths(contents)
     tables = {
         REJECTS: pa.Table.from_pylist([reject_row(reject) for reject in rejects], REJECT_SCHEMA),
         REMOVED: pa.table([pa.array(removed, pa.string())], schema=REMOVED_SCHEMA),
@@ -270,7 +273,8 @@ def write_part(  # noqa: PLR0913 - all that a part holds
         n_rejects=len(rejects),
         n_nodes=contents.n_nodes,
         n_bytes=n_bytes,
-        attributes=mentioned_paths(contents),
+        attributes=paths,
+        uses=tuple(count_uses(contents, paths).values()),
         operators=tuple(own.name for own in contents.schema.operators),
         columns=contents.attribute_names,
     )
@@ -333,6 +337,7 @@ def plain_part(directory: Path) -> tuple[Version, Part]:
     """An artefact by itself, saved by `Index.save`, as a version of one part."""
     contents = artefact.open_contents(directory, verify=False)
     content = (directory / MANIFEST).read_bytes()
+    paths = mentioned_paths(contents)
     part = Part(
         id=directory.name,
         kind="base",
@@ -344,7 +349,8 @@ def plain_part(directory: Path) -> tuple[Version, Part]:
         n_rejects=0,
         n_nodes=contents.n_nodes,
         n_bytes=sum(file.stat().st_size for file in directory.iterdir()),
-        attributes=mentioned_paths(contents),
+        attributes=paths,
+        uses=tuple(count_uses(contents, paths).values()),
         operators=tuple(own.name for own in contents.schema.operators),
         columns=contents.attribute_names,
     )

@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 
 from tamis.errors import InputError
 from tamis.match.details import expect_columns
+from tamis.spark.columns import report_columns
 from tamis.spark.counting import KEYS, CountRuns, SumRuns, count_schema, run_schema
 from tamis.spark.layout import (
     ANONYMOUS,
@@ -336,4 +337,5 @@ def _spread(  # noqa: PLR0913
             # Runs of equal values: each is counted at once.
             selected = selected.sortWithinPartitions(KEPT)
         results.append(run(selected, group, layout))
+    report_columns(events, parts, attributes)
     return reduce(lambda one, other: one.unionByName(other), results)

@@ -14,11 +14,13 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from tamis.errors import InputError, TamisError, TamisWarning
+from tamis.errors import InputError, TamisError, TamisWarning, warn
 from tamis.index.build import build_contents, collect_votes
 from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.lookalikes import Lookalike, find_lookalikes, tell_lookalikes
 from tamis.language.moments import read_at
+from tamis.language.names import print_path
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
 from tamis.operators.registry import REGISTRY, module_names, with_checks, with_registered
@@ -49,13 +51,14 @@ from tamis.spark.workers import run_on_workers
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from tamis.index.contents import Contents
     from tamis.index.frequencies import Frequencies
     from tamis.spark.storage import Storage
 
 SUBSCRIPTIONS_PER_PART: Final = 500_000
+_NAMED: Final = ("misspelt", "unused", "unknown")
 _COUNTED: Final = ("subscriptions", "rejects", "expired", "parts", "built")
 
 
@@ -71,11 +74,15 @@ class BuildReport:
     n_expired: int = 0  # subscriptions left out, as they are never valid again
     pruned: tuple[str, ...] = ()  # names of versions and folders of parts that were deleted
     is_published: bool = True  # False: the newest version was the same, and stays
+    misspelt: tuple[Lookalike, ...] = ()  # attributes that look like others used much more often
+    unused: tuple[str, ...] = ()  # attributes of the declared schema that no subscription uses
+    unknown: tuple[str, ...] = ()  # ids to remove that no subscription had
 
     def __repr__(self) -> str:
         told = {name: getattr(self, f"n_{name}") for name in _COUNTED}
         shown = {"version": self.version.name, **told, "bytes": self.version.n_bytes}
         shown["published"] = "yes" if self.is_published else "no: nothing has changed"
+        shown |= {name: len(own) for name in _NAMED if (own := getattr(self, name))}
         return format_table(list(shown), [list(shown.values())])
 
 
@@ -171,7 +178,23 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         n_expired,
         tuple(pruned),
         is_published=version is not seen[-1],
+        misspelt=report_misspelt(version) if declared is None else (),
+        unused=() if declared is None else find_unused(declared, version),
     )
+
+
+def report_misspelt(version: Version, new: Container[str] | None = None) -> tuple[Lookalike, ...]:
+    """The attributes that look misspelt, which are warned of; `new` are those that may be."""
+    found = [one for one in find_lookalikes(version.uses) if new is None or one.attribute in new]
+    if found:
+        warn(tell_lookalikes(found))
+    return tuple(found)
+
+
+def find_unused(schema: Schema, version: Version) -> tuple[str, ...]:
+    """The attributes of a schema that no subscription uses; an operator may read whole events."""
+    used = set(version.attributes)
+    return () if () in used else tuple(print_path(path) for path in schema if path not in used)
 
 
 def _expect_some(target: IndexStore, parts: tuple[Part, ...], n_rows: int) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.utils import is_remote
 
 from tamis.errors import IndexFormatError, InputError
+from tamis.spark.columns import report_columns
 from tamis.spark.operators import LearnedStatistics
 from tamis.spark.reading import open_version
 from tamis.spark.storage import Storage
@@ -64,6 +65,7 @@ class MatchBatch:
     operators: str | Sequence[str] = ()
     learned: LearnedStatistics | None = None
     on_batch: Callable[[BatchReport], None] | None = None
+    compared: str | None = None  # the version whose attributes were compared with the columns
     reports: list[BatchReport] = field(default_factory=list)  # of the last batches
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
@@ -73,6 +75,10 @@ class MatchBatch:
             self.learned = LearnedStatistics(batch.sparkSession)
         n_before = self._count_faults()
         where = {key: self.options[key] for key in ("event_id", "attributes")}
+        if parts.version.name != self.compared:
+            report_columns(batch, parts, self.options["attributes"])
+            self.compared = parts.version.name
+        parts = replace(parts, is_compared=True)
         batch = with_some(batch, parts.version.attributes, self.options["attributes"])
         if self.rejects is not None:
             batch = batch.persist()  # it is read twice
@@ -200,12 +206,14 @@ def stream(  # noqa: PLR0913
         "spread": spread,
         "groups": groups,
     }
-    # An index or a column that is not there is said now, not in the first batch.
-    match(events, open_version(target), **options)
+    # An index or a column that is not there is reported now, not in the first batch.
+    parts = open_version(target)
+    match(events, parts, **options)
     place = os.fspath(checkpoint)
     refused = None if rejects is None else _as_sink(rejects)
     batch = MatchBatch(
-        target, Storage(place), _as_sink(output), refused, options, operators, learned, on_batch
+        *(target, Storage(place), _as_sink(output), refused, options, operators, learned, on_batch),
+        compared=parts.version.name,
     )
     writer = events.writeStream.foreachBatch(batch).option("checkpointLocation", place)
     writer = writer.queryName(name) if name else writer

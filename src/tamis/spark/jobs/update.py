@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from tamis.errors import InputError
+from tamis.errors import InputError, warn
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.moments import read_at
+from tamis.language.names import print_path
 from tamis.logic.evaluate import Missing
 from tamis.operators.registry import REGISTRY, module_names, with_registered
 from tamis.spark.failures import telling
@@ -23,6 +24,7 @@ from tamis.spark.jobs.build import (
     build,
     infer_schema,
     only_called,
+    report_misspelt,
     run_parts,
 )
 from tamis.spark.jobs.rows import has_expired, select_rows
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+SHOWN: Final = 3
 MOST_DELTAS: Final = 16  # more are merged: every task opens every part
 
 
@@ -55,8 +58,8 @@ def update(  # noqa: PLR0913
 ) -> BuildReport:
     """Add, replace and remove subscriptions: a new version with one more, small part.
 
-    Where `subscriptions` has the columns of `build`, `removed` lists ids. If the newest version was
-    made by the same update, nothing is published.
+    Where `subscriptions` has the columns of `build`, `removed` lists ids; ids that no subscription
+    has are reported. If the newest version was made by the same update, nothing is published.
 
     A subscription that is wrong becomes a reject and the one it should have replaced stays. One
     that has expired is left out, as in a build, and so is the one that it replaces. A stream that
@@ -66,7 +69,7 @@ def update(  # noqa: PLR0913
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     base = target.current()
-    gone = _check_removed(removed)
+    gone = given = _check_removed(removed)
     nobody = spark.createDataFrame([], "subscription_id string, expression string")
     rows = select_rows(nobody if subscriptions is None else subscriptions)
     now = read_at(None)
@@ -97,10 +100,16 @@ def update(  # noqa: PLR0913
             return replace(made, parts=count_hidden(spark, target, made))
 
         version = target.publish(derive)
+        is_published = version is not seen[-1]
+        # What a job that runs again removes is gone already.
+        unknown = find_unknown(spark, target, base, given) if is_published else ()
+    if unknown:
+        warn(_tell_unknown(unknown))
+    new = {print_path(path) for path in entry.part.attributes if path not in base.typed_schema()}
+    misspelt = report_misspelt(version, new)
     n_deltas = sum(part.kind == DELTA for part in version.parts)
     if n_deltas > most_deltas:
-        return compact(spark, target)
-    is_published = version is not seen[-1]
+        return replace(compact(spark, target), misspelt=misspelt, unknown=unknown)
     return BuildReport(
         version,
         version.n_subscriptions,
@@ -109,6 +118,8 @@ def update(  # noqa: PLR0913
         n_built=int(is_published),
         n_expired=len(expired),
         is_published=is_published,
+        misspelt=misspelt,
+        unknown=unknown,
     )
 
 
@@ -127,7 +138,7 @@ def compact(spark: SparkSession, store: str | os.PathLike[str] | IndexStore) -> 
     version = target.current()
     rows = packed_subscriptions(spark, PartSet(target.storage, version, version.parts))
     known = version.partitioning
-    return build(
+    report = build(
         rows,
         target,
         schema=version.typed_schema(),
@@ -135,6 +146,7 @@ def compact(spark: SparkSession, store: str | os.PathLike[str] | IndexStore) -> 
         parts=len(known["bounds"]) if known else None,
         partition_by=known.get("kind", "hash"),
     )
+    return replace(report, unused=())  # nobody declared this schema here
 
 
 def _check_removed(removed: Iterable[str]) -> tuple[str, ...]:
@@ -145,6 +157,48 @@ def _check_removed(removed: Iterable[str]) -> tuple[str, ...]:
     if wrong is not None:
         raise InputError(f"removed has {wrong!r}; ids are text")
     return gone
+
+
+def _tell_unknown(unknown: Sequence[str]) -> str:
+    n = len(unknown)
+    shown = ", ".join(f'"{one}"' for one in unknown[:SHOWN]) + (", …" if n > SHOWN else "")
+    if n == 1:
+        return f"an id to remove is of no subscription: {shown}; nothing was removed for it"
+    return f"{n:,} ids to remove are of no subscription: {shown}; nothing was removed for them"
+
+
+# ── who is there ────────────────────────────────────────────────────────────────────────────
+
+
+def find_unknown(
+    spark: SparkSession, store: IndexStore, version: Version, ids: Sequence[str]
+) -> tuple[str, ...]:
+    """The ids that no subscription of the version has."""
+    if not ids:
+        return ()
+    parts = PartSet(store.storage, version, version.parts)
+    numbers = spark.range(0, len(parts.parts), 1, min(len(parts.parts), 64))
+    told = numbers.mapInArrow(FindIds(parts, tuple(ids)), FindIds.SCHEMA).collect()
+    known = {row["subscription_id"] for row in told}
+    return tuple(dict.fromkeys(one for one in ids if one not in known))
+
+
+@dataclass(frozen=True, slots=True)
+class FindIds:
+    """One row for each of the ids that a part's subscriptions have and no later part hides."""
+
+    parts: PartSet
+    ids: tuple[str, ...]
+    SCHEMA: ClassVar[str] = "subscription_id string"
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        wanted = pa.array(self.ids, pa.string())
+        for part in numbered_parts(self.parts, batches):
+            found = wanted.filter(pc.is_in(wanted, self.parts.inspect(part).contents.ids))
+            hidden = self.parts.replaced(part)
+            if hidden is not None:
+                found = found.filter(pc.invert(pc.is_in(found, hidden)))
+            yield pa.RecordBatch.from_pydict({"subscription_id": found})
 
 
 # ── how many are hidden ─────────────────────────────────────────────────────────────────────

@@ -1,0 +1,107 @@
+"""Columns of the events that are missing or of another type: known before anything runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import MapType, NullType, StructType
+
+from tamis.errors import warn
+from tamis.events.arrow_values import can_hold
+from tamis.language.lookalikes import tell_use
+from tamis.language.names import print_path
+from tamis.match.unseen import find_likely, tell_missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType
+
+    from tamis.language.schema import Path
+    from tamis.language.types import Type
+    from tamis.spark.parts import PartSet
+
+SHOWN: Final = 3
+
+
+def report_columns(
+    events: DataFrame, parts: PartSet, attributes: str | Sequence[str] | None
+) -> None:
+    """Warn of attributes that the events cannot have by their schema, and of columns whose values
+    are all of another type. Of JSON in a column nothing is known before it is read."""
+    columns = None if parts.is_compared else _known_columns(events, attributes)
+    if columns is None:
+        return
+    schema = parts.version.typed_schema()
+    missing, unfit = [], []
+    for path in parts.version.attributes:
+        type_ = schema.get(path) if path else None
+        if type_ is None:  # a whole event, or what only operators read
+            continue
+        found = _find(columns, path)
+        if found is None:
+            missing.append(path)
+        elif not _fits(found, type_):
+            unfit.append((path, found, type_))
+    uses = parts.version.uses
+    if missing:
+        names = [name for name in _leaves(columns, ()) if name not in parts.version.attributes]
+        alike = find_likely(missing, names)
+        warn(tell_missing(missing, alike, uses, "in the columns of the events"))
+    if unfit:
+        warn(_tell_unfit(unfit, uses))
+
+
+def _known_columns(events: DataFrame, attributes: str | Sequence[str] | None) -> DataType | None:
+    """The type that has the attributes as its fields; None where the schema does not tell."""
+    if not isinstance(attributes, str):
+        wanted = events.columns if attributes is None else attributes
+        return StructType([field for field in events.schema.fields if field.name in wanted])
+    type_ = events.schema[attributes].dataType
+    return type_ if isinstance(type_, StructType) else None
+
+
+def _find(type_: DataType, path: Path) -> DataType | None:
+    """The type of what is at a path; None if there is nothing."""
+    for name in path:
+        if isinstance(type_, MapType):
+            type_ = type_.valueType
+        elif isinstance(type_, StructType) and name in type_.names:
+            type_ = type_[name].dataType
+        else:
+            return None
+    return None if isinstance(type_, NullType) else type_
+
+
+def _fits(found: DataType, type_: Type) -> bool:
+    try:
+        return can_hold(to_arrow_type(found), type_)
+    except PySparkException:  # of no type of Arrow's: the worker reports what it makes of it
+        return True
+
+
+def _leaves(type_: DataType, prefix: Path) -> Iterator[Path]:
+    for field in type_.fields if isinstance(type_, StructType) else ():
+        path = (*prefix, field.name)
+        if isinstance(field.dataType, StructType):
+            yield from _leaves(field.dataType, path)
+        else:
+            yield path
+
+
+def _tell_unfit(unfit: list[tuple[Path, DataType, Type]], uses: Any) -> str:
+    n = len(unfit)
+    what = "a column is" if n == 1 else f"{n:,} columns are"
+    shown = "; ".join(
+        f"{print_path(path)} is {found.simpleString()}, not {type_}"
+        + (f" ({tell_use(uses[path])})" if path in uses else "")
+        for path, found, type_ in unfit[:SHOWN]
+    )
+    it = "it" if n == 1 else "them"
+    return (
+        f"{what} of another type than the index reads: {shown}{'; …' * (n > SHOWN)}. All values "
+        f"are treated as missing: cast {it}, or declare the type in the schema of the index"
+    )

@@ -1,0 +1,202 @@
+"""What is misspelt, missing or of another type, as jobs report it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import pytest
+
+import tamis
+import tamis.spark as ts
+from tamis import TamisWarning
+from tamis.language.lookalikes import Lookalike, Use
+from tamis.spark.jobs.stream import MatchBatch
+from tamis.spark.manifest import read_version
+from tamis.spark.storage import Storage
+from tests.spark.workloads import subscription_frame
+
+RULES = [(f"r{number:02}", f"age > {number} AND user.name = 'x'") for number in range(20)]
+SCHEMA = "age INT, user.name STRING"
+
+
+def warned(call):
+    """What a call returns, and its warnings, which must be ours."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        returned = call()
+    told = [one for one in caught if issubclass(one.category, TamisWarning)]
+    assert all(one.filename == __file__ for one in told)
+    return returned, [str(one.message) for one in told]
+
+
+# ── builds ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_build_reports_a_misspelt_attribute(spark, tmp_path):
+    rows = subscription_frame(spark, [*RULES, ("typo", "agee > 3")])
+    report, told = warned(lambda: ts.build(rows, tmp_path / "i", parts=3))
+    assert report.misspelt == (Lookalike("agee", "age", 1, 20, "typo"),)
+    (message,) = told
+    assert 'agee (subscription "typo") looks like age (20 subscriptions)' in message
+    assert "misspelt" in repr(report)
+    # The parts are taken over, and what is said of them stays.
+    again, told = warned(lambda: ts.build(rows, tmp_path / "i", parts=3))
+    assert (again.n_built, again.misspelt, told) == (0, report.misspelt, [message])
+
+
+def test_a_declared_schema_is_not_guessed_about(spark, tmp_path):
+    rows = subscription_frame(spark, [*RULES, ("twin", "agee > 3")])
+    schema = SCHEMA + ", agee INT, other INT"
+    report, told = warned(lambda: ts.build(rows, tmp_path / "i", schema=schema))
+    assert (report.misspelt, report.unused, told) == ((), ("other",), [])
+    merged, told = warned(lambda: ts.compact(spark, tmp_path / "i"))
+    assert (merged.unused, told) == ((), [])
+
+
+def test_an_update_reports_what_is_misspelt_and_whom_it_cannot_remove(spark, tmp_path):
+    store = tmp_path / "i"
+    ts.build(subscription_frame(spark, RULES), store, parts=2)
+    ts.update(spark, store, removed=["r01"])
+    change = subscription_frame(spark, [("typo", "Age > 3"), ("r02", "age > 7")])
+    removed = ["r03", "R04", "r01", "R04"]
+    report, told = warned(lambda: ts.update(spark, store, change, removed=removed))
+    assert report.unknown == ("R04", "r01")
+    assert [one.attribute for one in report.misspelt] == ["Age"]
+    assert told[0] == (
+        '2 ids to remove are of no subscription: "R04", "r01"; nothing was removed for them'
+    )
+    assert 'Age (subscription "typo") looks like age' in told[1]
+    assert report.n_subscriptions == 19
+    # A job that runs again finds nothing to remove, and nothing is wrong with that.
+    again, told = warned(lambda: ts.update(spark, store, change, removed=removed))
+    assert (again.is_published, again.unknown) == (False, ())
+    assert [one for one in told if "remove" in one] == []
+
+
+def test_an_update_that_is_merged_reports_too(spark, tmp_path):
+    ts.build(subscription_frame(spark, RULES), tmp_path / "i")
+    call = lambda: ts.update(spark, tmp_path / "i", removed=["nobody"], most_deltas=0)  # noqa: E731
+    report, told = warned(call)
+    assert report.unknown == ("nobody",)
+    assert told == ['an id to remove is of no subscription: "nobody"; nothing was removed for it']
+
+
+def test_manifests_without_uses_can_be_read(spark, tmp_path):
+    ts.build(subscription_frame(spark, RULES), tmp_path / "i")
+    version = ts.IndexStore(tmp_path / "i").current()
+    assert version.uses == {("age",): Use(20, "r00"), ("user", "name"): Use(20, "r00")}
+    older = replace(version, parts=tuple(replace(part, uses=()) for part in version.parts))
+    assert read_version(older.to_bytes(), "there").uses == {}
+    assert read_version(version.to_bytes(), "there").uses == version.uses
+
+
+# ── events ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def store(spark, tmp_path_factory):
+    path = tmp_path_factory.mktemp("stores") / "index"
+    ts.build(subscription_frame(spark, RULES), path, schema=SCHEMA, parts=2)
+    return path
+
+
+MISSING = (
+    "an attribute that subscriptions use is missing in the columns of the events: {}. Correct the "
+    "expressions or the names in the events, unless this is intended"
+)
+UNFIT = (
+    "a column is of another type than the index reads: {}. All values are treated as missing: "
+    "cast it, or declare the type in the schema of the index"
+)
+NAME = 'user.name (20 subscriptions, such as "r00")'
+AGE = 'age (20 subscriptions, such as "r00")'
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ("age INT, user STRUCT<name: STRING>", []),
+        ("age DOUBLE, user MAP<STRING, STRING>", []),
+        ("Age INT, user STRUCT<name: STRING>", [MISSING.format(f"{AGE}, but they have Age")]),
+        (
+            "age INT, user STRUCT<nmae: STRING>",
+            [MISSING.format(f"{NAME}, but they have user.nmae")],
+        ),
+        ("age INT", [MISSING.format(NAME)]),
+        (
+            "age STRING, user STRUCT<name: STRING>",
+            [UNFIT.format('age is string, not integer (20 subscriptions, such as "r00")')],
+        ),
+        (
+            "age INT, user MAP<STRING, INT>",
+            [UNFIT.format('user.name is int, not string (20 subscriptions, such as "r00")')],
+        ),
+        (
+            "age DATE, other INT",
+            [
+                MISSING.format(NAME),
+                UNFIT.format('age is date, not integer (20 subscriptions, such as "r00")'),
+            ],
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_whole", [False, True], ids=["columns", "struct"])
+def test_columns_are_compared_before_anything_runs(spark, store, columns, told, is_whole):
+    events = spark.createDataFrame([], f"id INT, event STRUCT<{as_fields(columns)}>")
+    options = {"attributes": "event"}
+    if not is_whole:
+        events, options = events.select("id", "event.*"), {}
+    for call in (ts.match, ts.match_lists, ts.count_by_event):
+        assert warned(lambda: call(events, store, event_id="id", **options))[1] == told  # noqa: B023
+    assert warned(lambda: ts.count_by_subscription(events, store, **options))[1] == told
+
+
+def as_fields(columns: str) -> str:
+    depth, found = 0, ""
+    for at, letter in enumerate(columns):
+        depth += (letter == "<") - (letter == ">")
+        is_gap = letter == " " and not depth and columns[at - 1] != ","
+        found += ": " if is_gap else letter
+    return found
+
+
+def test_of_json_nothing_is_known_before(spark, store):
+    events = spark.createDataFrame([("{}",)], "event STRING")
+    assert warned(lambda: ts.match(events, store, attributes="event"))[1] == []
+
+
+def test_a_saved_index_tells_who_uses_an_attribute(spark, tmp_path):
+    tamis.build(dict(RULES)).save(tmp_path / "i")
+    events = spark.createDataFrame([], "age INT")
+    assert warned(lambda: ts.match(events, tmp_path / "i"))[1] == [MISSING.format(NAME)]
+
+
+def test_a_stream_reports_at_its_start(spark, store, tmp_path):
+    spark.createDataFrame([(1,)], "age INT").write.parquet(str(tmp_path / "events"))
+    events = spark.readStream.schema("age INT").parquet(str(tmp_path / "events"))
+
+    def run():
+        query = ts.stream(
+            *(events, store, tmp_path / "out"),
+            checkpoint=tmp_path / "checkpoint",
+            trigger={"availableNow": True},
+        )
+        query.awaitTermination()
+
+    assert warned(run)[1] == [MISSING.format(NAME)]
+
+
+def test_a_stream_reports_of_a_new_version_once(spark, tmp_path):
+    store = ts.IndexStore(tmp_path / "i")
+    ts.build(subscription_frame(spark, RULES[:1]), store)
+    batch = spark.createDataFrame([(1,)], "age INT")
+    options = {"event_id": None, "attributes": None}
+    sink = lambda frame, _: frame.collect()  # noqa: E731
+    call = MatchBatch(store, Storage(str(tmp_path / "c")), sink, None, options)
+    assert len(warned(lambda: call(batch, 0))[1]) == 1
+    assert warned(lambda: call(batch, 1))[1] == []
+    ts.update(spark, store, subscription_frame(spark, [("new", "height > 3")]))
+    (told,) = warned(lambda: call(batch, 2))[1]
+    assert 'height (subscription "new")' in told
+    assert warned(lambda: call(batch, 3))[1] == []
