@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Path
 
 AT_ONCE: Final = 64  # attributes, a bit for each
+ROWS: Final = 1 << 16  # subscriptions whose bits are counted at a time
 
 
 def used_paths(contents: Contents) -> dict[Path, None]:
@@ -56,16 +57,25 @@ def count_uses(contents: Contents, paths: Iterable[Path]) -> dict[Path, Use]:
     found: dict[Path, Use] = {}
     for start in range(0, len(wanted), AT_ONCE):
         own = wanted[start : start + AT_ONCE]
-        bits = _used_bits(contents, leaf_columns, own)
-        for at, path in enumerate(own):
-            ordinals = contents.roots.subscriptions[(bits >> np.uint64(at) & np.uint64(1)) == 1]
-            first = str(contents.ids[int(ordinals.min())].as_py()) if len(ordinals) else None
-            found[path] = Use(len(ordinals), first)
+        counts, firsts = _count_bits(_used_bits(contents, leaf_columns, own))
+        for path, n, first in zip(own, counts.tolist(), firsts.tolist(), strict=False):
+            found[path] = Use(n, str(contents.ids[first].as_py()) if n else None)
     return found
 
 
+def _count_bits(bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """int64[64] twice: how many of the numbers have each bit, and which is the first."""
+    counts, firsts = np.zeros(AT_ONCE, dtype=np.int64), np.zeros(AT_ONCE, dtype=np.int64)
+    for start in range(0, len(bits), ROWS):
+        octets = bits[start : start + ROWS].astype("<u8").view(np.uint8).reshape(-1, 8)
+        flags = np.unpackbits(octets, axis=1, bitorder="little")
+        firsts = np.where(counts == 0, start + flags.argmax(axis=0), firsts)
+        counts += flags.sum(axis=0, dtype=np.int64)
+    return counts, firsts
+
+
 def _used_bits(contents: Contents, leaf_columns: Int32, paths: list[Path]) -> np.ndarray:
-    """uint64[n], for each of `roots.subscriptions` a bit for each path that it uses."""
+    """uint64[n_subscriptions], a bit for each path that a subscription uses."""
     numbers = {path: np.uint64(1 << at) for at, path in enumerate(paths)}
     column_bits = np.zeros(len(contents.columns) + 1, dtype=np.uint64)
     for at, column in enumerate(contents.columns):
@@ -80,8 +90,9 @@ def _used_bits(contents: Contents, leaf_columns: Int32, paths: list[Path]) -> np
             break
         bits[contents.n_leaves :] = above
     roots = contents.roots
-    spread: np.ndarray = np.repeat(bits[roots.nodes], np.diff(roots.subscription_starts))
-    return spread
+    used = np.zeros(len(contents.ids), dtype=np.uint64)
+    used[roots.subscriptions] = np.repeat(bits[roots.nodes], np.diff(roots.subscription_starts))
+    return used
 
 
 def _columns_of_leaves(contents: Contents) -> Int32:
