@@ -24,7 +24,8 @@ print(json.dumps(sorted(sys.modules)))
 """
 HEAVY = {
     *("pandas", "pyarrow.compute", "rich.console", "numpy.typing", "pyspark"),
-    *("tamis.index.build", "tamis.index.kernels.nodes", "tamis.operators.schedules"),
+    *("tamis.index.build", "tamis.index.kernels.nodes", "tamis.index.kernels.scan"),
+    "tamis.operators.schedules",
     *("tamis.cli.build", "tamis.cli.spark", "tamis.cli.lab", "tamis.validate"),
 }
 

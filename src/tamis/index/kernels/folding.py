@@ -29,10 +29,10 @@ from tamis.index.kernels.tests import (
     head_form,
 )
 from tamis.kernels.compiled import kernel
+from tamis.kernels.sorting import sort_run
 
 DECIDED: Final = -1  # instead of a number of children: the node is FALSE (AND) or TRUE (OR)
 NO_ROOM: Final = -2  # likewise: there is no room for a new base
-FEW: Final = 24  # what insertion sorts faster than a call of sort
 
 # How children meet: bits.
 VALUES_MEET: Final = 1  # tests of values on one column
@@ -67,21 +67,6 @@ class Meeting(NamedTuple):
     attributes: np.ndarray  # int32[n_columns], the number of each column's attribute
     is_signed: bool  # whether a negated test holds on a missing attribute
     n_lacking: np.ndarray  # int64[1], values of a new base for which there was no room, and one
-
-
-@kernel(_nrt=True)
-def sort_run(run, begin, n_members):
-    """Sort a run of numbers in place."""
-    if n_members > FEW:
-        run[begin : begin + n_members] = np.sort(run[begin : begin + n_members])
-        return
-    for i in range(1, n_members):
-        member = run[begin + i]
-        at = begin + i
-        while at > begin and run[at - 1] > member:
-            run[at] = run[at - 1]
-            at -= 1
-        run[at] = member
 
 
 @kernel(inline="always")

@@ -29,9 +29,9 @@ from tamis.index.kernels.folding import (
     holds_presence,
     is_in,
     leaves_meet,
-    sort_run,
 )
 from tamis.kernels.compiled import kernel
+from tamis.kernels.sorting import sort_run
 
 MEETS = np.iinfo(np.int32).min  # instead of a reference: leaves are to be folded first
 FALSE = 0  # leaves: see `tests`

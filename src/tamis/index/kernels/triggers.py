@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.kernels.folding import FEW
 from tamis.index.layout import AND, AT_LEAST, OR
 from tamis.kernels.compiled import kernel
+from tamis.kernels.sorting import FEW
 
 
 @kernel(_nrt=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.kernels.folding import sort_run
 from tamis.index.layout import AND, OR, XOR
 from tamis.kernels.compiled import kernel
+from tamis.kernels.sorting import sort_run
 from tamis.match.kernels.rows import lowest_bit
 
 LAST_STAMP = 255  # stamps are bytes: a hundred thousand nodes' fit the cache
