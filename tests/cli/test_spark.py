@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -103,6 +104,43 @@ def test_long_jobs_tell_a_log_how_far_they_are(monkeypatch, capsys, tell, told):
     with cli_spark._progress(SimpleNamespace(info_name="build"), session, tell):
         wait_until(has_line, "a line is in the log")
     assert re.fullmatch(rf"progress: build, \d+ s: {told}", lines[0])
+
+
+DETAILED = [
+    {"id": "a", "expression": "age > 10", "tags": ["u", "v"], "title": "A", "link": "http://a"},
+    {"id": "b", "expression": "age > 10", "title": "B", "valid_from": "2090-01-01"},
+    {"id": "c", "expression": "age > 1", "tags": ["w"], "valid_until": "2095-01-01T12:00:00"},
+    {"id": "d", "expression": "age > 1", "valid_until": "2020-01-01"},
+    {"id": "e", "expression": "age > 1", "valid_from": "2021", "valid_until": "2020"},
+]
+
+
+def test_both_commands_answer_the_same_with_the_same_columns(place):
+    write(place / "details.jsonl", DETAILED)
+    names = "title,link,tags,valid_from,valid_until,expression"
+    assert run("build", place / "details.jsonl", "-o", place / "local.tamis").exit_code == 0
+    assert build(place, file="details.jsonl").exit_code == 0
+    shared = ["--with", names, "--with-event", "city", "--event-id", "id"]
+    for at, hit in ((None, "ac"), ("2092-01-01", "abc"), ("2096-01-01", "ab")):
+        own = [*shared, *(() if at is None else ("--at", at))]
+        told = run(
+            "match", place / "local.tamis", place / "events.jsonl", *own, "--output", "pairs"
+        )
+        local = [json.loads(line) for line in told.stdout.splitlines()]
+        assert {row["subscription_id"] for row in local} == set(hit)
+        matched = run(
+            *("spark", "match", "--index", place / "index", "--events", place / "events.jsonl"),
+            *(*own, "--output", place / "out", "--overwrite"),
+        )
+        assert matched.exit_code == 0, matched.stderr
+        rows = pq.read_table(place / "out").to_pylist()
+        for row in rows:
+            row["event"] = row.pop("event_id")
+            for name in ("valid_from", "valid_until"):
+                # Spark's Parquet has no zone; the session's is UTC.
+                row[name] = row[name] and row[name].replace(tzinfo=UTC).isoformat()
+        key = lambda row: (row["event"], row["subscription_id"])  # noqa: E731
+        assert sorted(rows, key=key) == sorted(local, key=key)
 
 
 def test_what_is_no_table_is_not_overwritten(place):

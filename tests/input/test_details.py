@@ -336,8 +336,32 @@ def test_the_shell_prints_attributes(shell):
     assert table[0].split() == ["event", "subscription", "title", "valid_until"]
     wrong = run("match", shell / "x.tamis", shell / "events.jsonl", "--with", "titel")
     assert (wrong.exit_code, 'did you mean "title"?' in wrong.stderr) == (1, True)
-    both = run("match", shell / "x.tamis", "--with", "title", "--counts", "event")
+    for option in ("--with", "--with-event"):
+        both = run("match", shell / "x.tamis", option, "title", "--counts", "event")
+        assert (both.exit_code, f"{option} cannot be combined" in both.stderr) == (2, True)
+    both = run("match", shell / "x.tamis", "--with", "title", "--bindings")
     assert (both.exit_code, "cannot be combined" in both.stderr) == (2, True)
+
+
+def test_the_shell_prints_attributes_of_events(shell):
+    told = json.loads(match(shell, "--with-event", "age")[0])
+    assert (told["attributes"], "with" in told) == ({"age": 5}, False)
+    told = json.loads(match(shell, "--with-event", "age", "--with", "title")[0])
+    assert (told["attributes"], told["with"]["always"]) == ({"age": 5}, {"title": "A"})
+    told = json.loads(match(shell, "--with-event", "*")[0])
+    assert told["attributes"] == EVENTS[0]
+    pairs = match(shell, "--with-event", "age", "--with", "title", "--output", "pairs")
+    wanted = {"event": 1, "subscription_id": "always", "title": "A", "age": 5}
+    assert wanted in map(json.loads, pairs)
+    assert "1\talways\tA\t5" in match(
+        shell, "--with-event", "age", "--with", "title", "--output", "tsv"
+    )
+    table = match(shell, "--with-event", "age,*", "--output", "table", "--only-matches")
+    assert table[0].split() == ["event", "subscription", "age", "attributes"]
+    taken = run("match", shell / "x.tamis", shell / "events.jsonl", "--with-event", "event")
+    assert (taken.exit_code, 'has a column "event" already' in taken.stderr) == (1, True)
+    unknown = run("match", shell / "x.tamis", shell / "events.jsonl", "--with-event", "agee")
+    assert "note: no event has the attribute agee, which --with-event names" in unknown.stderr
 
 
 def test_rejected_rows_keep_their_details(tmp_path):

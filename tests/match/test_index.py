@@ -7,6 +7,8 @@ import json
 import pickle
 import subprocess
 import sys
+from datetime import date
+from decimal import Decimal
 
 import pandas as pd
 import pyarrow as pa
@@ -163,3 +165,73 @@ def test_an_event_id_that_no_event_has_is_reported(index):
     assert index.match_batch([], event_id="id").num_rows == 0
     with pytest.raises(tamis.InputError, match="encoded without being kept"):
         index.match_batch(index.encode(EVENTS), event_id="id")
+
+
+# ── attributes of events ────────────────────────────────────────────────────────────────────
+
+PEOPLE = [
+    {"id": "x", "level": 5, "user": {"name": "eve"}, "when": "2024-05-01"},
+    {"id": "y", "level": 1, "user": {"name": "bob"}},
+]
+
+
+@pytest.mark.parametrize(
+    "make", [lambda e: e, lambda e: map(str.encode, as_json(e)), pd.DataFrame, pa.Table.from_pylist]
+)
+def test_attributes_of_events(index, make):
+    asked = ["user.name", "when"]
+    found = index.match_batch(make(PEOPLE), event_columns=asked, subset=["high", "low"])
+    assert found.column_names == ["event_row", "subscription_id", *asked]
+    assert found.to_pylist() == [
+        {"event_row": 0, "subscription_id": "high", "user.name": "eve", "when": "2024-05-01"},
+        {"event_row": 1, "subscription_id": "low", "user.name": "bob", "when": None},
+    ]
+
+
+def test_attributes_of_events_come_after_ids_and_columns(index):
+    options = {"event_id": "id", "columns": ["expression"], "event_columns": ["level"]}
+    for found in (
+        index.match_batch(PEOPLE, subset=["high"], **options),
+        pa.Table.from_batches(list(index.match_chunks(PEOPLE, subset=["high"], **options))),
+    ):
+        assert list(found.to_pylist()[0].items()) == [
+            *(("event_id", "x"), ("subscription_id", "high")),
+            *(("expression", index.expression("high")), ("level", 5)),
+        ]
+    assert index.match_batch([], **options).column_names == [
+        *("event_id", "subscription_id", "expression", "level"),
+    ]
+
+
+@pytest.mark.parametrize("make", [lambda e: e, as_json, pa.Table.from_pylist])
+def test_whole_events(index, make):
+    found = index.match_batch(make(PEOPLE), event_columns=["*"], subset=["high"])
+    assert json.loads(found["attributes"].to_pylist()[0]) == PEOPLE[0]
+
+
+def test_whole_events_of_any_values(index):
+    event = {"level": 5, "price": Decimal("1.50"), "day": date(2024, 5, 1), "raw": b"x"}
+    found = index.match_batch([event], event_columns=["*"], subset=["high"])
+    told = json.loads(found["attributes"].to_pylist()[0])
+    assert told == {"level": 5, "price": 1.5, "day": "2024-05-01", "raw": "b'x'"}
+
+
+def test_attributes_of_events_of_a_file(index, tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(f'{{"n": {n}, "level": 5}}\n' for n in range(20_000)))
+    found = index.match_batch(path, event_columns=["n", "level"], subset=["high"])
+    assert found["n"].to_pylist() == list(range(20_000))
+
+
+def test_wrong_attributes_of_events_are_reported(index):
+    with pytest.warns(tamis.TamisWarning, match='has the attribute "usr", which event_columns'):
+        index.match_batch(PEOPLE, event_columns=["usr"])
+    for wrong, said in (
+        (["subscription_id"], 'has a column "subscription_id" already'),
+        (["level", "level"], 'has a column "level" already'),
+        ("level", r"write \['level'\]"),
+    ):
+        with pytest.raises(tamis.InputError, match=said):
+            index.match_batch(PEOPLE, event_columns=wrong)
+    with pytest.raises(tamis.InputError, match="encoded without being kept"):
+        index.match_batch(index.encode(PEOPLE), event_columns=["level"])

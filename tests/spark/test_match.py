@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 
 import pytest
@@ -200,3 +201,95 @@ def test_counts_of_more_subscriptions_than_one_run_has(spark, tmp_path):
     events = spark.createDataFrame([(at,) for at in [*wanted, RUN]], "a int")
     counts = ts.count_by_subscription(events, tmp_path / "index").collect()
     assert {row[0]: row[1] for row in counts} == {f"s{at}": 1 + (at == RUN) for at in wanted}
+
+
+# ── attributes of events, moments ───────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def people(spark, tmp_path_factory):
+    """An index, and events with attributes that no subscription mentions."""
+    place = tmp_path_factory.mktemp("people") / "i"
+    rows = [("adult", "age >= 18", None), ("later", "age >= 18", "2090-01-01")]
+    names = "subscription_id string, expression string, valid_from string"
+    ts.build(spark.createDataFrame(rows, names), place, parts=2)
+    events = spark.sql(
+        "SELECT 1 AS id, 20 AS age, 'eve' AS user, named_struct('os', 'linux') AS host, "
+        "named_struct('age', 20, 'user', 'eve', 'host', named_struct('os', 'linux')) AS whole, "
+        "map('age', '20', 'user', 'eve', 'host.os', 'linux') AS texts, "
+        """'{"age": 20, "user": "eve", "host": {"os": "linux"}}' AS json"""
+    )
+    return place, events
+
+
+@pytest.mark.parametrize("attributes", [None, ["age", "user", "host"], "whole", "texts", "json"])
+def test_attributes_of_events_come_along(people, attributes):
+    place, events = people
+    asked = ["user", "host.os", "*"]
+    found = ts.match(events, place, event_id="id", attributes=attributes, event_columns=asked)
+    assert found.columns == ["event_id", "subscription_id", "user", "host.os", "attributes"]
+    ((event_id, one, user, system, whole),) = map(tuple, found.collect())
+    assert (event_id, one, user, system) == (1, "adult", "eve", "linux")
+    told = json.loads(whole)
+    assert (int(told["age"]), told["user"]) == (20, "eve")
+
+
+def test_attributes_of_events_come_with_all_else(people):
+    place, events = people
+    options = {"tags": True, "version": True, "columns": ["expression"]}
+    found = ts.match(
+        events, place, event_id="id", event_columns=["user"], spread="split", groups=2, **options
+    )
+    assert [row.asDict() for row in found.collect()] == [
+        {
+            "event_id": 1,
+            "subscription_id": "adult",
+            "tags": [],
+            "version": "v00000001",
+            "expression": "age >= 18",
+            "user": "eve",
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"event_columns": ["usr"]}, 'no column "usr".*\n.*did you mean "user"'),
+        ({"event_columns": ["host.so"], "attributes": "whole"}, 'no column "so"'),
+        ({"event_columns": ["version"]}, 'has a column "version" already'),
+        ({"event_columns": "user"}, r"write \['user'\]"),
+    ],
+)
+def test_wrong_attributes_of_events_are_said(people, options, said):
+    place, events = people
+    with pytest.raises(InputError, match=said):
+        ts.match(events, place, event_id="id", **options)
+
+
+def test_every_function_asks_of_a_moment(people):
+    place, events = people
+    own = {"event_id": "id"}
+    for at, hit in ((None, ["adult"]), ("2090-01-01", ["adult", "later"])):
+        rows = ts.match(events, place, at=at, **own).collect()
+        assert sorted(row["subscription_id"] for row in rows) == hit
+        (row,) = ts.match_lists(events, place, at=at, **own).collect()
+        assert sorted(row["subscription_ids"]) == hit
+        (row,) = ts.count_by_event(events, place, at=at, **own).collect()
+        assert row["n"] == len(hit)
+        rows = ts.count_by_subscription(events, place, at=at).collect()
+        assert sorted(row["subscription_id"] for row in rows) == hit
+        assert ts.audit(events, place, at=at, share=1.0, **own).n_disagreements == 0
+        told = ts.backtest(events, place, at=at, **own).totals.collect()
+        assert sorted(row["subscription_id"] for row in told if row["n"]) == hit
+        assert ts.diff(events, place, place, at=at, **own).counts.count() == 0
+
+
+def test_an_opened_version_can_be_asked_of_another_moment(people):
+    place, events = people
+    parts = ts.open_version(place, at="2020-01-01")
+    assert ts.match(events, parts, event_id="id").count() == 1
+    assert ts.match(events, parts, event_id="id", at="2090-01-01").count() == 2
+    assert ts.open_version(parts, "v00000001") is parts
+    with pytest.raises(InputError, match="this is v00000001, opened already; v00000002 cannot"):
+        ts.open_version(parts, "v00000002")

@@ -20,6 +20,7 @@ from tamis.cli.options import (
     format_option,
     open_source,
     operators_option,
+    split_names,
     trust_options,
 )
 from tamis.cli.output import open_sink, prepare_kernels
@@ -80,6 +81,13 @@ SCHEDULES: Final = ("adaptive", "sub_order", "sequential", "naive")  # see `matc
     "expression, tags, valid_from and valid_until.",
 )
 @click.option(
+    "--with-event",
+    "event_columns",
+    metavar="NAME,…|*",
+    help="Print these attributes of the event with its matches, such as user,host.name; * prints "
+    "the whole event.",
+)
+@click.option(
     "--only-matches", is_flag=True, help="Leave out events and subscriptions without a match."
 )
 @click.option(
@@ -110,6 +118,7 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     subset: str | None,
     at: datetime | None,
     columns: str | None,
+    event_columns: str | None,
     only_matches: bool,
     threads: int,
     rejects_file: str | None,
@@ -127,9 +136,10 @@ def match_command(  # noqa: PLR0913 - one parameter per option
 
     if bindings and counts:
         raise click.UsageError("--bindings tells of matches, and --counts of none")
-    if columns is not None and (counts or bindings):
-        other = "--counts" if counts else "--bindings"
-        raise click.UsageError(f"--with cannot be combined with {other}")
+    for option, given in (("--with", columns), ("--with-event", event_columns)):
+        if given is not None and (counts or bindings):
+            other = "--counts" if counts else "--bindings"
+            raise click.UsageError(f"{option} cannot be combined with {other}")
     started = time.monotonic()
     refuse_swapped(index_path, events)
     expect_file(events, "events")
@@ -142,7 +152,9 @@ def match_command(  # noqa: PLR0913 - one parameter per option
         run.subset = read_subset(subset, index)
     run.at = at
     if columns is not None:
-        run.show_details([name.strip() for name in columns.split(",") if name.strip()])
+        run.show_details(split_names(columns))
+    if event_columns is not None:
+        run.show_events(split_names(event_columns))
     if event_id is not None:
         run.event_id = parse_path(event_id)
     status = StatusLine()
@@ -164,18 +176,22 @@ def match_command(  # noqa: PLR0913 - one parameter per option
         finally:
             status.clear()
     rejects.report(is_listed=rejects_file is not None)
-    for fault in index.operators.faults:
-        print_note(tell_fault(fault))
-    for name, n_running in index.operators.abandoned.items():
-        print_note(f"calls of {name} that were given up and still run: {n_running}")
-    if event_id is not None and rejects.n_events and not run.is_named:
-        print_note(f"no event has the attribute {event_id}, which --event-id names")
+    _note_faults(index)
+    for option, name in run.missing_attributes() if rejects.n_events else ():
+        print_note(f"no event has the attribute {name}, which {option} names")
     if status.is_terminal:
         seconds = time.monotonic() - started
         told = f"{rejects.n_events:,} events, {run.n_matches:,} matches, {seconds:.2f} s"
         make_console(stderr=True).print(told, style="dim")
     if rejects.is_useless or (strict and rejects.n_rejects):
         raise click.exceptions.Exit(1)
+
+
+def _note_faults(index: tamis.Index) -> None:
+    for fault in index.operators.faults:
+        print_note(tell_fault(fault))
+    for name, n_running in index.operators.abandoned.items():
+        print_note(f"calls of {name} that were given up and still run: {n_running}")
 
 
 def read_subset(subset: str, index: tamis.Index) -> list[str]:

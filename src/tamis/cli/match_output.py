@@ -12,6 +12,7 @@ import numpy as np
 
 from tamis.cli.console import make_console, print_columns, printable
 from tamis.cli.output import UNSEEN, print_data, spell_json
+from tamis.match.event_columns import ATTRIBUTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -51,21 +52,36 @@ class Printer(ABC):
     def print_bound(self, events: Sequence[Any], pairs: pa.Table, *, only_matches: bool) -> None:
         """The same with the values of variables, given as JSON, or None where there are none."""
         told = [one and one.translate(UNSEEN) for one in pairs["bindings"].to_pylist()]
-        self._print_pairs(events, pairs, told, self.tell_bound, only_matches=only_matches)
+
+        def tell(at: int, event: str, ids: list[str], bound: list[Any]) -> Iterable[str]:
+            return self.tell_bound(event, ids, bound)
+
+        self._print_pairs(events, pairs, told, tell, only_matches=only_matches)
 
     def print_detailed(
-        self, events: Sequence[Any], pairs: pa.Table, columns: list[str], *, only_matches: bool
+        self,
+        events: Sequence[Any],
+        pairs: pa.Table,
+        columns: list[str],
+        values: list[dict[str, Any]] | None,
+        *,
+        only_matches: bool,
     ) -> None:
-        """The same with some columns of the subscriptions."""
+        """The same with some columns of the subscriptions, and some values of the events."""
         told = [_json_values(row) for row in pairs.select(columns).to_pylist()]
-        self._print_pairs(events, pairs, told, self.tell_detailed, only_matches=only_matches)
+
+        def tell(at: int, event: str, ids: list[str], rows: list[Any]) -> Iterable[str]:
+            own = None if values is None else values[at]
+            return self.tell_detailed(event, ids, rows if columns else None, own)
+
+        self._print_pairs(events, pairs, told, tell, only_matches=only_matches)
 
     def _print_pairs(
         self,
         events: Sequence[Any],
         pairs: pa.Table,
         told: list[Any],
-        tell: Callable[[str, list[str], list[Any]], Iterable[str]],
+        tell: Callable[[int, str, list[str], list[Any]], Iterable[str]],  # by row of the event
         *,
         only_matches: bool,
     ) -> None:
@@ -74,9 +90,9 @@ class Printer(ABC):
         ids = self._spell_ids(np.concatenate([np.empty(0, dtype=np.int64), *ordinals]))
         limits = np.searchsorted(pairs["event_row"].to_numpy(), np.arange(len(events) + 1))
         lines: list[str] = []
-        for event, (begin, end) in zip(events, pairwise(limits.tolist()), strict=True):
+        for at, (begin, end) in enumerate(pairwise(limits.tolist())):
             if begin < end or not only_matches:
-                lines.extend(tell(self.spell(event), ids[begin:end], told[begin:end]))
+                lines.extend(tell(at, self.spell(events[at]), ids[begin:end], told[begin:end]))
         self.write(lines)
 
     def print_event_counts(
@@ -127,9 +143,13 @@ class Printer(ABC):
 
     @abstractmethod
     def tell_detailed(
-        self, event: str, ids: list[str], told: list[dict[str, Any]]
+        self,
+        event: str,
+        ids: list[str],
+        told: list[dict[str, Any]] | None,
+        values: dict[str, Any] | None,
     ) -> Iterable[str]:
-        """The lines of one event, with what each subscription has."""
+        """The lines of one event, with what each subscription has, and what the event has."""
 
     @abstractmethod
     def tell_count(self, key: str, name: str, count: int, example: str) -> str:
@@ -141,6 +161,13 @@ def _json_values(row: dict[str, Any]) -> dict[str, Any]:
         name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in row.items()
     }
+
+
+def _flat(
+    ids: list[str], told: list[dict[str, Any]] | None, values: dict[str, Any] | None
+) -> list[dict[str, Any]]:
+    """What each match has of its subscription and of its event."""
+    return [own | (values or {}) for own in told or ({} for _ in ids)]
 
 
 class JsonPrinter(Printer):
@@ -157,10 +184,21 @@ class JsonPrinter(Printer):
         return (f'{{"event": {event}, "matches": [{", ".join(ids)}], "bindings": {{{bound}}}}}',)
 
     def tell_detailed(
-        self, event: str, ids: list[str], told: list[dict[str, Any]]
+        self,
+        event: str,
+        ids: list[str],
+        told: list[dict[str, Any]] | None,
+        values: dict[str, Any] | None,
     ) -> Iterable[str]:
-        own = ", ".join(f"{name}: {spell_json(one)}" for name, one in zip(ids, told, strict=True))
-        return (f'{{"event": {event}, "matches": [{", ".join(ids)}], "with": {{{own}}}}}',)
+        parts = [f'"event": {event}']
+        if values is not None:
+            whole = values.get(ATTRIBUTES) if values.keys() == {ATTRIBUTES} else values
+            parts.append(f'"attributes": {spell_json(whole)}')
+        parts.append(f'"matches": [{", ".join(ids)}]')
+        if told is not None:
+            own = (f"{name}: {spell_json(one)}" for name, one in zip(ids, told, strict=True))
+            parts.append(f'"with": {{{", ".join(own)}}}')
+        return (f"{{{', '.join(parts)}}}",)
 
     def tell_count(self, key: str, name: str, count: int, example: str) -> str:
         return f'{{"{key}": {name}, "matches": {count}, "example": {example}}}'
@@ -180,11 +218,16 @@ class PairPrinter(JsonPrinter):
         ]
 
     def tell_detailed(
-        self, event: str, ids: list[str], told: list[dict[str, Any]]
+        self,
+        event: str,
+        ids: list[str],
+        told: list[dict[str, Any]] | None,
+        values: dict[str, Any] | None,
     ) -> Iterable[str]:
         start = f'{{"event": {event}, "subscription_id": '
         return [
-            f"{start}{name}, {spell_json(one)[1:]}" for name, one in zip(ids, told, strict=True)
+            f"{start}{name}, {spell_json(one)[1:]}"
+            for name, one in zip(ids, _flat(ids, told, values), strict=True)
         ]
 
 
@@ -204,11 +247,15 @@ class TsvPrinter(Printer):
         return [f"{event}\t{name}\t{one or '{}'}" for name, one in zip(ids, told, strict=True)]
 
     def tell_detailed(
-        self, event: str, ids: list[str], told: list[dict[str, Any]]
+        self,
+        event: str,
+        ids: list[str],
+        told: list[dict[str, Any]] | None,
+        values: dict[str, Any] | None,
     ) -> Iterable[str]:
         return [
             "\t".join((event, name, *("" if v is None else self.spell(v) for v in one.values())))
-            for name, one in zip(ids, told, strict=True)
+            for name, one in zip(ids, _flat(ids, told, values), strict=True)
         ]
 
     def tell_count(self, key: str, name: str, count: int, example: str) -> str:
@@ -241,11 +288,16 @@ class TablePrinter(Printer):
         )
 
     def tell_detailed(
-        self, event: str, ids: list[str], told: list[dict[str, Any]]
+        self,
+        event: str,
+        ids: list[str],
+        told: list[dict[str, Any]] | None,
+        values: dict[str, Any] | None,
     ) -> Iterable[str]:
-        if told:
-            self._begin("event", "subscription", *told[0])
-        for name, one in zip(ids, told, strict=True):
+        rows = _flat(ids, told, values)
+        if rows:
+            self._begin("event", "subscription", *rows[0])
+        for name, one in zip(ids, rows, strict=True):
             shown = ["" if value is None else self.spell(value) for value in one.values()]
             self._rows.append([event, name, *shown])
         return ()

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tamis.cli.match_output import PRINTERS
+from tamis.language.names import print_path
 from tamis.logic.evaluate import value_at
+from tamis.match.event_columns import EventValues
 from tamis.match.examples import Counted
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class Run:
         self.event_id: tuple[str, ...] | None = None
         self.is_named = False  # an event has had that attribute
         self.columns: list[str] = []
+        self.event_values: EventValues | None = None  # to be printed with each match
         self.n_matches = 0
         self.ways: dict[str | None, Callable[[Batches], None]] = {
             None: self.print_bound if bindings else self.print_matches,
@@ -60,8 +63,18 @@ class Run:
         self.columns = columns
         self.ways[None] = self.print_detailed
 
+    def show_events(self, names: list[str]) -> None:
+        """Print these attributes of each event with its matches."""
+        self.event_values = EventValues(names, ("event", "subscription_id", *self.columns))
+        self.ways[None] = self.print_detailed
+
     def name(self, row: EventRow) -> Any:
-        """What an event is called: its number, or the attribute that was asked for."""
+        """What an event is called, and with it what is asked for of the event."""
+        name = self._name(row)
+        return name if self.event_values is None else (name, self.event_values.read(row.event))
+
+    def _name(self, row: EventRow) -> Any:
+        """The event's number, or the attribute that was asked for."""
         if self.event_id is None:
             return row.number
         value = value_at(row.event, self.event_id)
@@ -69,6 +82,13 @@ class Run:
         if value is None or isinstance(value, bool | int | float | str):
             return value
         return float(value) if isinstance(value, Decimal) else str(value)
+
+    def missing_attributes(self) -> Iterator[tuple[str, str]]:
+        """The attributes that were asked for and that no event has had, each with its option."""
+        if self.event_id is not None and not self.is_named:
+            yield "--event-id", print_path(self.event_id)
+        if self.event_values is not None:
+            yield from (("--with-event", name) for name in self.event_values.missing)
 
     def print_matches(self, batches: Batches) -> None:
         """Each event with its matches."""
@@ -89,12 +109,17 @@ class Run:
             self.n_matches += len(pairs)
 
     def print_detailed(self, batches: Batches) -> None:
-        """Each event with its matches and what is asked for of their subscriptions."""
+        """Each event with its matches and what is asked for of it and of their subscriptions."""
         for names, batch in batches:
             pairs = self.index.match_batch(
                 batch, subset=self.subset, threads=self.threads, at=self.at, columns=self.columns
             )
-            self.printer.print_detailed(names, pairs, self.columns, only_matches=self.only_matches)
+            called, values = names, None
+            if self.event_values is not None:
+                called, values = [name for name, _ in names], [own for _, own in names]
+            self.printer.print_detailed(
+                called, pairs, self.columns, values, only_matches=self.only_matches
+            )
             self.n_matches += len(pairs)
 
     def count_by_event(self, batches: Batches) -> None:

@@ -216,6 +216,11 @@ def read_rows(
     return read_subscriptions(open_source(file), choose_format(file, file_format), columns)
 
 
+def split_names(given: str) -> list[str]:
+    """The names that an option lists, separated by commas."""
+    return [name.strip() for name in given.split(",") if name.strip()]
+
+
 def choose_format(name: str, file_format: str | None) -> Format | None:
     """The format that was asked for; None where the name tells it."""
     if file_format:

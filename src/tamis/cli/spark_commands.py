@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis.cli.console import make_console, print_note, tell_fault
-from tamis.cli.options import job_operators_option, missing_option, schema_option
+from tamis.cli.options import (
+    job_operators_option,
+    missing_option,
+    schema_option,
+    split_names,
+)
 from tamis.cli.spark import (
     RUN,
     SESSION,
@@ -264,6 +269,13 @@ def _update(spark: SparkSession, options: dict[str, Any]) -> Any:
     help="Add these attributes of the subscriptions to the rows, such as title,link.",
 )
 @click.option(
+    "--with-event",
+    "event_columns",
+    metavar="NAME,…|*",
+    help="Add these attributes of the events to the rows, such as user,host.name; * adds the "
+    "whole event, as JSON.",
+)
+@click.option(
     "--bindings", is_flag=True, help="Add the values of each match's variables to the rows."
 )
 @job_operators_option
@@ -301,7 +313,9 @@ def match_command(context: click.Context, /, **options: Any) -> None:
             }
             rows = {"tags": options["tags"], "bindings": options["bindings"]}
             if options["columns"]:
-                rows["columns"] = [name.strip() for name in options["columns"].split(",")]
+                rows["columns"] = split_names(options["columns"])
+            if options["event_columns"]:
+                rows["event_columns"] = split_names(options["event_columns"])
             more = rows if options["kind"] == "rows" else {}
             found = kinds[options["kind"]](events.frame, parts, **where(events), **spread, **more)
         n_rows = deliver(found, options)

@@ -11,7 +11,7 @@ from tamis.errors import InputError, suggest
 from tamis.index.attributes import parse_attributes
 from tamis.index.stored_texts import all_texts
 from tamis.index.validity import limits_columns
-from tamis.match.event_ids import spell_array, to_array
+from tamis.match.event_columns import spell_array, to_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -73,7 +73,7 @@ if TYPE_CHECKING:
     from tamis.index.frequencies import Frequencies
     from tamis.index.layout import RootArrays
     from tamis.match.batch import Group
-    from tamis.match.event_ids import EventIds
+    from tamis.match.event_columns import EventColumn
     from tamis.match.explain import Explanation
 
     Subset = Iterable[str] | None  # ids of the subscriptions to consider; None for all
@@ -240,6 +240,7 @@ class Index:
         bindings: bool = False,
         event_id: str | None = None,
         columns: Sequence[str] = (),
+        event_columns: Sequence[str] = (),
         at: Any = None,
     ) -> pa.Table:
         """One row (event_row, subscription_id) for each match, by event, then in index order.
@@ -248,10 +249,14 @@ class Index:
         that attribute's value. With `bindings` there is one more column: the values of the
         subscription's variables as JSON, NULL where there are none. `columns` names what else of
         the subscription is wanted: expression, tags, valid_from, valid_until, its attributes.
+        `event_columns` names attributes of the event that are wanted; "*" is the whole event, as
+        JSON in a column named attributes.
         """
-        result = Result(self.contents, self._details, event_id, columns, bindings=bindings)
+        result = Result(
+            self.contents, self._details, event_id, columns, event_columns, bindings=bindings
+        )
         found = self._match_blocks(
-            events, subset, threads, at, with_bindings=bindings, event_ids=result.event_ids
+            events, subset, threads, at, with_bindings=bindings, readers=result.readers
         )
         chunks = list(result.batches(found))
         return pa.Table.from_batches(chunks, schema=None if chunks else result.schema())
@@ -265,12 +270,15 @@ class Index:
         bindings: bool = False,
         event_id: str | None = None,
         columns: Sequence[str] = (),
+        event_columns: Sequence[str] = (),
         at: Any = None,
     ) -> Iterator[pa.RecordBatch]:
         """The rows of `match_batch`, a block of events at a time: no more is held in memory."""
-        result = Result(self.contents, self._details, event_id, columns, bindings=bindings)
+        result = Result(
+            self.contents, self._details, event_id, columns, event_columns, bindings=bindings
+        )
         found = self._match_blocks(
-            events, subset, threads, at, with_bindings=bindings, event_ids=result.event_ids
+            events, subset, threads, at, with_bindings=bindings, readers=result.readers
         )
         yield from result.batches(found)
 
@@ -576,21 +584,21 @@ class Index:
         at: Any,
         *,
         with_bindings: bool = False,
-        event_ids: EventIds | None = None,
+        readers: Sequence[EventColumn] = (),
     ) -> Iterator[Found]:
         wanted = self._find_wanted(subset, at)
         roots = self.contents.roots if wanted is None else wanted.roots
         first_row = 0
-        for batch in self._encode_parts(events, keep=event_ids is not None):
+        for batch in self._encode_parts(events, keep=bool(readers)):
             if first_row + batch.n_rows > MOST_ROWS:
                 raise InputError(
                     f"more than {MOST_ROWS:,} events at once; event_row has 32 bits",
                     hint="match them in several calls",
                 )
-            ids = None if event_ids is None else event_ids.read(batch)
+            read = [reader.read(batch) for reader in readers]
             for pairs in self._match_roots(batch, roots, threads, with_bindings=with_bindings):
                 shifted = pairs._replace(first_row=first_row + pairs.first_row)
-                yield Found(shifted, first_row, ids)
+                yield Found(shifted, first_row, read)
             first_row += batch.n_rows
 
     def _match_roots(

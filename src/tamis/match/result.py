@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.match.batch import Pairs, allocate
-from tamis.match.event_ids import EventIds
+from tamis.match.event_columns import EventColumn, read_names
 from tamis.match.kernels.readout import write_rows
 from tamis.match.operators import spell_bindings
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 EVENT_ROW: Final = pa.field("event_row", pa.int32())
 SUBSCRIPTION_ID: Final = pa.field("subscription_id", pa.dictionary(pa.int32(), pa.string()))
 BINDINGS: Final = pa.field("bindings", pa.string())
+TAKEN: Final = ("event_row", "event_id", "subscription_id", "bindings")  # columns of our own
 
 
 class Found(NamedTuple):
@@ -28,34 +29,40 @@ class Found(NamedTuple):
 
     pairs: Pairs  # by rows of all events
     first_row: int  # of the batch of events that they are in
-    event_ids: pa.Array | None  # of that batch
+    event_columns: list[pa.Array]  # of that batch
 
 
 class Result:
     """Turns matches into record batches of the columns that were asked for."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is asked for
         self,
         contents: Contents,
         details: Details,
         event_id: str | None,
         columns: Sequence[str],
+        event_columns: Sequence[str],
         *,
         bindings: bool,
     ) -> None:
         details.expect(columns)
-        self.event_ids = None if event_id is None else EventIds(event_id, contents.schema)
+        schema = contents.schema
+        self._has_ids = event_id is not None
+        ids = [] if event_id is None else [EventColumn(event_id, schema, "event_id")]
+        names = read_names(event_columns, (*TAKEN, *columns))
+        # How to read what is asked for of events; the id, if there is one, comes first.
+        self.readers = ids + [EventColumn(name, schema, "event_columns") for name in names]
         self._ids = contents.ids
         self._columns = {name: details.column(name) for name in columns}
         self._bindings = bindings
 
     def schema(self) -> pa.Schema:
-        """The columns; ids of events have a type when the first of them are read."""
-        event = EVENT_ROW
-        if self.event_ids is not None:
-            event = pa.field("event_id", self.event_ids.type or pa.null())
+        """The columns; those of events have a type when the first of them are read."""
         own = [pa.field(name, column.type) for name, column in self._columns.items()]
-        return pa.schema([event, SUBSCRIPTION_ID, *([BINDINGS] if self._bindings else []), *own])
+        read = [pa.field(reader.name, reader.type or pa.null()) for reader in self.readers]
+        event = read.pop(0).with_name("event_id") if self._has_ids else EVENT_ROW
+        bindings = [BINDINGS] if self._bindings else []
+        return pa.schema([event, SUBSCRIPTION_ID, *bindings, *own, *read])
 
     def batches(self, found: Iterable[Found]) -> Iterator[pa.RecordBatch]:
         """The matches, a block of events at a time."""
@@ -63,13 +70,13 @@ class Result:
             pairs = some.pairs
             rows = allocate(len(pairs.subscriptions), np.int32)
             write_rows(pairs.first_row, pairs.starts, rows)
-            event = pa.array(rows)
-            if some.event_ids is not None:
-                event = some.event_ids.take(pa.array(rows - some.first_row))
+            own_rows = pa.array(rows - some.first_row) if some.event_columns else None
+            read = [column.take(own_rows) for column in some.event_columns]
+            event = read.pop(0) if self._has_ids else pa.array(rows)
             ordinals = pa.array(pairs.subscriptions)
             columns = [event, pa.DictionaryArray.from_arrays(ordinals, self._ids)]
             columns += [spell_bindings(pairs)] if self._bindings else []
             columns += [column.take(ordinals) for column in self._columns.values()]
-            yield pa.record_batch(columns, schema=self.schema())
-        if self.event_ids is not None:
-            self.event_ids.report()
+            yield pa.record_batch(columns + read, schema=self.schema())
+        for reader in self.readers:
+            reader.report()

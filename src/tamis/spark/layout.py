@@ -9,7 +9,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DataType, MapType, StringType, StructType
 
 from tamis.errors import InputError, suggest
-from tamis.language.names import parse_path
+from tamis.language.names import parse_path, print_path
+from tamis.match.event_columns import ATTRIBUTES, WHOLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -97,6 +98,51 @@ def select_key(events: DataFrame, name: str) -> Column:
     for field in fields:
         column = column.getField(field)
     return column
+
+
+def select_values(
+    events: DataFrame, attributes: str | Sequence[str] | None, names: Sequence[str]
+) -> Column:
+    """Attributes of the events in a struct; `WHOLE` is all of them, as JSON."""
+    columns = []
+    for name in names:
+        if name == WHOLE:
+            columns.append(_as_json(events, attributes).alias(ATTRIBUTES))
+        elif isinstance(attributes, str):
+            columns.append(_inside(events, attributes, parse_path(name)).alias(name))
+        else:
+            columns.append(select_key(events, name).alias(name))
+    return F.struct(*columns)
+
+
+def _as_json(events: DataFrame, attributes: str | Sequence[str] | None) -> Column:
+    if not isinstance(attributes, str):
+        names = events.columns if attributes is None else attributes
+        return F.to_json(F.struct(*(_find(events, name) for name in names)))
+    column = _find(events, attributes)
+    type_ = events.schema[attributes].dataType
+    return (
+        column.cast("string") if isinstance(type_, StringType | BinaryType) else F.to_json(column)
+    )
+
+
+def _inside(events: DataFrame, attributes: str, path: Path) -> Column:
+    """An attribute of whole events; of JSON and of maps it is text."""
+    column = _find(events, attributes)
+    type_ = events.schema[attributes].dataType
+    if isinstance(type_, StringType | BinaryType):
+        steps = "".join(f"['{step}']" for step in path)
+        return F.get_json_object(column.cast("string"), f"${steps}")
+    if isinstance(type_, MapType):
+        return F.try_element_at(column, F.lit(print_path(path)))
+    for step in path:
+        expect_column(_field_names(type_), step, "events")
+        column, type_ = column.getField(step), type_[step].dataType  # type: ignore[index]
+    return column
+
+
+def _field_names(type_: DataType) -> list[str]:
+    return type_.fieldNames() if isinstance(type_, StructType) else []
 
 
 def quoted(name: str) -> str:

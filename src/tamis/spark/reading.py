@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,11 @@ def open_version(index: Any, version: int | str | None = None, at: Any = None) -
     another (a datetime, or text in ISO's format).
 
     `index` is the path or URI of a store, of which the current version is taken unless `version`
-    names another, or the path of an index saved by `Index.save`; or what this function returned.
+    names another, or the path of an index saved by `Index.save`; or what this function returned,
+    at its own moment unless `at` names another.
     """
     if isinstance(index, PartSet):
-        return index
+        return _reopen(index, version, at)
     moment = read_at(at)
     if isinstance(index, IndexStore):
         return _open_store(index, version, moment)
@@ -40,6 +42,16 @@ def open_version(index: Any, version: int | str | None = None, at: Any = None) -
     if storage.is_local and (storage.local_path("") / MANIFEST).exists():
         return _open_plain(storage, version, moment)
     return _open_store(IndexStore(storage), version, moment)
+
+
+def _reopen(parts: PartSet, version: int | str | None, at: Any) -> PartSet:
+    known = (None, parts.version.name, parts.version.number)
+    if version not in known:
+        raise InputError(
+            f"this is {parts.version.name}, opened already; {version} cannot be had from it",
+            hint="open it by the path of the index",
+        )
+    return parts if at is None else replace(parts, at=read_at(at))
 
 
 def _open_store(store: IndexStore, version: int | str | None, at: datetime) -> PartSet:

@@ -22,13 +22,14 @@ NAME: Final = "tamis_match"
 EVENT_ID: Final = "event_id"
 
 
-def register(
+def register(  # noqa: PLR0913
     spark: SparkSession,
     index: Any,
     name: str = NAME,
     *,
     event_id_type: str = "string",
     attributes: str | None = None,
+    at: Any = None,
 ) -> str:
     """Make the index known to SQL under `name`; the name of the version that answers.
 
@@ -37,9 +38,10 @@ def register(
     events): one row (event_id, subscription_id) for each match. As a scalar:
     `tamis_match(struct(*))`, or of a map or JSON, is the array of subscription ids.
 
-    A new version is known after another call.
+    Subscriptions that are valid at the moment `at` answer; now, if it is not given. A new version
+    and another moment are known after another call.
     """
-    parts = open_version(index)
+    parts = open_version(index, at=at)
     (whole,) = choose_spread(spark, parts, REPLICATE, None).groups
     spark.udtf.register(name, _table_function(whole, event_id_type, attributes))
     spark.udf.register(name, _scalar_function(whole))

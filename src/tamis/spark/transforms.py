@@ -24,6 +24,7 @@ from pyspark.sql.types import (
 
 from tamis.errors import InputError
 from tamis.match.details import expect_columns
+from tamis.match.event_columns import read_names
 from tamis.spark.columns import report_columns
 from tamis.spark.counting import KEYS, CountRuns, SumRuns, count_schema, run_schema
 from tamis.spark.layout import (
@@ -31,8 +32,10 @@ from tamis.spark.layout import (
     KEPT,
     choose_id,
     expect_some,
+    quoted,
     select_events,
     select_key,
+    select_values,
 )
 from tamis.spark.matching import (
     CountByEvent,
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
 
     Attributes = str | Sequence[str] | None
 
+OWN_COLUMNS: Final = ("event_id", "subscription_id", "bindings", "tags", "version", "kept")
 _STRING: Final = StringType()
 _STRINGS: Final = ArrayType(StringType())
 # Of columns that every subscription may have; others are texts.
@@ -73,10 +77,12 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
     *,
     event_id: str | None = None,
     attributes: Attributes = None,
+    at: Any = None,
     tags: bool = False,
     version: bool = False,
     bindings: bool = False,
     columns: Sequence[str] = (),
+    event_columns: Sequence[str] = (),
     operators: str | Sequence[str] = (),
     learned: LearnedStatistics | None = None,
     spread: str = AUTO,
@@ -87,20 +93,27 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
     Out: event_id (as in the events), subscription_id string, and if asked for
     bindings string (JSON: the values of variables), tags array<string>, version string, and
     `columns` of subscriptions: expression string, valid_from, valid_until timestamp, or an
-    attribute, as string (JSON where it is no text)
+    attribute, as string (JSON where it is no text); then `event_columns`, attributes of the event,
+    where "*" is the whole event, as JSON in a column named attributes
 
     `event_id` names the column of the events' ids, `attributes` the columns of attributes or the
-    column of whole events. `bindings`, `tags` and `version` ask for these columns. `operators`
-    names modules that workers import, and that register the operators of the index. What is learned
-    of them, and their faults, are added to `learned` when the rows are made. `spread` says how the
-    work is divided (auto, replicate, split, product), `groups` into how many groups of parts.
+    column of whole events. `at` is the moment at which subscriptions have to be valid (a datetime,
+    or text in ISO's format); now, if it is not given. `bindings`, `tags` and `version` ask for
+    these columns. `operators` names modules that workers import, and that register the operators
+    of the index. What is learned of them, and their faults, are added to `learned` when the rows
+    are made. `spread` says how the work is divided (auto, replicate, split, product), `groups` into
+    how many groups of parts.
     """
-    parts = open_version(index).with_operators(operators)
+    parts = open_version(index, at=at).with_operators(operators)
     expect_columns(columns, (*TYPES, *parts.version.columns))
+    names = read_names(event_columns, (*OWN_COLUMNS, *columns))
+    kept = select_values(events, attributes, names) if names else None
     news = None if learned is None else learned.news
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
-        fields = [StructField("event_id", layout.id_type), StructField("subscription_id", _STRING)]
+        fields = [StructField("event_id", layout.id_type)]
+        fields += [StructField("kept", layout.kept_type)] if names else []
+        fields += [StructField("subscription_id", _STRING)]
         fields += [StructField("bindings", _STRING)] if bindings else []
         fields += [StructField("tags", _STRINGS)] if tags else []
         fields += [StructField("version", _STRING)] if version else []
@@ -108,7 +121,12 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
         task = MatchRows(own, layout, news, tags, version, bindings, tuple(columns))
         return run_on_workers(selected, task, StructType(fields))
 
-    return _spread(events, parts, event_id, attributes, None, spread, groups, run)
+    found = _spread(events, parts, event_id, attributes, kept, spread, groups, run)
+    if not names:
+        return found
+    others = [F.col(quoted(name)) for name in found.columns if name != "kept"]
+    fields = found.schema["kept"].dataType.fieldNames()  # type: ignore[attr-defined]
+    return found.select(*others, *(F.col("kept").getField(own).alias(own) for own in fields))
 
 
 def match_lists(  # noqa: PLR0913
@@ -117,6 +135,7 @@ def match_lists(  # noqa: PLR0913
     *,
     event_id: str | None = None,
     attributes: Attributes = None,
+    at: Any = None,
     operators: str | Sequence[str] = (),
     learned: LearnedStatistics | None = None,
     spread: str = AUTO,
@@ -127,10 +146,10 @@ def match_lists(  # noqa: PLR0913
     Out: event_id, subscription_ids array<string>
 
     Where the index is split, the lists of the groups are put together by event id: then ids must
-    be unique. `event_id`, `attributes`, `operators`, `learned`, `spread` and `groups` are as for
-    `match`.
+    be unique. `event_id`, `attributes`, `at`, `operators`, `learned`, `spread` and `groups` are as
+    for `match`.
     """
-    parts = open_version(index).with_operators(operators)
+    parts = open_version(index, at=at).with_operators(operators)
     news = None if learned is None else learned.news
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
@@ -153,6 +172,7 @@ def count_by_event(  # noqa: PLR0913
     *,
     event_id: str | None = None,
     attributes: Attributes = None,
+    at: Any = None,
     operators: str | Sequence[str] = (),
     learned: LearnedStatistics | None = None,
     spread: str = AUTO,
@@ -162,9 +182,10 @@ def count_by_event(  # noqa: PLR0913
 
     Out: event_id, n bigint. Where the index is split, event ids must be unique.
 
-    `event_id`, `attributes`, `operators`, `learned`, `spread` and `groups` are as for `match`.
+    `event_id`, `attributes`, `at`, `operators`, `learned`, `spread` and `groups` are as for
+    `match`.
     """
-    parts = open_version(index).with_operators(operators)
+    parts = open_version(index, at=at).with_operators(operators)
     news = None if learned is None else learned.news
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
@@ -182,6 +203,7 @@ def count_by_subscription(  # noqa: PLR0913
     index: Any,
     *,
     attributes: Attributes = None,
+    at: Any = None,
     by: str | Column | None = None,
     operators: str | Sequence[str] = (),
     learned: LearnedStatistics | None = None,
@@ -191,11 +213,11 @@ def count_by_subscription(  # noqa: PLR0913
     """One row for each subscription that some event satisfies: by how many. No pair is made.
 
     `by` counts for each of its values, of which there should be few: a day, a source. `attributes`,
-    `operators`, `learned`, `spread` and `groups` are as for `match`.
+    `at`, `operators`, `learned`, `spread` and `groups` are as for `match`.
 
     Out: subscription_id string, n bigint, and with `by` a first column of that name
     """
-    parts = open_version(index).with_operators(operators)
+    parts = open_version(index, at=at).with_operators(operators)
     news = None if learned is None else learned.news
     if isinstance(by, str) and by in ("subscription_id", "n"):
         raise InputError(
@@ -209,6 +231,9 @@ def count_by_subscription(  # noqa: PLR0913
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
         layouts.append(layout)
+        if column is not None:
+            # Runs of equal values: each is counted at once.
+            selected = selected.sortWithinPartitions(KEPT)
         return run_on_workers(selected, CountRuns(own, layout, news), run_schema(layout))
 
     runs = _spread(events, parts, ANONYMOUS, attributes, column, spread, groups, run)
@@ -333,9 +358,6 @@ def _spread(  # noqa: PLR0913
     for group in chosen.groups:
         paths = sorted({path for part in group.parts for path in part.attributes})
         selected, layout = select_events(whole, paths, event_id, attributes, keep)
-        if keep is not None:
-            # Runs of equal values: each is counted at once.
-            selected = selected.sortWithinPartitions(KEPT)
         results.append(run(selected, group, layout))
     report_columns(events, parts, attributes)
     return reduce(lambda one, other: one.unionByName(other), results)

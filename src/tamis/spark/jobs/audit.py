@@ -100,6 +100,7 @@ def audit(  # noqa: PLR0913
     *,
     event_id: str | None = None,
     attributes: Any = None,
+    at: Any = None,
     share: float = 0.001,
     n_subscriptions: int = N_SUBSCRIPTIONS,
     seed: int = 0,
@@ -111,7 +112,7 @@ def audit(  # noqa: PLR0913
     and so are `n_subscriptions` drawn at random for each, which finds matches that are lost. By
     Spark SQL's own (`by="spark"`), `n_subscriptions` that Spark SQL can say are drawn once, half of
     them from those that match something; this one runs at once. `seed` decides which events and
-    subscriptions are drawn; `event_id` and `attributes` are as for `match`.
+    subscriptions are drawn; `event_id`, `attributes` and `at` are as for `match`.
     """
     if not 0 < share <= 1:
         raise InputError(f"share is {share}; above 0 and up to 1 is allowed")
@@ -119,7 +120,7 @@ def audit(  # noqa: PLR0913
         raise InputError(f"{n_subscriptions} subscriptions drawn; at least 1 is allowed")
     if by not in (REFERENCE, SPARK):
         raise InputError(f'audit by "{by}"; allowed: {REFERENCE}, {SPARK}')
-    parts = open_version(index)
+    parts = open_version(index, at=at)
     expect_some(events, parts.version.attributes, attributes)
     sampled = events.where(F.rand(seed) < share)
     selected, layout = select_events(sampled, parts.version.attributes, event_id, attributes)

@@ -111,6 +111,7 @@ def backtest(
     *,
     event_id: str | None = ...,
     attributes: Any = ...,
+    at: Any = ...,
     day: str | Column | None = ...,
     sample: float | None = ...,
     n_samples: int = ...,
@@ -127,6 +128,7 @@ def backtest(
     *,
     event_id: str | None = ...,
     attributes: Any = ...,
+    at: Any = ...,
     day: None = ...,
     sample: float | None = ...,
     n_samples: int = ...,
@@ -142,6 +144,7 @@ def backtest(  # noqa: PLR0913
     *,
     event_id: str | None = None,
     attributes: Any = None,
+    at: Any = None,
     day: str | Column | None = None,
     sample: float | None = None,
     n_samples: int = 3,
@@ -153,8 +156,8 @@ def backtest(  # noqa: PLR0913
 
     `sample`, a share of the events, gives expected counts and their 95% interval (Wilson) soon;
     without it all events are looked at. `day` is a column to count by: a date, say. `n_samples` are
-    the matches listed of each subscription; `seed` decides which events are taken. `event_id` and
-    `attributes` are as for `match`.
+    the matches listed of each subscription; `seed` decides which events are taken. `event_id`,
+    `attributes` and `at` are as for `match`.
 
     `changed`, new expressions by id, counts only these, beside what the version answers by the
     ones it has; nothing is published. `limits` are those of the new expressions.
@@ -163,7 +166,7 @@ def backtest(  # noqa: PLR0913
         raise InputError(f"sample is {sample}; a share above 0 and up to 1 is allowed")
     if changed is not None and day is not None:
         raise InputError("day cannot be combined with changed: changes are counted in all")
-    parts = open_version(index)
+    parts = open_version(index, at=at)
     by = select_key(events, day) if isinstance(day, str) else day
     looked_at = events if sample is None else events.sample(sample, seed)
     n_events = events.count()

@@ -60,19 +60,21 @@ class Diff:
         return gained.select(*columns).unionByName(lost.select(*columns))
 
 
-def diff(
+def diff(  # noqa: PLR0913
     events: DataFrame,
     before: Any,
     after: Any,
     *,
     event_id: str | None = None,
     attributes: Any = None,
+    at: Any = None,
 ) -> Diff:
     """Compare two versions by counts, which makes no pairs; `pairs` of the result makes them.
 
-    `before` and `after` are named as an index is; `event_id` and `attributes` are as for `match`.
+    `before` and `after` are named as an index is; `event_id`, `attributes` and `at`
+    are as for `match`.
     """
-    old, new = open_version(before), open_version(after)
+    old, new = open_version(before, at=at), open_version(after, at=at)
     spark = events.sparkSession
     texts = [
         subscriptions(spark, parts).select("subscription_id", F.col("expression").alias(name))
