@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 import tamis
 import tamis.spark as ts
-from tamis.errors import IndexFormatError, InputError
+from tamis.errors import IndexFormatError, InputError, TamisWarning
 from tamis.spark.failures import telling
 from tests.cli.shell import run
 from tests.spark.test_stream import Place, write_events
@@ -208,7 +208,8 @@ def test_a_repeated_subscription_lends_no_tags(spark, events, tmp_path):
 
 def test_columns_of_another_type_are_rejects(spark, store):
     events = spark.createDataFrame([(1, "1", "x"), (2, None, "x")], "id int, a string, b string")
-    assert ts.match(events, store, event_id="id").count() == 0
+    with pytest.warns(TamisWarning, match="a is string, not integer"):
+        assert ts.match(events, store, event_id="id").count() == 0
     rows = ts.event_rejects(events, store, event_id="id").collect()
     assert [(row["event_id"], row["attribute"], row["kind"]) for row in rows] == [
         (1, "a", "wrong-type")

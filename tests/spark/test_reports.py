@@ -200,3 +200,10 @@ def test_a_stream_reports_of_a_new_version_once(spark, tmp_path):
     (told,) = warned(lambda: call(batch, 2))[1]
     assert 'height (subscription "new")' in told
     assert warned(lambda: call(batch, 3))[1] == []
+
+
+def test_columns_that_the_caller_leaves_out_are_not_missing(spark, store):
+    events = spark.createDataFrame([], "id INT, age INT, user STRUCT<name: STRING>")
+    assert warned(lambda: ts.match(events, store, attributes=["age"]))[1] == []
+    told = warned(lambda: ts.match(events.drop("user"), store, attributes=["age"]))[1]
+    assert told == [MISSING.format(NAME)]

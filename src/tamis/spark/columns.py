@@ -36,10 +36,13 @@ def report_columns(
     if columns is None:
         return
     schema = parts.version.typed_schema()
+    is_listed = not (attributes is None or isinstance(attributes, str))
+    left_out = set(events.columns).difference(attributes or ()) if is_listed else set()
     missing, unfit = [], []
     for path in parts.version.attributes:
         type_ = schema.get(path) if path else None
-        if type_ is None:  # a whole event, or what only operators read
+        # A whole event, what only operators read, or what the caller does not want to be read.
+        if type_ is None or path[0] in left_out:
             continue
         found = _find(columns, path)
         if found is None:
