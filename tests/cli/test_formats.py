@@ -233,3 +233,35 @@ def test_an_index_for_spark_is_recognised(tmp_path):
     (tmp_path / "CURRENT").write_text("v00000001")
     with pytest.raises(tamis.IndexFormatError, match="holds versions of an index for Spark"):
         tamis.open(tmp_path)
+
+
+# ── where rejects go ────────────────────────────────────────────────────────────────────────
+
+
+def test_rejects_never_replace_what_is_read(tmp_path):
+    rules = tmp_path / "rules.jsonl"
+    text = '{"id": "a", "expression": "x = 1"}\n{"id": "b", "expression": "x ="}\n'
+    rules.write_text(text)
+    refused = run("build", str(rules), "-o", str(tmp_path / "i"), "--rejects", str(rules))
+    assert refused.exit_code == 1
+    assert "would replace the file that is read" in refused.stderr
+    assert rules.read_text() == text
+    assert run("build", str(rules), "-o", str(tmp_path / "i")).exit_code == 0
+    events = tmp_path / "e.jsonl"
+    events.write_text('{"x": 1}\n')
+    refused = run("match", str(tmp_path / "i"), str(events), "--rejects", str(events))
+    assert refused.exit_code == 1
+    assert events.read_text() == '{"x": 1}\n'
+
+
+def test_rejects_replace_only_rejects(tmp_path):
+    rules, listed = tmp_path / "rules.jsonl", tmp_path / "rejects.jsonl"
+    rules.write_text('{"id": "a", "expression": "x = 1"}\n{"id": "b", "expression": "x ="}\n')
+    build = ("build", str(rules), "--rejects", str(listed), "--overwrite", "-o")
+    for _ in range(2):
+        assert run(*build, str(tmp_path / "i")).exit_code == 0
+    listed.write_text("somebody's notes\n")
+    refused = run(*build, str(tmp_path / "i"))
+    assert refused.exit_code == 1
+    assert "holds no rejects: it is not overwritten" in refused.stderr
+    assert listed.read_text() == "somebody's notes\n"

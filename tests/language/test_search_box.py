@@ -148,6 +148,10 @@ def test_no_query_is_misread():
     ("query", "place", "message"),
     [
         ("child*", "child*", "wildcards are not supported"),
+        ("oil !gas", "!gas", "not an operator"),
+        ("oil --gas", "--gas", "not an operator"),
+        ("oil ANDNOT gas", "ANDNOT", "not an operator"),
+        ("‘oil tanker’", "‘oil", "a phrase is in double quotes"),
         ("*itis", "*itis", "wildcards are not supported"),
         ("a wom?n", "wom?n", "wildcards are not supported"),
         ('"back pain*"', '"back pain*"', "wildcards are not supported"),
@@ -181,6 +185,11 @@ def test_what_would_mean_something_else_is_refused(query, place, message):
 )
 def test_plain_writing_is_not_refused(query):
     assert search_query(query, "body") == f"matches(body, '{query}')"
+
+
+@pytest.mark.parametrize("dash", "‐‑‒–—−")
+def test_dashes_of_word_processors_exclude(dash):
+    assert search_query(f"oil {dash}gas", "body") == search_query("oil -gas", "body")
 
 
 def test_curly_quotes_are_quotes():

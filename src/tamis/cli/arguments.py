@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from pathlib import Path
 
 from tamis.errors import InputError
@@ -44,3 +46,28 @@ def expect_no_file(index_path: str) -> None:
             f"-o {index_path} names a file that exists; an index is a directory",
             hint="tamis build SUBSCRIPTIONS -o INDEX",
         )
+
+
+def expect_rejects_place(rejects_file: str | None, *read: str) -> None:
+    """Refuse a file for rejects that would replace what is read, or what is no list of rejects."""
+    if rejects_file is None or not Path(rejects_file).is_file():
+        return
+    place = Path(rejects_file)
+    for path in read:
+        if Path(path).exists() and place.samefile(path):
+            raise InputError(
+                f"--rejects {rejects_file} would replace the file that is read",
+                hint="name another file",
+            )
+    if place.stat().st_size and not _holds_rejects(place):
+        raise InputError(
+            f"--rejects {rejects_file} exists and holds no rejects: it is not overwritten",
+            hint="name another file",
+        )
+
+
+def _holds_rejects(path: Path) -> bool:
+    with suppress(OSError, ValueError), path.open(encoding="utf-8") as file:
+        first = json.loads(file.readline())
+        return isinstance(first, dict) and bool(first.keys() & {"message", "reason"})
+    return False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import tamis
-from tamis.cli.arguments import expect_file, expect_no_file
+from tamis.cli.arguments import expect_file, expect_no_file, expect_rejects_place
 from tamis.cli.console import (
     StatusLine,
     describe_problem,
@@ -209,6 +209,7 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     started = time.monotonic()
     expect_file(file, "subscriptions")
     expect_no_file(index_path)
+    expect_rejects_place(rejects_file, file)
     expect_place(index_path, overwrite=overwrite)
     prepare_kernels(building=True)
     status = StatusLine()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 import tamis
-from tamis.cli.arguments import expect_file, refuse_swapped
+from tamis.cli.arguments import expect_file, expect_rejects_place, refuse_swapped
 from tamis.cli.console import StatusLine, make_console, print_note, tell_fault
 from tamis.cli.event_chunks import read_event_chunks
 from tamis.cli.event_rejects import EventRejects
@@ -143,6 +143,7 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     started = time.monotonic()
     refuse_swapped(index_path, events)
     expect_file(events, "events")
+    expect_rejects_place(rejects_file, events)
     prepare_kernels()
     index = tamis.open(index_path, trusted=trusted, key=key)
     if schedule is not None:

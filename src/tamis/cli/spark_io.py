@@ -51,7 +51,22 @@ def read_subscriptions(spark: SparkSession, path: str, asked: str | None) -> Dat
         frame = spark.read.option("multiLine", is_array_of_json(path)).json(path)
     if frame.columns == ["_corrupt_record"]:  # as Spark calls the text of a line without JSON
         raise InputError(f"{path} holds no JSON objects", hint=guess_lines(read_head(path)))
-    return frame
+    return _with_one_id(frame)
+
+
+def _with_one_id(frame: DataFrame) -> DataFrame:
+    """The rows of JSON, of which each may call its id `subscription_id` or `id`."""
+    from pyspark.sql import functions as F
+
+    if not {"subscription_id", "id"} <= set(frame.columns):
+        return frame
+    own, other = F.col("subscription_id"), F.col("id")
+    return frame.withColumns(
+        {
+            "subscription_id": F.coalesce(own.cast("string"), other.cast("string")),
+            "id": F.when(own.isNotNull(), other),
+        }
+    )
 
 
 def _refuse_index(path: str, what: str) -> None:

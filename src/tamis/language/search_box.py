@@ -23,7 +23,8 @@ _TOKEN: Final = re.compile(
 _OPERATORS: Final = ("AND", "OR", "NOT")
 _ALLOWED: Final = 'words, "a phrase", -excluded, AND, OR, NOT and parentheses'
 _SHOWN: Final = 60  # characters of what was given
-_QUOTES: Final = str.maketrans(dict.fromkeys("“”„‟«»", '"'))
+# What word processors make of " and -.
+_TYPED: Final = str.maketrans(dict.fromkeys("“”„‟«»", '"') | dict.fromkeys("‐‑‒–—−", "-"))
 
 _AS_IT_IS: Final = "in quotes it is looked for as it is"
 # What other search boxes give a meaning and this one does not: taken for words, it would look for
@@ -40,6 +41,8 @@ _FOREIGN: Final = (
         "proximity and fuzzy words are not supported",
         'write a phrase, "back pain", or all the words',
     ),
+    (re.compile(r"!+\w|[-+]{2,}\w|(?:AND|BUT)NOT$"), "not an operator", "write -word, or NOT word"),
+    (re.compile("[‘‚]"), "a phrase is in double quotes", 'write "oil tanker"'),
     (re.compile(r".*\|"), "| is not an operator", "write OR in capitals"),
     (
         re.compile(r".+\[[a-z]|\[(?:tiab|ti|ab|mesh|mh|tw|majr|title|pt|au|all)\b", re.IGNORECASE),
@@ -175,7 +178,7 @@ def _join(kind: type[And | Or], operands: Sequence[Condition]) -> Condition:
 class _SearchBox:
     def __init__(self, query: str, fields: tuple[Attribute, ...]) -> None:
         # One character for one: places stay as they are.
-        self.query = query = query.translate(_QUOTES)
+        self.query = query = query.translate(_TYPED)
         self.fields = fields
         self.tokens: list[tuple[str, str, int]] = []  # kind, text, place
         place = 0

@@ -6,6 +6,7 @@ together), so they hold whatever the spelling; spans point into the author's tex
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
 # Pairs of operands are compared up to this many: n * n canonical forms otherwise.
 MAX_PAIRED_OPERANDS: Final = 40
 _SHOWN: Final = 60
+# Before a letter or a digit, as in the path C:\temp.
+_CONTROL: Final = re.compile(r"[\t\n\r\x08\0](?=\w)")
+_CONTROLS: Final = {"\t": r"\t", "\n": r"\n", "\r": r"\r", "\b": r"\b", "\0": r"\0"}
+_BACKSLASH: Final = r"a backslash is written twice, 'C:\\temp', or in a raw string, r'C:\temp'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,12 +217,27 @@ def _lint_strings(leaf: Condition) -> Iterator[Finding]:
         for is_odd, code, message, hint in _string_oddities(literal.value):
             if is_odd:
                 yield Finding(code, message.format(literal.value), span, hint)
+    for text, span in _written_texts(leaf):
+        if found := _CONTROL.search(text):
+            written = _CONTROLS[found[0]]
+            message = f"{written} is read as a control character, not as a backslash and a letter"
+            yield Finding("control-character", message, span, hint=_BACKSLASH)
     if isinstance(leaf, StringTest) and not leaf.text:
         message = f"{leaf.function}(…, '') is true for every text"
         yield Finding("always-true", message, leaf.span, hint="write IS NOT NULL")
     if isinstance(leaf, Rlike) and leaf.pattern.startswith(".*"):
         message = "RLIKE searches anywhere: the leading .* has no effect"
         yield Finding("redundant", message, leaf.span)
+
+
+def _written_texts(leaf: Condition) -> Iterator[tuple[str, Span]]:
+    """The texts of a leaf, and where they are."""
+    for literal in _string_literals(leaf):
+        yield literal.value, literal.span if literal.span != (0, 0) else leaf.span
+    if isinstance(leaf, StringTest):
+        yield leaf.text, leaf.span
+    elif isinstance(leaf, Like):
+        yield leaf.pattern, leaf.span
 
 
 def _string_literals(leaf: Condition) -> tuple[Literal, ...]:

@@ -191,7 +191,7 @@ class Index:
     # ── matching ───────────────────────────────────────────────────────────────────────────
 
     def match(self, event: Mapping[str, Any] | str | bytes, *, at: Any = None) -> list[str]:
-        """The ids of the subscriptions that the event satisfies, in the order of the index.
+        """The ids of the subscriptions that the event satisfies, in the order they are found.
 
         The event is a mapping of attributes, or the JSON text of one (`str` or `bytes`). Of
         subscriptions whose validity is limited, those match that are valid at the moment `at` (a
