@@ -12,6 +12,7 @@ import pytest
 import tamis
 import tamis.spark as ts
 from tamis.errors import ExpressionError, IndexFormatError, InputError, TamisWarning
+from tamis.operators.registry import REGISTRY
 from tests.spark.workloads import (
     DDL,
     event_frame,
@@ -63,6 +64,16 @@ def test_reports_and_versions_print_as_tables(spark, tmp_path):
     for table in (store.to_pandas(), ts.versions(tmp_path).to_pandas()):
         assert table["version"].tolist() == ["v00000001", "v00000002"]
         assert table["subscriptions"].tolist() == [2, 1]
+
+
+def test_operators_that_nobody_calls_change_nothing(spark, tmp_path, monkeypatch):
+    known = dict(REGISTRY._operators)
+    monkeypatch.setattr(REGISTRY, "_operators", known)
+    tamis.operator("never_called(string)", reads=["a"])(lambda event, x: True)
+    assert small(spark, tmp_path, "a = 1", "a =").is_published
+    assert not small(spark, tmp_path, "a = 1", "a =").is_published
+    tamis.operator("newer(string)", reads=["a"])(lambda event, x: True)
+    assert small(spark, tmp_path, "a = 1", "a =").n_built == 1  # what was rejected may be right now
 
 
 def test_jobs_print_and_become_pandas(spark, events, store):

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from tamis.index.frequencies import Frequencies
     from tamis.spark.storage import Storage
 
+OFFERED: Final = "operators"  # in a version's provenance: those that could be called
 SUBSCRIPTIONS_PER_PART: Final = 500_000
 _NAMED: Final = ("misspelt", "unused", "unknown")
 _COUNTED: Final = ("subscriptions", "rejects", "expired", "parts", "built")
@@ -159,7 +160,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         schema=only_called(elected, parts_built).to_json(),
         missing=str(Missing(missing)),
         partitioning=slots.describe(partition_by, bounds),
-        provenance={"rows": n_rows, **(provenance or {})},
+        provenance={"rows": n_rows, OFFERED: offered_names(elected), **(provenance or {})},
     )
     seen: list[Version | None] = []
 
@@ -181,6 +182,11 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         misspelt=report_misspelt(version) if declared is None else (),
         unused=() if declared is None else find_unused(declared, version),
     )
+
+
+def offered_names(schema: Schema) -> list[str]:
+    """The operators that subscriptions could call: with others, rejects may be right."""
+    return sorted(own.name for own in schema.operators)
 
 
 def report_misspelt(version: Version, new: Container[str] | None = None) -> tuple[Lookalike, ...]:
@@ -324,7 +330,10 @@ class Reusable:
         if before is None:
             return cls({})
         known = before.typed_schema()
-        is_same = known == schema
+        called = {own.name for own in known.operators}
+        alike = schema.with_operators(own for own in schema.operators if own.name in called)
+        is_same = known.to_json() == alike.to_json()
+        is_same &= before.provenance.get(OFFERED, []) == offered_names(schema)
         # An attribute that a declared schema no longer has makes rejects of what mentions it.
         has_all = all(path in schema for path in known) or not is_declared
         agrees = all(known[path] == schema[path] for path in known if path in schema)
