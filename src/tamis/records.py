@@ -361,10 +361,10 @@ def _next_csv_row(rows: Any, header: list[str]) -> tuple[Values | None, RowError
             message = "a double quote opened in this row is not closed before the end of the file"
         else:
             message = f"not CSV: {error}"
-        return None, RowError("bad-csv", message, hint=_CSV_HINT)
+        return None, RowError("bad-csv", message, hint=CSV_HINT)
     if fields and len(fields) != len(header):
         message = f"{len(fields)} fields; the header has {len(header)}"
-        hint = _CSV_HINT if len(fields) > len(header) else None
+        hint = CSV_HINT if len(fields) > len(header) else None
         return None, RowError("bad-csv", message, hint=hint)
     try:
         expect_utf8("".join(fields))
@@ -373,7 +373,7 @@ def _next_csv_row(rows: Any, header: list[str]) -> tuple[Values | None, RowError
     return dict(zip(header, fields, strict=True)) if fields else {}, None
 
 
-_CSV_HINT: Final = (
+CSV_HINT: Final = (
     "an expression with a comma or a double quote in it is written in double quotes, "
     'and a double quote inside as ""'
 )

@@ -189,6 +189,27 @@ def test_a_place_that_is_taken_is_said_before_anything_is_written(place):
     assert not (place / "out").exists()
 
 
+def test_rows_of_csv_with_other_fields_than_the_header_are_rejected(place):
+    rows = ["big,price >= 10,000,x", "ok,price >= 1,t", "short", 'q,"a = 1\nOR b = 2",z']
+    (place / "rules.csv").write_text("\n".join(["id,expression,title", *rows]))
+    built = build(place, "--rejects", str(place / "rejects"), file="rules.csv")
+    assert built.stdout.split()[7:10] == ["v00000001", "2", "2"]
+    told = {row["subscription_id"]: row for row in pq.read_table(place / "rejects").to_pylist()}
+    assert {name: row["code"] for name, row in told.items()} == {
+        "big": "bad-csv",
+        "short": "bad-csv",
+    }
+    assert "the 3 fields of the header: big,price >= 10,000,x" in told["big"]["message"]
+    own = run("build", place / "rules.csv", "-o", place / "own")
+    assert own.stdout.split()[6:8] == ["2", "2"], own.stdout
+
+
+def test_rows_of_json_may_call_their_ids_by_either_name(place):
+    rows = [{"id": 1, "expression": "a = 1"}, {"subscription_id": "two", "expression": "a = 2"}]
+    write(place / "rules.jsonl", [*rows, {"subscription_id": "x", "id": 7, "expression": "a = 3"}])
+    assert build(place, file="rules.jsonl").stdout.split()[7:10] == ["v00000001", "3", "0"]
+
+
 def test_csv_means_what_it_means_to_match(place):
     build(place)
     (place / "events.csv").write_text("id,age,city\ne1,20,Oslo\ne2,,Oslo\n")

@@ -40,12 +40,19 @@ class Events(NamedTuple):
 
 def read_subscriptions(spark: SparkSession, path: str, asked: str | None) -> DataFrame:
     """One row for each subscription, with the columns that the file has."""
+    from tamis.spark.jobs.rows import UNEVEN
+
     _refuse_index(path, "subscriptions")
     kind = find_format(path, asked, "--subscriptions-format")
     with explained(path):
         if kind == CSV:
             # An expression may hold line breaks, and quotes are doubled, as everywhere in CSV.
-            return spark.read.options(header=True, multiLine=True, escape='"').csv(path)
+            options: dict[str, Any] = {"header": True, "multiLine": True, "escape": '"'}
+            header = spark.read.options(**options).csv(path).schema
+            # Spark drops fields beyond the header and fills up missing ones: such rows are kept
+            # as they are in a column more, and rejected.
+            reader = spark.read.options(**options, columnNameOfCorruptRecord=UNEVEN)
+            return reader.schema(header.add(UNEVEN, "string")).csv(path)
         if kind == PARQUET:
             return spark.read.parquet(path)
         frame = spark.read.option("multiLine", is_array_of_json(path)).json(path)

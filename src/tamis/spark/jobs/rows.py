@@ -27,7 +27,7 @@ from tamis.files import read_tags
 from tamis.index.attributes import parse_attributes
 from tamis.index.validity import MOMENT
 from tamis.language.moments import HINT, REVERSED_HINT
-from tamis.records import Columns, RowError, batch_rows
+from tamis.records import CSV_HINT, Columns, RowError, batch_rows
 from tamis.spark.layout import expect_column, quoted
 from tamis.spark.tables import PACKED
 from tamis.spark.validity import is_expired
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
     from pyspark.sql.types import DataType
 
+# Where a row of CSV has more or fewer fields than the header, its text; nobody else's column.
+UNEVEN: Final = "tamis_uneven"
+UNEVEN_ROW: Final = "the row does not have the"
 REVERSED: Final = "', not after valid_from, "
 MOMENT_TYPES: Final = (DateType, StringType, TimestampNTZType, TimestampType)
 PLAIN_TYPES: Final = (*MOMENT_TYPES, NumericType, BooleanType, BinaryType, NullType)
@@ -85,7 +88,7 @@ def select_rows(
         raise InputError(
             f'column "tags" is {tags.simpleString()}; array<string> or string is allowed'
         )
-    used = {id_column, expression_column, "tags", "valid_from", "valid_until"}
+    used = {UNEVEN, id_column, expression_column, "tags", "valid_from", "valid_until"}
     others = {name: types[name] for name in names if name not in used}
     limits = {name: types[name] for name in ("valid_from", "valid_until") if name in types}
     for name, type_ in limits.items():
@@ -100,9 +103,9 @@ def select_rows(
         _optional("valid_from", "timestamp", names),
         _optional("valid_until", "timestamp", names),
         _pack(others),
-        F.coalesce(
-            F.lit(None).cast("string"), *map(_unreadable, limits), _never_valid(limits)
-        ).alias("problem"),
+        F.coalesce(_uneven(names), *map(_unreadable, limits), _never_valid(limits)).alias(
+            "problem"
+        ),
     )
 
 
@@ -129,6 +132,16 @@ def _is_plain(type_: DataType) -> bool:
     if isinstance(type_, StructType):
         return all(_is_plain(field.dataType) for field in type_.fields)
     return isinstance(type_, PLAIN_TYPES)
+
+
+def _uneven(names: list[str]) -> Column:
+    """What is wrong with a row of CSV; NULL where nothing is."""
+    if UNEVEN not in names:
+        return F.lit(None).cast("string")
+    n_fields = len(names) - 1
+    shown = F.substring(F.col(UNEVEN), 1, 60)
+    said = F.concat(F.lit(f"{UNEVEN_ROW} {n_fields} fields of the header: "), shown)
+    return F.when(F.col(UNEVEN).isNotNull(), said)
 
 
 def _unreadable(name: str) -> Column:
@@ -176,16 +189,25 @@ def split_problems(rows: pa.Table) -> tuple[pa.Table, list[ExpressionError]]:
     is_wrong = pc.is_valid(rows["problem"])
     rejects = [
         ExpressionError(
-            "bad-validity",
-            row["problem"],
+            *_code_and_message(row["problem"]),
             span=(0, 0),
             text=row["expression"],
-            hint=REVERSED_HINT if REVERSED in row["problem"] else HINT,
+            hint=_hint(row["problem"]),
             subscription_id=row["subscription_id"],
         )
         for row in rows.filter(is_wrong).to_pylist()
     ]
     return rows.filter(pc.invert(is_wrong)), rejects
+
+
+def _code_and_message(problem: str) -> tuple[str, str]:
+    return "bad-csv" if problem.startswith(UNEVEN_ROW) else "bad-validity", problem
+
+
+def _hint(problem: str) -> str:
+    if problem.startswith(UNEVEN_ROW):
+        return CSV_HINT
+    return REVERSED_HINT if REVERSED in problem else HINT
 
 
 class RowDetails(NamedTuple):
