@@ -65,6 +65,7 @@ def test_build_match_and_rejects(place):
     assert matched.stdout.split()[3:5] == ["v00000001", "2"]
     assert rows_of(place / "out") == [("e1", "adult"), ("e1", "oslo")]
     assert rows_of(place / "bad")[0][:2] == ("e3", "age")
+    assert f"note: 1 value or event cannot be read; {place / 'bad'} lists them" in matched.stderr
     again = run("spark", "match", *common, "--output", place / "out")
     assert (again.exit_code, "exists" in again.stderr) == (1, True)
     misnamed = run("spark", "match", *common[:-1], "idd", "--output", place / "none")
@@ -72,6 +73,10 @@ def test_build_match_and_rejects(place):
     assert 'none of the first 3 events has an attribute "idd"' in misnamed.stderr
     shown = run("spark", "match", *common, "--kind", "by-subscription")
     assert sorted(shown.stdout.splitlines()[1:3]) == ["adult            1", "oslo             1"]
+    told = (
+        "note: 1 value or event of the first 1,000 events cannot be read; --rejects PATH lists all"
+    )
+    assert told in shown.stderr
 
 
 class Tracker:
@@ -501,6 +506,7 @@ def test_what_is_unused_misspelt_missing_or_unknown_is_noted(place):
     assert 'City (subscription "typo") looks like city (2 subscriptions)' in misspelt
     pq.write_table(pa.table({"age": ["20"], "town": ["Oslo"]}), place / "few.parquet")
     common = ["--index", place / "index", "--events", place / "few.parquet"]
-    missing, unfit = run("spark", "match", *common).stderr.splitlines()
+    missing, unfit, unread = run("spark", "match", *common).stderr.splitlines()
     assert "2 attributes that subscriptions use are missing in the columns of the events" in missing
     assert "of another type than the index reads: age is string, not integer" in unfit
+    assert unread.startswith("note: 1 value or event of the first 1,000 events cannot be read")

@@ -23,7 +23,7 @@ from tamis.cli.spark import (
     spark_group,
     spark_session,
 )
-from tamis.cli.spark_io import read_events, read_subscriptions
+from tamis.cli.spark_io import LOOKED_AT, read_events, read_subscriptions
 from tamis.cli.spark_options import (
     FORMAT,
     at_option,
@@ -37,6 +37,7 @@ from tamis.cli.spark_options import (
     spread_options,
     version_option,
     where,
+    write_counted,
     write_table,
 )
 from tamis.cli.spark_places import (
@@ -51,6 +52,7 @@ from tamis.errors import InputError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tamis.cli.spark_io import Events
     from tamis.language.schema import Schema
 
 learn_option = click.option(
@@ -319,12 +321,27 @@ def match_command(context: click.Context, /, **options: Any) -> None:
             more = rows if options["kind"] == "rows" else {}
             found = kinds[options["kind"]](events.frame, parts, **where(events), **spread, **more)
         n_rows = deliver(found, options)
-        if options["rejects"]:
-            refused = pipeline.event_rejects(events.frame, parts, **where(events))
-            write_table(refused, options, "rejects")
+        _deliver_rejects(events, parts, options)
     _tell_learned(learned, options)
     seconds = f"{time.monotonic() - started:.1f}"
     print_summary({"version": parts.version.name, "rows": n_rows, "seconds": seconds})
+
+
+def _deliver_rejects(events: Events, parts: Any, options: dict[str, Any]) -> None:
+    """Write the table of values that cannot be read; without one, look at the first events."""
+    import tamis.spark as pipeline
+
+    if options["rejects"]:
+        refused = pipeline.event_rejects(events.frame, parts, **where(events))
+        n_rejects = write_counted(refused, options, "rejects")
+        where_from, listed = "", f"{options['rejects']} lists them"
+    else:
+        first = events.frame.limit(LOOKED_AT)
+        n_rejects = pipeline.event_rejects(first, parts, **where(events)).count()
+        where_from, listed = f" of the first {LOOKED_AT:,} events", "--rejects PATH lists all"
+    if n_rejects:
+        things = "value or event" if n_rejects == 1 else "values or events"
+        print_note(f"{n_rejects:,} {things}{where_from} cannot be read; {listed}")
 
 
 def _gather(spark: SparkSession, parts: Any) -> Any:

@@ -156,10 +156,15 @@ def deliver(found: Any, options: dict[str, Any]) -> int | str:
         table = [list(found.columns)] + [[str(value) for value in row] for row in rows]
         print_columns(make_console(), table)
         return len(rows) if len(rows) < SHOWN else f"{SHOWN} or more"
+    return write_counted(found, options)
+
+
+def write_counted(found: Any, options: dict[str, Any], name: str = "output") -> int:
+    """Write a table to the place that the option names, and count its rows on the way."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
     observed = Observation()
     counted = found.observe(observed, F.count(F.lit(1)).alias("n"))
-    write_table(counted, options)
+    write_table(counted, options, name)
     return int(observed.get["n"])
