@@ -90,3 +90,12 @@ def test_a_compared_text_is_no_pattern():
 )
 def test_no_hint_where_none_fits(text):
     assert refuse(text) == ""
+
+
+def test_an_operator_of_a_similar_name_is_not_what_was_meant():
+    with pytest.raises(tamis.ExpressionError) as raised:
+        tamis.parse(
+            "lower(name) = lower(other)", "name STRING, other STRING, owner(STRING) OPERATOR(name)"
+        )
+    assert "did you mean" not in raised.value.message
+    assert raised.value.hint == "to compare in any case, write name ILIKE '…'"

@@ -389,12 +389,14 @@ class _Checker:
         """Say that there is no such function or operator, and what is like it."""
         known = SIGNATURES | {own.name: str(own) for own in self.schema.operators}
         message = f'unknown function "{node.name}"'
-        likely = suggest(node.name, known)
-        message += f'; did you mean "{likely}"?' if likely else ""
-        hint = known[likely] if likely else None
+        hint = None
         match node.arguments:
-            case [Attribute() as argument] if not likely:
+            case [Attribute() as argument]:  # a function of other languages is not misspelt
                 hint = hint_at_function(node.name, spell(argument))
+        likely = suggest(node.name, known) if hint is None else None
+        if likely is not None:
+            message += f'; did you mean "{likely}"?'
+            hint = known[likely]
         hint = hint or "operators of your own are registered: tamis.operator"
         raise TypeCheckError("unknown-function", message, span=node.span, hint=hint)
 
