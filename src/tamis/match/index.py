@@ -243,7 +243,7 @@ class Index:
         event_columns: Sequence[str] = (),
         at: Any = None,
     ) -> pa.Table:
-        """One row (event_row, subscription_id) for each match, by event, then in index order.
+        """One row (event_row, subscription_id) for each match, by event.
 
         With `event_id`, the name of an attribute of events, the first column is event_id instead:
         that attribute's value. With `bindings` there is one more column: the values of the
