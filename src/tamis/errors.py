@@ -56,6 +56,10 @@ class TamisWarning(UserWarning):
     """What was asked for was done, but something needs attention."""
 
 
+class RejectWarning(TamisWarning):
+    """Subscriptions, events or values were set aside; where they are listed is in the message."""
+
+
 class MissingOperatorError(TamisError):
     """An index calls an operator that this process does not have."""
 
@@ -192,12 +196,12 @@ def suggest(word: str, candidates: Iterable[str]) -> str | None:
     return by_folded[close[0]] if close else None
 
 
-def warn(message: str) -> None:
+def warn(message: str, category: type[TamisWarning] = TamisWarning) -> None:
     """Warn whoever called this package, at the line where that was done."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, TamisWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _is_ours(module: str) -> bool:

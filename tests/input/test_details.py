@@ -233,10 +233,10 @@ def test_the_first_row_of_an_id_gives_its_details():
     assert [reject.code for reject in index.rejects] == ["duplicate-id"]
 
 
-def test_tags_that_are_handed_over_stand_for_those_of_the_rows():
+def test_tags_that_are_handed_over_are_added_to_those_of_the_rows():
     rows = [{"id": one, "expression": "TRUE", "tags": ["row"]} for one in "ab"]
     index = tamis.build(rows, tags={"a": ["own"]})
-    assert (index.tagged("own"), index.tagged("row")) == (["a"], ["b"])
+    assert (index.tagged("own"), index.tagged("row")) == (["a"], ["a", "b"])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -297,7 +297,9 @@ def shell(tmp_path):
     write_rows(tmp_path / "subs.jsonl", ROWS)
     write_rows(tmp_path / "events.jsonl", EVENTS)
     result = run("build", tmp_path / "subs.jsonl", "-o", tmp_path / "x.tamis")
-    assert "1 subscriptions have expired and were left out" in " ".join(result.stderr.split())
+    assert "1 subscription has expired (valid_until is past) and is left out" in " ".join(
+        result.stderr.split()
+    )
     return tmp_path
 
 

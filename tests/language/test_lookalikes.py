@@ -54,6 +54,13 @@ def test_other_names_do_not(one, other):
     assert not list(find_alike([(one,), (other,)]))
 
 
+def test_a_name_with_a_dot_looks_like_a_path():
+    one, other = ("process.Name",), ("process", "name")
+    assert is_alike(one, other)
+    assert list(find_alike([one, ("process",), other])) == [(one, other)]
+    assert not is_alike(("process.nme",), ("process", "name"))
+
+
 def test_paths_differ_in_one_step_at_most():
     assert not is_alike(("user", "name"), ("user",))
     assert not is_alike(("usr", "nme"), ("user", "name"))

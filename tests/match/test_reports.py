@@ -55,7 +55,60 @@ def test_tags_of_nobody_are_reported():
 
 
 def test_tags_of_a_reject_are_not():
-    assert warned(lambda: tamis.build({"a": "x >", "b": "y = 1"}, tags={"a": ["t"]})) == []
+    (told,) = warned(lambda: tamis.build({"a": "x >", "b": "y = 1"}, tags={"a": ["t"]}))
+    assert "rejected" in told
+
+
+def test_rejects_are_reported():
+    with pytest.warns(tamis.RejectWarning) as caught:
+        tamis.build({"a": "x >", "b": "y = 1", "c": "(z = 1"})
+    (told,) = [str(one.message) for one in caught]
+    assert told == (
+        '2 subscriptions were rejected and are not in the index, for example subscription "a": '
+        "expected a condition or a value, found the end; index.rejects lists them"
+    )
+
+
+def test_rows_without_an_id_are_reported():
+    rows = [{"id": "a", "expression": "x = 1"}, {"id": None, "expression": "x = 2"}]
+    (told,) = warned(lambda: tamis.build(rows))
+    assert told == (
+        "1 subscription was rejected and is not in the index, for example row 2: the id is null; "
+        "a string or a whole number is expected; index.rejects lists it"
+    )
+
+
+def test_expired_subscriptions_are_reported():
+    rows = [
+        {"id": "old", "expression": "x = 1", "valid_until": "2001-01-01"},
+        {"id": "new", "expression": "x = 1"},
+    ]
+    assert warned(lambda: tamis.build(rows)) == [
+        "1 subscription has expired (valid_until is past) and is left out"
+    ]
+
+
+def test_columns_that_look_like_others_are_reported():
+    row = {"id": "a", "expression": "x = 1", "Valid_Until": "2040-01-01", "enabled": False}
+    (told,) = warned(lambda: tamis.build([row | {"title": "A"}]))
+    assert told == (
+        "2 columns are kept with the subscriptions and not used: Valid_Until looks like "
+        "valid_until: rename it if that is meant; enabled does not switch a subscription off: "
+        "leave out its row"
+    )
+
+
+def test_several_tags_in_one_are_reported():
+    row = {"id": "a", "expression": "x = 1", "tags": "urgent; news"}
+    assert warned(lambda: tamis.build([row])) == [
+        'a tag seems to be several in one: "urgent; news". Separate tags by commas, or write a list'
+    ]
+
+
+@pytest.mark.parametrize("tags", [["a"], {"a": "one"}, {"a": 1}, {"a": [1]}])
+def test_tags_are_a_dict_of_lists(tags):
+    with pytest.raises(tamis.InputError, match="tags"):
+        tamis.build({"a": "x = 1"}, tags=tags)
 
 
 # ── attributes that no event has ────────────────────────────────────────────────────────────
@@ -179,3 +232,50 @@ def test_single_values_of_a_stream_are_reported_apart(index, tmp_path):
         "1 value or row was not read and treated as missing, for example row 0, attribute age",
         "an attribute has no usable value",
     ]
+
+
+# ── single events and small batches ─────────────────────────────────────────────────────────
+
+
+def test_values_of_single_events_are_reported_once_for_each_attribute():
+    index = tamis.build({"a": "age > 3 AND country = 'FR'"})
+
+    def match():
+        return index.match({"age": "five", "country": 5})
+
+    with pytest.warns(tamis.RejectWarning) as caught:
+        assert match() == []
+    told = [str(one.message).partition(". ")[0].partition(" was ")[0::2] for one in caught]
+    assert told == [
+        (f"a value of attribute {name}", f"not read and is treated as missing: {reason}")
+        for name, reason in [
+            ("age", "'five' is not of type number"),
+            ("country", "5 is not of type string"),
+        ]
+    ]
+    assert warned(match) == []
+
+
+@pytest.mark.parametrize("way", ["match_batch", "match_lists", "count_by_event"])
+def test_values_and_rows_of_lists_are_reported(way):
+    index = tamis.build({"a": "age > 3"})
+    told = warned(lambda: getattr(index, way)([{"age": 5}, {"age": "six"}, 7]))
+    assert len(told) == 1
+    assert told[0].startswith("2 values and rows were not read and treated as missing, for example")
+
+
+def test_a_dotted_name_is_likened_to_a_path():
+    index = tamis.build({"a": "process.name = 'x'"})
+    (told,) = warned(lambda: index.match_lists([{"process.name": "x"}]))
+    assert '(subscription "a"), but they have `process.name`.' in told
+    index = tamis.build({"a": "`process.name` = 'x'"})
+    (told,) = warned(lambda: index.match_lists([{"process": {"Name": "x"}}]))
+    assert '(subscription "a"), but they have process.Name.' in told
+
+
+@pytest.mark.parametrize("wrap", [lambda event: [event], json.dumps])
+def test_events_in_a_list_inside_an_event(wrap):
+    index = tamis.build({"a": "user.age > 3"})
+    given = wrap({"n": 2, "Records": [{"user": {"age": 5}}, {"user": {"age": 6}}]})
+    (told,) = warned(lambda: index.match_lists(given))
+    assert "but the objects in the list Records have it: match these" in told

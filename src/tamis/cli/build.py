@@ -204,7 +204,7 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     subscription, none can be used or, with --strict, one was rejected; 2 wrong usage.
     """
     from tamis.index.saving import expect_place
-    from tamis.match.reports import tell_unused
+    from tamis.match.reports import tell_expired, tell_unused
 
     started = time.monotonic()
     expect_file(file, "subscriptions")
@@ -247,7 +247,7 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     )
     if feed.n_expired:
         index.contents.provenance["expired"] = feed.n_expired
-        print_note(f"{feed.n_expired:,} subscriptions have expired and were left out")
+        print_note(tell_expired(feed.n_expired))
     if schema is not None and index.unused_attributes:
         print_note(tell_unused(index.unused_attributes))
     index.save(index_path, overwrite=overwrite, key=signing_key)

@@ -10,7 +10,7 @@ from functools import cache
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from tamis.errors import ExpressionError, TamisWarning
+from tamis.errors import ExpressionError, RejectWarning, TamisWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -92,6 +92,7 @@ def noting_warnings() -> Iterator[None]:
     """Print our own warnings as remarks, without a line of Python, whatever filters are set."""
     with warnings.catch_warnings():
         warnings.simplefilter("default", TamisWarning)
+        warnings.simplefilter("ignore", RejectWarning)  # each command lists its own
         show = warnings.showwarning
 
         def note(message: Any, category: type[Warning], *rest: Any, **options: Any) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Path
 
 SAMPLE: Final = 100  # events whose own names are looked at
+ELEMENT: Final = "[]"  # the step from a list to what its first object has
 
 
 def find_names(events: Any) -> set[Path]:
@@ -59,3 +60,5 @@ def _keys(members: Mapping[Any, Any], prefix: Path) -> Iterator[Path]:
             yield from _keys(value, path)
         else:
             yield path
+            if isinstance(value, list) and value and isinstance(value[0], Mapping):
+                yield from _keys(value[0], (*path, ELEMENT))

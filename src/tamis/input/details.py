@@ -26,8 +26,9 @@ class Gathered:
     id.
     """
 
-    def __init__(self) -> None:
-        self.tags: dict[str, Sequence[str]] = {}
+    def __init__(self, tags: Mapping[str, Sequence[str]]) -> None:
+        """`tags` are added to those of the rows."""
+        self.tags = dict(tags)
         self.validity: dict[str, tuple[datetime | None, datetime | None]] = {}
         self.attributes: dict[str, Mapping[str, Any]] = {}
         self.n_expired = 0
@@ -44,7 +45,7 @@ class Gathered:
         if name is not None and name not in self._seen:
             self._seen.add(name)
             if details.tags:
-                self.tags[name] = details.tags
+                self.tags[name] = tuple(dict.fromkeys((*self.tags.get(name, ()), *details.tags)))
             if details.valid_from is not None or details.valid_until is not None:
                 self.validity[name] = (details.valid_from, details.valid_until)
             if details.attributes:

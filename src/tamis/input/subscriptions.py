@@ -17,7 +17,7 @@ from tamis.input.paths import find_path
 from tamis.records import Columns, Record, batch_records, expect_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 TAKEN: Final = (
@@ -37,13 +37,29 @@ class Given(NamedTuple):
     details: Gathered  # complete when all pairs are read
 
 
-def open_subscriptions(given: Any) -> Given:
-    """The subscriptions that a caller hands over."""
-    details = Gathered()
+def open_subscriptions(given: Any, tags: Mapping[str, Sequence[str]] | None = None) -> Given:
+    """The subscriptions that a caller hands over; `tags` are theirs, besides those of rows."""
+    details = Gathered(_expect_tags(tags or {}))
     opened = _open(given)
     if not isinstance(opened, _Rows):
         return Given(opened, details)
     return Given(_pairs(opened, details), details)
+
+
+def _expect_tags(tags: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+    if not isinstance(tags, Mapping):
+        raise InputError(
+            f"tags are {type(tags).__name__}; allowed: a dict of subscription ids and their tags",
+            hint='write {"some id": ["urgent", "news"]}',
+        )
+    for subscription_id, words in tags.items():
+        is_list = isinstance(words, Iterable) and not isinstance(words, str)
+        if not is_list or not all(isinstance(own, str) for own in words):
+            raise InputError(
+                f'the tags of subscription "{subscription_id}" are {words!r}; '
+                "allowed: a list of texts"
+            )
+    return tags
 
 
 class _Rows(NamedTuple):

@@ -2,7 +2,8 @@
 
 Two names look alike if they differ in case or underscores only, or else in one letter: one more,
 one less, another one, or two that changed places. Digits count for no misspelling (`port1` beside
-`port2`), and names of fewer than three letters differ too easily.
+`port2`), and names of fewer than three letters differ too easily. The name "`a.b`" looks like the
+path `a.b`.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class Lookalike(NamedTuple):
 def find_lookalikes(uses: Mapping[Path, Use]) -> list[Lookalike]:
     """The attributes that look like another one that is used much more often, rarest first.
 
-    Where the names differ in a letter, that is `TIMES` as often; where they differ in case or
-    underscores only, more often at all.
+    Where the names differ in a letter, that is `TIMES` as often; where they differ in case,
+    underscores or dots only, more often at all.
     """
     best: dict[Path, tuple[int, Path]] = {}
     for pair in find_alike(uses):
@@ -101,8 +102,10 @@ def find_likeness(path: Path, others: Iterable[Path]) -> Path | None:
 
 def is_alike(one: Path, other: Path) -> bool:
     """Whether two different paths look alike: all steps are the same but one."""
-    if len(one) != len(other) or one == other:
+    if one == other:
         return False
+    if len(one) != len(other):
+        return is_same_but_case(one, other)
     different = [(a, b) for a, b in zip(one, other, strict=True) if fold(a) != fold(b)]
     if not different:
         return True
@@ -110,8 +113,8 @@ def is_alike(one: Path, other: Path) -> bool:
 
 
 def is_same_but_case(one: Path, other: Path) -> bool:
-    """Whether two paths differ in nothing but case and underscores."""
-    return tuple(map(fold, one)) == tuple(map(fold, other))
+    """Whether two paths differ in nothing but case, underscores, and where dots are in a name."""
+    return _fold_path(one) == _fold_path(other)
 
 
 def fold(name: str) -> str:
@@ -119,14 +122,18 @@ def fold(name: str) -> str:
     return name.casefold().replace("_", "") or name
 
 
+def _fold_path(path: Path) -> str:
+    return ".".join(map(fold, path))
+
+
 def find_alike(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
     """All pairs of paths that look alike, without comparing each with each.
 
     Two names that differ in one letter are the same once a letter is left out of one or both.
     """
-    near: dict[Path, list[Path]] = defaultdict(list)
+    near: dict[str, list[Path]] = defaultdict(list)
     for path in dict.fromkeys(paths):
-        for key in dict.fromkeys(_without_a_letter(tuple(map(fold, path)))):
+        for key in dict.fromkeys(_without_a_letter(_fold_path(path))):
             near[key].append(path)
     seen: set[tuple[Path, Path]] = set()
     for own in near.values():
@@ -137,12 +144,11 @@ def find_alike(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
                     yield other, one
 
 
-def _without_a_letter(path: Path) -> Iterator[Path]:
-    yield path
-    for step, name in enumerate(path):
-        for at, letter in enumerate(name):
-            if not letter.isdigit():
-                yield (*path[:step], name[:at] + name[at + 1 :], *path[step + 1 :])
+def _without_a_letter(name: str) -> Iterator[str]:
+    yield name
+    for at, letter in enumerate(name):
+        if letter != "." and not letter.isdigit():
+            yield name[:at] + name[at + 1 :]
 
 
 def _is_one_letter(one: str, other: str) -> bool:

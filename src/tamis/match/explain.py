@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tamis.errors import InputError
+from tamis.events.names import find_names
 from tamis.language.ast import (
     And,
     AtLeast,
@@ -32,6 +33,7 @@ from tamis.language.ast import (
 )
 from tamis.language.check import check
 from tamis.language.limits import NO_LIMITS
+from tamis.language.lookalikes import find_likeness
 from tamis.language.names import print_path
 from tamis.language.parser import parse
 from tamis.language.printer import print_expression
@@ -44,15 +46,16 @@ from tamis.logic.evaluate import (
     attribute_value,
     evaluate_under,
     raw_value,
+    value_at,
 )
 from tamis.logic.leaves import FALSE, inverse
 from tamis.match.found_words import tell_found
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from tamis.language.schema import Schema
+    from tamis.language.schema import Path, Schema
     from tamis.logic.truth import Truth
 
 WORDS = {True: "true", False: "false", None: "undefined"}
@@ -166,6 +169,7 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Kn
             if (raw := raw_value(attribute, event)) is not None
             and attribute_value(attribute, event) is None
         )
+        notes += tuple(_tell_likely(mentioned, event))
     values += tuple(
         (f"?{variable.name}", known.values.get(variable.name))
         for variable in (() if below else variables_of(node))
@@ -174,6 +178,16 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Kn
     if isinstance(node, Matches):
         notes += tell_found(node, truth, event)
     return Step(print_expression(node), truth, values, notes, below)
+
+
+def _tell_likely(wanted: Iterable[Path], event: Mapping[str, Any]) -> Iterator[str]:
+    """Of attributes that the event does not have, the names in it that look like them."""
+    missing = [path for path in wanted if value_at(event, path) is None]
+    names = find_names([event]) if missing else ()
+    for path in missing:
+        likely = None if path in names else find_likeness(path, sorted(names))
+        if likely is not None:
+            yield f"the event has {print_path(likely)}"
 
 
 def _finding(node: OperatorCall, known: Known) -> str:

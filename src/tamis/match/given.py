@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tamis.errors import warn
+from tamis.errors import RejectWarning, warn
 from tamis.events.names import find_names
 from tamis.events.sources import split_source
 from tamis.input.events import EventStream, open_events
@@ -25,8 +25,8 @@ def encode_parts(
 ) -> Iterator[EncodedEvents]:
     """The events in codes, with their source if it is to be kept.
 
-    A stream is read a part at a time. At the end, what is odd about the events as a whole is
-    reported, and what could not be read of a stream: nobody else will see it.
+    A stream is read a part at a time. At the end, what could not be read is reported, and what is
+    odd about the events as a whole.
     """
     opened = open_events(events)
     watch = Watch(asked)
@@ -34,17 +34,19 @@ def encode_parts(
         batch = encoder.encode(opened)
         watch.add(batch)
         yield batch
-        _report(watch, lambda: find_names(batch.source), is_stream=False)
+        _report(watch, lambda: find_names(batch.source))
         return
     for batch in encoder.encode_batches(opened.source, keep=keep):
         watch.add(batch)
         yield batch
-    _report(watch, opened.find_names, is_stream=True)
+    _report(watch, opened.find_names)
 
 
-def _report(watch: Watch, find_names: Callable[[], set[Path]], *, is_stream: bool) -> None:
-    found = [watch.tell_unread()] if is_stream else []
-    for told in (*found, watch.tell_unreadable(), watch.tell_missing(find_names)):
+def _report(watch: Watch, find_names: Callable[[], set[Path]]) -> None:
+    unread = watch.tell_unread()
+    if unread is not None:
+        warn(unread, RejectWarning)
+    for told in (watch.tell_unreadable(), watch.tell_missing(find_names)):
         if told is not None:
             warn(told)
 

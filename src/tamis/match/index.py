@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -59,7 +58,7 @@ from tamis.match.operators import Operators, read_registry
 from tamis.match.reports import report_build
 from tamis.match.result import SUBSCRIPTION_ID, Found, Result
 from tamis.match.single import SingleScratch, make_single_scratch, with_all_tops
-from tamis.match.unseen import Asked
+from tamis.match.unseen import Asked, SingleRejects
 from tamis.operators.registry import REGISTRY, Registry
 from tamis.operators.verdict import Verdict
 
@@ -102,6 +101,7 @@ class Index:
             contents.columns, contents.leaves.column_codes, contents.constants
         )
         self.asked = Asked(contents, self.encoder.table)
+        self._single_rejects = SingleRejects()
         self._n_groups: int | None = None  # of 512 events in a block; by size unless set
         self._scratches: SimpleQueue[Scratch] = SimpleQueue()
         self._single_scratches: SimpleQueue[SingleScratch] = SimpleQueue()
@@ -541,7 +541,7 @@ class Index:
         contents = self.contents
         n_found = match_event(
             0,
-            self.encoder.encode_event(event),
+            self.encoder.encode_event(event, self._single_rejects),
             contents.leaves,
             contents.nodes,
             self._single_roots,
@@ -707,13 +707,13 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
     declared = None if schema is None else Schema.of(schema)
     registry = read_registry(operators)
-    given = open_subscriptions(subscriptions)
+    given = open_subscriptions(subscriptions, tags)
     built = build_contents(
         given.pairs,
         declared,
         Missing(missing),
         limits,
-        tags=ChainMap(dict(tags or {}), given.details.tags),
+        tags=given.details.tags,
         validity=given.details.validity,
         attributes=given.details.attributes,
         processes=processes,

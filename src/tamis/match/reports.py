@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from tamis.errors import suggest, warn
+from tamis.errors import RejectWarning, suggest, warn
 from tamis.index.uses import count_uses, used_paths
-from tamis.language.lookalikes import find_alike, find_lookalikes, tell_lookalikes
+from tamis.language.lookalikes import (
+    find_alike,
+    find_likeness,
+    find_lookalikes,
+    fold,
+    tell_lookalikes,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from tamis.index.contents import Contents
     from tamis.language.lookalikes import Lookalike
     from tamis.match.index import Index
 
 SHOWN: Final = 3
+SEVERAL: Final = re.compile(r"\w\s*[;|]\s*\w")
+READ: Final = ("expression", "subscription_id", "tags", "valid_from", "valid_until")
+SWITCHES: Final = ("active", "disabled", "enabled", "isactive", "isdisabled", "isenabled")
 
 
 def report_build(index: Index, *, is_declared: bool, tags: Mapping[str, Any]) -> None:
-    """Warn of attributes that look misspelt, and of tags that nobody gets.
+    """Warn of what is not in the index, of attributes that look misspelt, and of unused tags.
 
     In a declared schema all names are meant: what it does not have is a reject already.
     """
+    if index.rejects:
+        warn(_tell_rejects(index), RejectWarning)
+    if n_expired := index.contents.provenance.get("expired"):
+        warn(tell_expired(n_expired), RejectWarning)
+    for told in (tell_columns(index.contents.attribute_names), tell_separators(index.contents)):
+        if told is not None:
+            warn(told)
     found = [] if is_declared else lookalikes(index.contents)
     if found:
         warn(tell_lookalikes(found))
@@ -40,6 +57,31 @@ def lookalikes(contents: Contents) -> list[Lookalike]:
     return find_lookalikes(count_uses(contents, alike)) if alike else []
 
 
+def tell_columns(names: Iterable[str]) -> str | None:
+    """What to say of columns of subscriptions that are kept, but do not do what they seem to."""
+    found = []
+    for name in names:
+        likely = find_likeness((name,), ((read,) for read in READ))
+        if likely is not None:
+            found.append(f"{name} looks like {likely[0]}: rename it if that is meant")
+        elif fold(name) in SWITCHES:
+            found.append(f"{name} does not switch a subscription off: leave out its row")
+    if not found:
+        return None
+    what = "a column is" if len(found) == 1 else f"{len(found):,} columns are"
+    shown = "; ".join(found[:SHOWN]) + ("; …" if len(found) > SHOWN else "")
+    return f"{what} kept with the subscriptions and not used: {shown}"
+
+
+def tell_separators(contents: Contents) -> str | None:
+    """What to say of tags that seem to be several in one."""
+    odd = [tag for tag in dict.fromkeys(contents.tags.flatten().to_pylist()) if SEVERAL.search(tag)]
+    if not odd:
+        return None
+    what = "a tag seems" if len(odd) == 1 else f"{len(odd):,} tags seem"
+    return f'{what} to be several in one: "{odd[0]}". Separate tags by commas, or write a list'
+
+
 def tell_unused(names: Sequence[str]) -> str:
     """One sentence about attributes of a schema that no subscription uses."""
     shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
@@ -47,6 +89,23 @@ def tell_unused(names: Sequence[str]) -> str:
         return f"no subscription in the index uses {shown}, which the schema declares"
     n = f"{len(names):,}"
     return f"no subscription in the index uses {n} attributes that the schema declares: {shown}"
+
+
+def tell_expired(n_expired: int) -> str:
+    """One sentence about subscriptions that will never answer again."""
+    what = "1 subscription has" if n_expired == 1 else f"{n_expired:,} subscriptions have"
+    return f"{what} expired (valid_until is past) and {'is' if n_expired == 1 else 'are'} left out"
+
+
+def _tell_rejects(index: Index) -> str:
+    n = len(index.rejects)
+    what = "1 subscription was" if n == 1 else f"{n:,} subscriptions were"
+    first = index.rejects[0]
+    own = "" if first.subscription_id is None else f'subscription "{first.subscription_id}": '
+    return (
+        f"{what} rejected and {'is' if n == 1 else 'are'} not in the index, for example "
+        f"{own}{first.message}; index.rejects lists {'it' if n == 1 else 'them'}"
+    )
 
 
 def _tell_unknown(unknown: list[Any], index: Index) -> str:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tamis.errors import RejectWarning, warn
+from tamis.events.names import ELEMENT
+from tamis.events.rejects import Rejects
 from tamis.index.uses import asked_paths, count_uses
 from tamis.language.lookalikes import Use, find_alike, is_same_but_case, tell_use
 from tamis.language.names import print_path
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from tamis.events.rejects import Reject
     from tamis.index.contents import Contents
     from tamis.language.schema import Path
+    from tamis.language.types import Type
 
 MANY: Final = 100  # events: among fewer, an attribute may well be missing
 SHOWN: Final = 3
@@ -41,6 +45,28 @@ class Asked:
     def uses(self) -> dict[Path, Use]:
         """How many subscriptions use each attribute."""
         return count_uses(self._contents, asked_paths(self._contents))
+
+
+class SingleRejects(Rejects):
+    """Warns of the first value of each attribute that cannot be used; counts nothing."""
+
+    __slots__ = ("_told",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[Path] = set()
+
+    def add_value(self, row: int, path: Path, type_: Type, value: Any, error: Exception) -> None:
+        """Warn of the value, unless there was one of the same attribute before."""
+        if path in self._told:
+            return
+        self._told.add(path)
+        warn(
+            f"a value of attribute {print_path(path)} was not read and is treated as missing: "
+            f"{error}. index.encode([event]).rejects lists what is wrong with "
+            "an event; no more values of this attribute are reported",
+            RejectWarning,
+        )
 
 
 class Watch:
@@ -108,13 +134,24 @@ class Watch:
         unseen = [path for path in self._unseen if not self._n_rejects[print_path(path)]]
         if not self._n_events or not unseen:
             return None
-        names = [path for path in find_names() if path not in self._asked.known]
+        names = {path for path in find_names() if path not in self._asked.known}
+        in_lists = find_in_lists(names)
         alike = find_likely(unseen, names, with_letters=self._n_events >= MANY)
+        alike |= {path: in_lists[path] for path in unseen if path in in_lists}
         missing = [path for path in unseen if path in alike or self._n_events >= MANY]
         uses = self._asked.uses if missing else {}
         missing = [path for path in missing if path in uses]
         where = f"in every event ({self._n_events:,} event{'s' * (self._n_events != 1)})"
         return tell_missing(missing, alike, uses, where) if missing else None
+
+
+def find_in_lists(names: Collection[Path]) -> dict[Path, Path]:
+    """The names of objects in lists, and where they are: perhaps each object is an event."""
+    return {
+        path[path.index(ELEMENT) + 1 :]: path[: path.index(ELEMENT) + 1]
+        for path in sorted(names, reverse=True)
+        if ELEMENT in path
+    }
 
 
 def find_likely(
@@ -156,7 +193,13 @@ def _tell_one(path: Path, alike: Mapping[Path, Path], uses: Mapping[Path, Use]) 
     told = print_path(path)
     if path in uses:
         told += f" ({tell_use(uses[path])})"
-    return f"{told}, but they have {print_path(alike[path])}" if path in alike else told
+    if path not in alike:
+        return told
+    *where, last = alike[path]
+    if last == ELEMENT:
+        whole = print_path(tuple(where))
+        return f"{told}, but the objects in the list {whole} have it: match these"
+    return f"{told}, but they have {print_path(alike[path])}"
 
 
 def _count(uses: Mapping[Path, Use], path: Path) -> int:

@@ -23,6 +23,7 @@ from tamis.language.moments import read_at
 from tamis.language.names import print_path
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
+from tamis.match.reports import tell_columns
 from tamis.operators.registry import REGISTRY, module_names, with_checks, with_registered
 from tamis.spark import partitioning as slots
 from tamis.spark.failures import telling
@@ -51,7 +52,7 @@ from tamis.spark.workers import run_on_workers
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 
     from tamis.index.contents import Contents
     from tamis.index.frequencies import Frequencies
@@ -170,6 +171,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 
     version = target.publish(derive, is_afresh=True)
     pruned = _prune(target, retention)
+    report_columns(version.columns)
     return BuildReport(
         version,
         version.n_subscriptions,
@@ -187,6 +189,13 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 def offered_names(schema: Schema) -> list[str]:
     """The operators that subscriptions could call: with others, rejects may be right."""
     return sorted(own.name for own in schema.operators)
+
+
+def report_columns(names: Collection[str]) -> None:
+    """Warn of columns of subscriptions that do not do what they seem to."""
+    told = tell_columns(names)
+    if told is not None:
+        warn(told)
 
 
 def report_misspelt(version: Version, new: Container[str] | None = None) -> tuple[Lookalike, ...]:

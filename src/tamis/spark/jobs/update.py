@@ -24,6 +24,7 @@ from tamis.spark.jobs.build import (
     build,
     infer_schema,
     only_called,
+    report_columns,
     report_misspelt,
     run_parts,
 )
@@ -107,6 +108,7 @@ def update(  # noqa: PLR0913
         warn(_tell_unknown(unknown))
     new = {print_path(path) for path in entry.part.attributes if path not in base.typed_schema()}
     misspelt = report_misspelt(version, new)
+    report_columns(set(entry.part.columns) - set(base.columns))
     n_deltas = sum(part.kind == DELTA for part in version.parts)
     if n_deltas > most_deltas:
         return replace(compact(spark, target), misspelt=misspelt, unknown=unknown)
