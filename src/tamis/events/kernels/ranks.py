@@ -114,7 +114,7 @@ def first_above(keys, low, high, value):
 def compare_whole(value, kind, whole):
     """-1, 0 or 1 for an integer and an entry that has its double as key."""
     if kind == WHOLE:
-        return (value > whole) - (value < whole)
+        return int(value > whole) - int(value < whole)
     if kind == DOUBLE:
         return 0
     if kind == FIRST or kind == UNDER or kind == PIVOT_UNDER:
