@@ -98,7 +98,10 @@ PROPOSALS = [
     ("s RLIKE '/foo/i'", "s RLIKE '(?i)foo'"),
     ("s RLIKE '/^foo$/'", "s RLIKE '^foo$'"),
     ("s NOT RLIKE '/foo/g'", "s NOT RLIKE 'foo'"),
+    (r"s = r'C:\*\a.exe'", r"s LIKE 'C:\\\\%\\\\a.exe'"),
+    ("s = '/api/*/x'", "s LIKE '/api/%/x'"),
     ("s = '10.0.0.0/8'", "startswith(s, '10.')"),
+    ("s <> '10.0.0.0/8'", "NOT startswith(s, '10.')"),
     ("s LIKE '192.168.7.0/24'", "startswith(s, '192.168.7.')"),
 ]
 
@@ -159,7 +162,9 @@ def test_of_a_list_each_pattern_is_reported():
     ]
 
 
-@pytest.mark.parametrize("text", ["s = '172.16.0.0/12'", "s = '2001:db8::/32'"])
+@pytest.mark.parametrize(
+    "text", ["s = '172.16.0.0/12'", "s = '2001:db8::/32'", "array_contains(tags, '10.0.0.0/8')"]
+)
 def test_other_networks_need_an_operator(text):
     (found,) = lint(check(parse(text), SCHEMA))
     assert found.code == "literal-network"

@@ -169,7 +169,7 @@ def hint_at_constant(constant: str, tested_by: str, text: str, end: int) -> str 
     """The test with the attribute in its place, if a constant is there and the attribute after."""
     if tested_by.endswith("()"):
         found = _SECOND.match(text, end)
-        if found is None or re.fullmatch(_STRING, found[1]):
+        if found is None or re.fullmatch(_STRING, found[1]) or tested_by == "matches_at_least()":
             return None
         return f"the attribute comes first: write {tested_by[:-1]}{found[1]}, {constant})"
     found = _RIGHT.match(text, end)

@@ -75,6 +75,7 @@ _POWERS: Final = {
     "/": _PRODUCT,
 }
 _CONSTANTS: Final = ("expected a constant in the IN list", "expected a pattern in quotes")
+_COMPARE: Final = "compare it with something, such as = or <; one of several is name IN ('a', 'b')"
 _CONTINUATIONS: Final = ("AND", "OR", "XOR", "IN", "LIKE", "BETWEEN", "IS")
 
 
@@ -453,7 +454,7 @@ class Parser:
                     "not-a-condition",
                     f"expected a condition, found the value {self.text[slice(*node.span)]}",
                     span=node.span,
-                    hint="compare it with something, such as = or <",
+                    hint=_COMPARE,
                 )
             assert isinstance(node, Attribute | Literal)
             self.count_predicate(node.span)

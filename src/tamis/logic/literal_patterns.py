@@ -1,7 +1,8 @@
 r"""Lint of texts that are patterns in other languages, or elsewhere in this one.
 
 They are legal and mean what they say, so only what is hardly ever meant so is reported. A wildcard
-counts at the beginning or the end of a text with a letter or a digit. Plain texts have `*` and `%`
+counts at the beginning or the end of a text with a letter or a digit, or as a step of a path.
+Plain texts have `*` and `%`
 as well: `5%`, `%20`, `%TEMP%\x`, `%Y-%m`, `****1234`, `*/5 * * * *`.
 """
 
@@ -20,6 +21,7 @@ from tamis.language.ast import (
     Like,
     Literal,
     Matches,
+    Not,
     Rlike,
     Span,
     StringTest,
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _EQUALITY: Final = ("=", "<>", "<=>")
-_STAR: Final = re.compile(r"\*(?![*/\s])|.*[^*\s]\*\Z", re.DOTALL)
+_STAR: Final = re.compile(r"\*(?![*/\s])|.*(?:[^*\s]\*\Z|[\\/]\*[\\/])", re.DOTALL)
 _PERCENT: Final = re.compile(r"%(?![%\s])|.*[^%\s\\]%\Z", re.DOTALL)
 # A percentage, an escape of a URL, a variable of a Windows path, a place of a format.
 _NO_WILDCARD: Final = re.compile(
@@ -60,7 +62,7 @@ def lint_literals(leaf: Condition) -> Iterator[Finding]:
     for text, span in _texts(leaf):
         if why := _find_pattern(leaf, text):
             yield Finding("literal-pattern", why, span, hint=_write_pattern(leaf, tested, text))
-        elif hint := _write_network(tested, text):
+        elif hint := _write_network(leaf, tested, text):
             message = f"'{text}' is compared as text, not as a network"
             yield Finding("literal-network", message, span, hint=hint)
 
@@ -138,7 +140,7 @@ def _write_pattern(leaf: Condition, tested: Attribute, text: str) -> str:
     """What to write for the pattern."""
     if isinstance(leaf, ArraysOverlap):
         return "members of arrays are compared as a whole: patterns are not supported"
-    is_negated = getattr(leaf, "negated", False) or getattr(leaf, "operator", "=") == "<>"
+    is_negated = _is_negated(leaf)
     if isinstance(leaf, Rlike):
         test: Condition = Rlike(tested, _unslash(text) or text, is_negated)
     elif _REGEX.match(text):
@@ -148,10 +150,20 @@ def _write_pattern(leaf: Condition, tested: Attribute, text: str) -> str:
     else:
         ignores_case = isinstance(leaf, Like) and leaf.ignores_case
         test = Like(tested, _to_like(text), ignores_case=ignores_case, negated=is_negated)
+    return _write(leaf, test)
+
+
+def _is_negated(leaf: Condition) -> bool:
+    if isinstance(leaf, Comparison):
+        return leaf.operator == "<>"
+    return isinstance(leaf, In | Like | Rlike) and leaf.negated
+
+
+def _write(leaf: Condition, test: Condition) -> str:
     written = f"write {print_expression(test)}"
     if not isinstance(leaf, In):
         return written
-    return f"{written} for it, joined by {'AND' if is_negated else 'OR'}"
+    return f"{written} for it, joined by {'AND' if leaf.negated else 'OR'}"
 
 
 def _search(regex: str) -> str:
@@ -183,7 +195,7 @@ def _to_like(text: str) -> str:
 # ── networks ────────────────────────────────────────────────────────────────────────────────
 
 
-def _write_network(tested: Attribute, text: str) -> str | None:
+def _write_network(leaf: Condition, tested: Attribute, text: str) -> str | None:
     """What to write for a network such as 10.0.0.0/8; None for other texts."""
     name = tested.path[-1].lower()
     if "/" not in text or any(part in name for part in _NETWORKS):
@@ -195,10 +207,12 @@ def _write_network(tested: Attribute, text: str) -> str | None:
     if network.prefixlen == network.max_prefixlen:
         return None
     own = "networks are not supported: register an operator of your own, tamis.operator"
-    if not isinstance(network, IPv4Network) or network.prefixlen not in _WHOLE_BYTES:
+    is_plain = isinstance(network, IPv4Network) and network.prefixlen in _WHOLE_BYTES
+    if not is_plain or isinstance(leaf, ArraysOverlap):
         return own
     begin = ".".join(text.split(".")[: network.prefixlen // 8]) + "."
-    return f"write {print_expression(StringTest('startswith', tested, begin))}"
+    test = StringTest("startswith", tested, begin)
+    return _write(leaf, Not(test) if _is_negated(leaf) else test)
 
 
 # ── queries of words ────────────────────────────────────────────────────────────────────────
