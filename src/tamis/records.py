@@ -19,7 +19,15 @@ from tamis.batches import first_repeated
 from tamis.errors import InputError
 from tamis.json_arrays import BrokenArrayError, is_array, read_elements
 from tamis.language.types import Written
-from tamis.sniffing import HEAD_BYTES, guess_lines, peeking, read_head, refuse_json
+from tamis.sniffing import (
+    HEAD_BYTES,
+    guess_lines,
+    peeking,
+    read_head,
+    refuse_compressed,
+    refuse_json,
+    refuse_signature,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -113,6 +121,7 @@ class Columns:
 
 def detect_format(name: str) -> Format:
     """The format that a file's name tells."""
+    refuse_compressed(name)
     suffix = Path(name).suffix.lower()
     if suffix not in FORMAT_BY_SUFFIX:
         raise InputError(
@@ -218,10 +227,14 @@ def _read_jsonl(
             yield Record(number, file_line, {}, error)
 
 
-def json_texts(stream: IO[bytes]) -> Iterator[tuple[int, bytes | RowError]]:
+def json_texts(
+    stream: IO[bytes], name: str = "the stream"
+) -> Iterator[tuple[int, bytes | RowError]]:
     """The line number and the text of each object: on a line each, or the elements of one array."""
     with peeking(stream) as buffered:
-        if not is_array(buffered.peek(HEAD_BYTES)[:HEAD_BYTES]):
+        head = buffered.peek(HEAD_BYTES)[:HEAD_BYTES]
+        refuse_signature(head, name, Format.JSONL)
+        if not is_array(head):
             yield from _filled_lines(buffered)
             return
         try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tamis.errors import ExpressionError
 from tamis.files import RowError
 from tamis.language.ast import attributes
+from tamis.language.bare_words import BareWords, find_mentions
 from tamis.language.check import check
 from tamis.language.infer import infer_schema
 from tamis.language.limits import DEFAULT_LIMITS, Limits
@@ -114,15 +115,18 @@ def check_subscriptions(
     """
     judged = _refuse_duplicates(rows)
     misspelt: dict[Path, Lookalike] = {}
+    bare_words: frozenset[Path] = frozenset()
     if schema is None:
         kept: list[Checked] = []
         n_uses: Counter[Path] = Counter()
-        schema = infer_schema(_count_uses(_parse_good(judged, limits, kept), n_uses))
+        words = BareWords()
+        schema = infer_schema(_count_uses(_parse_good(judged, limits, kept), n_uses, words))
         judged = iter(kept)
         if with_lint:
+            bare_words = words.find(schema)
             alike = find_lookalikes({path: Use(n, None) for path, n in n_uses.items()})
             misspelt = {parse_path(one.attribute): one for one in alike}
-    judge = _Judge(with_registered(schema), limits, with_lint, misspelt)
+    judge = _Judge(with_registered(schema), limits, with_lint, misspelt, bare_words)
     judged, ahead = tee(judged)
     good = (checked.row for checked in ahead if checked.is_ok)
     size = CHUNK if processes > 1 else 1
@@ -184,9 +188,12 @@ def _parse_good(
                 continue
 
 
-def _count_uses(conditions: Iterable[Condition], n_uses: Counter[Path]) -> Iterator[Condition]:
-    """The conditions; how many of them use each attribute is added to `n_uses`."""
+def _count_uses(
+    conditions: Iterable[Condition], n_uses: Counter[Path], words: BareWords
+) -> Iterator[Condition]:
+    """The conditions; how many of them use each attribute is added to `n_uses`, how to `words`."""
     for condition in conditions:
+        words.add(condition)
         n_uses.update({attribute.path for attribute in attributes(condition)})
         yield condition
 
@@ -199,6 +206,7 @@ class _Judge:
     limits: Limits
     with_lint: bool
     misspelt: dict[Path, Lookalike]  # attributes that look so
+    bare_words: frozenset[Path]  # attributes that look like texts without quotes
 
     def __call__(self, rows: list[SubscriptionRow]) -> list[tuple[Problem, ...]]:
         return [self._find_problems(row) for row in rows]
@@ -207,8 +215,9 @@ class _Judge:
         condition, problems = check_expression(
             row.text, self.schema, self.limits, row.subscription_id, with_lint=self.with_lint
         )
-        if condition is None or not self.misspelt:
+        if condition is None or not (self.misspelt or self.bare_words):
             return problems
+        bare = (_warn_bare(own, row) for own in find_mentions(condition, self.bare_words))
         # The first mention of each.
         mentions = {own.path: own for own in reversed(list(attributes(condition)))}
         found = (
@@ -216,7 +225,19 @@ class _Judge:
             for path, own in reversed(mentions.items())
             if path in self.misspelt
         )
-        return (*problems, *found)
+        return (*problems, *bare, *found)
+
+
+def _warn_bare(attribute: Attribute, row: SubscriptionRow) -> Problem:
+    name = print_path(attribute.path)
+    warning = ExpressionError(
+        "bare-word",
+        f"{name} is read as an attribute, but expressions only compare others with it",
+        span=attribute.span,
+        hint=f"a text is written in quotes: '{attribute.path[0]}'; declare a schema that has "
+        f"{name} if it is an attribute",
+    )
+    return Problem(Severity.WARNING, warning.located(row.text, row.subscription_id))
 
 
 def _warn_misspelt(found: Lookalike, attribute: Attribute, row: SubscriptionRow) -> Problem:

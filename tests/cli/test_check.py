@@ -251,6 +251,9 @@ def test_table_without_rows(tmp_path):
         ('{"id": 1}'.encode("utf-16"), "is UTF-16 text"),
         (b"\x28\xb5\x2f\xfd", "is compressed with Zstandard"),
         (b"PK\x03\x04", "is a ZIP archive"),
+        (b"BZh91AY&SY", "is compressed with bzip2"),
+        (b"\xfd7zXZ\0", "is compressed with xz"),
+        (b"\x04\x22\x4d\x18", "is compressed with LZ4"),
     ],
 )
 def test_binary_files(tmp_path, content, says):

@@ -199,6 +199,19 @@ def test_compressed_events_are_recognised(tmp_path, index, name):
     assert "is compressed with gzip" in run("match", index, tmp_path / name).stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "unpack"),
+    [("e.jsonl.gz", "gzip -d"), ("e.csv.zst", "zstd -d"), ("E.JSON.XZ", "xz")],
+)
+def test_names_of_compressed_files_are_recognised(tmp_path, index, name, unpack):
+    (tmp_path / name).write_bytes(gzip.compress(CSV.encode()))
+    for arguments in (["match", index], ["check"], ["build", "-o", tmp_path / "new"]):
+        refused = run(*arguments, tmp_path / name)
+        assert refused.exit_code == 1
+        assert f"{name} is compressed: files that end in" in refused.stderr
+        assert f"unpack it first: {unpack}" in refused.stderr
+
+
 # ── swapped arguments ───────────────────────────────────────────────────────────────────────
 
 

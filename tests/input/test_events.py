@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 
@@ -141,6 +142,21 @@ def test_a_bad_row_of_csv_matches_nothing(index, asking, tmp_path):
     encoded = asking.encode(path)
     assert [reject.reason for reject in encoded.rejects] == ["1 fields; the header has 2"]
     assert asking.match_lists(encoded).to_pylist() == [[], [], ["z"]]
+
+
+@pytest.mark.parametrize("make", [str, lambda path: path], ids=["text", "path"])
+def test_compressed_events_are_refused(index, tmp_path, make):
+    for name in ("e.jsonl.gz", "missing.csv.zst"):
+        with pytest.raises(tamis.InputError, match="is compressed: files that end in"):
+            index.match_batch(make(tmp_path / name))
+
+
+def test_compressed_events_are_recognised_by_their_beginning(index, tmp_path):
+    packed = gzip.compress(b'{"age": 5}')
+    (tmp_path / "e.jsonl").write_bytes(packed)
+    for given in (tmp_path / "e.jsonl", io.BytesIO(packed)):
+        with pytest.raises(tamis.InputError, match="is compressed with gzip, not jsonl"):
+            index.match_batch(given)
 
 
 def test_one_event_as_json_text(index):

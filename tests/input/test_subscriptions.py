@@ -112,6 +112,14 @@ def test_mistakes_name_the_place(given, message):
         tamis.build(given)
 
 
+@pytest.mark.parametrize("name", ["s.jsonl.gz", "s.csv.zst", "s.parquet.zip"])
+def test_compressed_files_are_refused(tmp_path, name):
+    for given in (name, str(tmp_path / name), tmp_path / name):
+        with pytest.raises(tamis.InputError, match="is compressed: files that end in") as refused:
+            tamis.build(given)
+        assert "unpack it first" in str(refused.value)
+
+
 def test_a_spark_frame_is_sent_to_spark():
     frame = type("DataFrame", (), {"__module__": "pyspark.sql.classic.dataframe"})()
     with pytest.raises(tamis.InputError, match=r"tamis\.spark only"):

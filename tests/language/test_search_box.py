@@ -8,7 +8,7 @@ import re
 import pytest
 
 import tamis
-from tamis import InputError, ParseError, search_query
+from tamis import InputError, ParseError, TamisWarning, search_query
 from tamis.language import print_for_spark
 
 
@@ -42,7 +42,6 @@ from tamis.language import print_for_spark
         ),
         ("a -(-b)", "matches(body, 'a') AND NOT NOT matches(body, 'b')"),
         ("rock & roll wi-fi", "matches(body, 'rock & roll wi-fi')"),
-        ("and or not", "matches(body, 'and or not')"),
         ("it's", "matches(body, 'it\\'s')"),
         ('b ""a', "matches(body, 'b a')"),
         ('b "+ -" -":"', "matches(body, 'b')"),
@@ -122,6 +121,7 @@ def test_queries_beyond_the_language(query, message):
         search_query(query, "body")
 
 
+@pytest.mark.filterwarnings("ignore::tamis.TamisWarning")
 def test_no_query_is_misread():
     """Whatever is typed is refused, or is an expression."""
     words = ("a", "b", "c'd", "é", "\u0301", "👍", "\ud800", "\0", "\\", ":", "?", "'", "\n")
@@ -194,6 +194,91 @@ def test_dashes_of_word_processors_exclude(dash):
 
 def test_curly_quotes_are_quotes():
     assert search_query("“back pain” -«x y»", "body") == search_query('"back pain" -"x y"', "body")
+
+
+# ── what is looked for otherwise than it seems ──────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("oil or gas", [("or", 5)]),
+        ("oil Or gas", [("Or", 5)]),
+        ("oil and gas", [("and", 5)]),
+        ("oil not gas", [("not", 5)]),
+        ("not oil", [("not", 1)]),
+        ("oil near gas", [("near", 5)]),
+        ('"oil" or (gas)', [("or", 7)]),
+        ("and or not", [("or", 5)]),
+        ("to be or not to be or", [("or", 7), ("not", 10)]),
+    ],
+)
+def test_operators_in_lower_case_are_words_and_reported(query, words):
+    with pytest.warns(TamisWarning) as caught:
+        expression = search_query(query, "body")
+    (warning,) = caught
+    message = str(warning.message)
+    assert message.startswith(
+        f"the query {query!r}: {words[0][0]} at column {words[0][1]} is a word"
+    )
+    assert re.findall(r"(\w+) at column (\d+)", message) == [(w, str(at)) for w, at in words]
+    assert f'and "{words[0][0]}" in quotes the word' in message
+    assert warning.filename == __file__
+    assert words[0][0].lower() in expression.lower()
+
+
+def test_the_warning_says_what_to_write():
+    with pytest.warns(TamisWarning, match="the operator is OR in capitals"):
+        search_query("oil or gas", "body")
+    with pytest.warns(TamisWarning, match="for words side by side write a phrase"):
+        search_query("oil near gas", "body")
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["oil OR gas", "or gas", "oil or", "oil not", '"oil or gas"', 'oil "or" gas', "oil -or gas"],
+)
+def test_words_that_are_no_operators_are_not_reported(query):
+    search_query(query, "body")
+
+
+@pytest.mark.parametrize("query", ["back near/5 pain", "back w/3 pain"])
+def test_proximity_in_lower_case_is_refused(query):
+    with pytest.raises(InputError, match="proximity"):
+        search_query(query, "body")
+
+
+@pytest.mark.parametrize(
+    ("query", "typed", "letter", "column"),
+    [
+        ("C++", "C++", "c", 1),
+        ("programming C#", "C#", "c", 13),
+        ('java "F# C"', "F#", "f", 7),
+        ("java -C++", "C++", "c", 7),
+        ("(R&)", "R&", "r", 2),
+    ],
+)
+def test_a_word_of_which_a_letter_is_left_is_reported(query, typed, letter, column):
+    told = f"{typed} at column {column} is looked for as the word {letter}; to find it as it is"
+    with pytest.warns(TamisWarning, match=re.escape(told)) as caught:
+        search_query(query, ("body", "title"))
+    assert len(caught) == 1
+    assert str(caught[0].message).endswith(f"use the expression contains(body, '{typed}')")
+
+
+@pytest.mark.parametrize(
+    "query", ["covid-19", "AT&T", ".net", "a", "a.", "(a)", "x,", "5%", "👍", "e\u0301", "a - b"]
+)
+def test_other_words_are_not_reported(query):
+    search_query(query, "body")
+
+
+@pytest.mark.parametrize("attributes", ["title, body", "title,body", ["id", "title, body"]])
+def test_several_attributes_in_one_text(attributes):
+    with pytest.raises(InputError, match="the attributes to search in are one text") as refused:
+        search_query("a", attributes)
+    assert "write a list of names: ('title', 'body')" in str(refused.value)
+    assert search_query("a", "`title, body`") == "matches(`title, body`, 'a')"
 
 
 # ── missing attributes ──────────────────────────────────────────────────────────────────────

@@ -55,7 +55,15 @@ CASES = [
     ("s = 'CA '", [("padded-string", "'CA '")]),
     ("s = '  '", [("padded-string", "'  '")]),
     ("s IN ('a', 'NULL')", [("null-string", "'NULL'")]),
-    ("s = '10%'", [("wildcard-in-equality", "'10%'")]),
+    ("s = 'evil%'", [("literal-pattern", "'evil%'")]),
+    ("s IN ('a', '*b*')", [("literal-pattern", "'*b*'")]),
+    ("array_contains(tags, '%at')", [("literal-pattern", "'%at'")]),
+    ("contains(s, '%e%')", [("literal-pattern", "contains(s, '%e%')")]),
+    ("s LIKE '*a_b*'", [("literal-pattern", "s LIKE '*a_b*'")]),
+    ("s RLIKE '/foo/i'", [("literal-pattern", "s RLIKE '/foo/i'")]),
+    ("s = '10.0.0.0/8'", [("literal-network", "'10.0.0.0/8'")]),
+    ("matches(s, 'child* x')", [("literal-pattern", "matches(s, 'child* x')")]),
+    ("matches(s, 'oil OR gas')", [("literal-operator", "matches(s, 'oil OR gas')")]),
     ("s LIKE 'abc'", [("no-wildcard", "s LIKE 'abc'")]),
     ("NOT NOT flag", [("double-negation", "NOT NOT flag")]),
 ]
@@ -66,6 +74,116 @@ def test_findings_and_their_places(text, expected):
     findings = lint(check(parse(text), SCHEMA))
     assert [(found.code, text[slice(*found.span)]) for found in findings] == expected
     assert all(found.message for found in findings)
+
+
+# (text, what lint proposes to write)
+PROPOSALS = [
+    ("s = '*evil*'", "s LIKE '%evil%'"),
+    ("'%evil%' = s", "s LIKE '%evil%'"),
+    ("s <> 'evil*'", "s NOT LIKE 'evil%'"),
+    ("s = '*50%_off'", r"s LIKE '%50\\%\\_off'"),
+    ("s = '*.exe'", "s LIKE '%.exe'"),
+    (r"s = r'*\a.exe'", r"s LIKE '%\\\\a.exe'"),
+    ("s = '.*evil.*'", "s RLIKE 'evil'"),
+    ("s = '^a+$'", "s RLIKE '^a+$'"),
+    ("s LIKE '.*evil'", "s RLIKE 'evil$'"),
+    ("contains(s, '%e%')", "contains(s, 'e')"),
+    ("contains(s, '*e*')", "contains(s, 'e')"),
+    ("contains(s, '*a*b*')", "s LIKE '%a%b%'"),
+    ("startswith(s, 'a*')", "startswith(s, 'a')"),
+    ("startswith(s, '*a')", "contains(s, 'a')"),
+    ("endswith(s, '%at')", "endswith(s, 'at')"),
+    ("s LIKE '*a*'", "s LIKE '%a%'"),
+    ("s NOT ILIKE 'a*'", "s NOT ILIKE 'a%'"),
+    ("s RLIKE '/foo/i'", "s RLIKE '(?i)foo'"),
+    ("s RLIKE '/^foo$/'", "s RLIKE '^foo$'"),
+    ("s NOT RLIKE '/foo/g'", "s NOT RLIKE 'foo'"),
+    (r"s = r'C:\*\a.exe'", r"s LIKE 'C:\\\\%\\\\a.exe'"),
+    ("s = '/api/*/x'", "s LIKE '/api/%/x'"),
+    ("s = '10.0.0.0/8'", "startswith(s, '10.')"),
+    ("s <> '10.0.0.0/8'", "NOT startswith(s, '10.')"),
+    ("s LIKE '192.168.7.0/24'", "startswith(s, '192.168.7.')"),
+]
+
+
+@pytest.mark.parametrize(("text", "written"), PROPOSALS)
+def test_what_lint_proposes_is_not_suspicious(text, written):
+    (found,) = lint(check(parse(text), SCHEMA))
+    assert found.hint == f"write {written}"
+    proposed = check(parse(written), SCHEMA)
+    assert lint(proposed) == []
+    assert print_expression(proposed) == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s = '5%'",
+        "s = '-2.5%'",
+        "s = '*'",
+        "s = '%'",
+        "s = '* * *'",
+        "s = '*/5 * * * *'",
+        "s = '0 0 1 1 *'",
+        "s = '****1234'",
+        "s = '**bold**'",
+        "s = '2*3'",
+        "s = 'SELECT *'",
+        "s = '%Y-%m-%d'",
+        r"s = r'%APPDATA%\x.exe'",
+        r"s = '50\%'",
+        "s > '*a'",
+        "contains(s, '50%')",
+        "contains(s, '%2e%2E')",
+        "contains(s, '%s')",
+        "s LIKE '%*a'",
+        "s LIKE 'a_'",
+        "s RLIKE '/api/'",
+        "s RLIKE '/api/v1/x'",
+        "s = '10.0.0.1'",
+        "s = '10.0.0.1/32'",
+        "s = '1/8'",
+        "src_net = '10.0.0.0/8'",
+        "matches(s, 'rock and roll 50% wi-fi -5')",
+        "matches_phrase(s, 'to be OR not')",
+    ],
+)
+def test_plain_texts_are_not_suspicious(text):
+    schema = Schema.of("s string, src_net string")
+    assert lint(check(parse(text), schema)) == []
+
+
+def test_of_a_list_each_pattern_is_reported():
+    text = "s NOT IN ('*a', 'b', 'c*')"
+    found = lint(check(parse(text), SCHEMA))
+    assert [one.hint for one in found] == [
+        "write s NOT LIKE '%a' for it, joined by AND",
+        "write s NOT LIKE 'c%' for it, joined by AND",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["s = '172.16.0.0/12'", "s = '2001:db8::/32'", "array_contains(tags, '10.0.0.0/8')"]
+)
+def test_other_networks_need_an_operator(text):
+    (found,) = lint(check(parse(text), SCHEMA))
+    assert found.code == "literal-network"
+    assert found.hint.endswith("tamis.operator")
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("oil OR gas", "OR is a word to look for, not an operator: matches() takes words only"),
+        ("oil -gas", "a word after - is not excluded: matches() takes words only"),
+        ('"oil gas"', "quotes make no phrase: matches() takes words only"),
+        ("child*", "'child*' has no wildcard: matches() looks for whole words"),
+        ("a %evil% b", "'%evil%' has no wildcard: matches() looks for whole words"),
+    ],
+)
+def test_queries_of_search_boxes_in_matches(query, message):
+    (found,) = lint(check(parse(f"matches(s, '{query}')"), SCHEMA))
+    assert found.message == message
 
 
 def with_places(condition: Condition, schema: Schema) -> Condition:

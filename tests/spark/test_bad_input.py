@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
@@ -181,9 +182,13 @@ def test_a_saved_index_is_no_folder_of_versions(spark, tmp_path):
 
 
 def test_subscriptions_that_are_no_table_of_subscriptions(spark, tmp_path):
-    with pytest.raises(InputError, match="subscriptions are a DataFrame, not str") as refused:
+    with pytest.raises(InputError, match="subscriptions are a Spark DataFrame, not str") as refused:
         ts.build("people.parquet", tmp_path / "index")
     assert "spark.read" in refused.value.hint
+    frame = pd.DataFrame({"id": ["a"], "expression": ["a = 1"]})
+    with pytest.raises(InputError, match="a Spark DataFrame, not a pandas DataFrame") as refused:
+        ts.build(frame, tmp_path / "index")
+    assert "spark.createDataFrame" in refused.value.hint
     frame = subscription_frame(spark, SUBSCRIPTIONS)
     for name in ("expression", "owner"):
         twice = frame.select("*", F.lit("x").alias(name), F.lit("y").alias(name))
@@ -214,6 +219,20 @@ def test_columns_of_another_type_are_rejects(spark, store):
     assert [(row["event_id"], row["attribute"], row["kind"]) for row in rows] == [
         (1, "a", "wrong-type")
     ]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(ts.match, ts.match_lists, ts.count_by_event, ts.count_by_subscription, ts.count_terms),
+        *(ts.event_rejects, ts.backtest, ts.audit, ts.save_statistics),
+        lambda events, store: ts.diff(events, store, store),
+        lambda events, store: ts.stream(events, store, store, checkpoint=store),
+    ],
+)
+def test_events_that_are_no_frame_of_spark(store, call):
+    with pytest.raises(InputError, match="events are a Spark DataFrame, not a pandas DataFrame"):
+        call(pd.DataFrame({"a": [1]}), store)
 
 
 @pytest.mark.parametrize("call", [ts.audit, ts.event_rejects, ts.match_lists, ts.count_by_event])

@@ -59,7 +59,7 @@ def split_source(  # noqa: PLR0913 - what to read, and how
     chosen = _choose_format(source, file_format)
     with opened(io.BytesIO(source) if isinstance(source, bytes) else source) as stream:
         if chosen is Format.JSONL:
-            for texts in batched(_json_texts(stream), n_rows, _weigh):
+            for texts in batched(_json_texts(stream, name), n_rows, _weigh):
                 yield Part(partial(read_json, texts, table), partial(_itself, texts))
         elif chosen in DELIMITERS:
             for rows in split_csv(stream, name, table, n_rows, DELIMITERS[chosen]):
@@ -117,8 +117,8 @@ def _choose_format(source: Any, file_format: str | None) -> Format:
     return detect_format(str(source)) if isinstance(source, str | Path) else Format.JSONL
 
 
-def _json_texts(stream: IO[bytes]) -> Iterator[bytes | RowError]:
-    return (text for _, text in json_texts(stream))
+def _json_texts(stream: IO[bytes], name: str) -> Iterator[bytes | RowError]:
+    return (text for _, text in json_texts(stream, name))
 
 
 def _read_columnar(

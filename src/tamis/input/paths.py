@@ -7,20 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from tamis.records import FORMAT_BY_SUFFIX
+from tamis.sniffing import COMPRESSED
 
 
 def find_path(given: Any) -> Path | None:
     """The path that was given; None for a text that names no file.
 
-    A text with the ending of a known format is a path, whether or not the file exists: that it
-    does not is what its reader reports.
+    A text with the ending of a known format, compressed or not, is a path, whether or not the file
+    exists: that it does not is what its reader reports.
     """
     if isinstance(given, os.PathLike):
         return Path(given)
     if not isinstance(given, str) or "\n" in given or "\0" in given:
         return None
     path = Path(given)
-    if path.suffix.lower() in FORMAT_BY_SUFFIX and given.lstrip()[:1] not in ("{", "["):
+    plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
+    if plain.suffix.lower() in FORMAT_BY_SUFFIX and given.lstrip()[:1] not in ("{", "["):
         return path
     try:
         return path if given and path.is_file() else None

@@ -152,6 +152,8 @@ class _Checker:
 
         Two Boolean attributes are conditions: `p = q` is `p XNOR q`, and `p <> q` is `p XOR q`.
         """
+        if node.operator in ("=", "<>"):
+            self.refuse_bare_word(node.left, node.right)
         left, right = self.operands(node.left, node.right, node.span)
         if isinstance(left, Attribute) and isinstance(right, Attribute) and left.type == BOOLEAN:
             if node.operator == "=":
@@ -384,6 +386,17 @@ class _Checker:
             message += f'; did you mean "{likely}"?'
         hint = None if likely or len(known) > _SHOWN else f"known: {', '.join(sorted(known))}"
         raise UnknownAttributeError("unknown-attribute", message, span=node.span, hint=hint)
+
+    def refuse_bare_word(self, left: Value, right: Value) -> None:
+        """Refuse two attributes of unknown types, of which the second may be a text."""
+        if not (isinstance(left, Attribute) and isinstance(right, Attribute)):
+            return
+        if {self.schema.get(left.path), self.schema.get(right.path)} == {ANY}:
+            one, other = spell(left), spell(right)
+            hint = f"declare them in a schema, such as '{one} STRING, {other} STRING'"
+            if len(right.path) == 1 and "`" not in other:
+                hint = f"if {other} is a text, write '{other}'; otherwise {hint}"
+            refuse(f"the types of {one} and {other} are not known", left.span, hint=hint)
 
     def refuse_call(self, node: OperatorCall) -> NoReturn:
         """Say that there is no such function or operator, and what is like it."""

@@ -51,7 +51,8 @@ def parse_call(parser: Parser, name: str, name_span: Span) -> Condition:
         start = name_span[0]
         node = reader(parser, function, start) if reader else _operator_call(parser, name, start)
     except ParseError as error:
-        if error.hint is None and function in SIGNATURES and error.code == "unexpected-token":
+        is_misplaced = error.code in ("unexpected-token", "not-an-attribute")
+        if error.hint is None and function in SIGNATURES and is_misplaced:
             error.hint = SIGNATURES[function]
         raise
     parser.depth -= 1

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 _NAME: Final = r"`(?:[^`]|``)+`|[A-Za-z_][\w.]*"
-_STRING: Final = r"'(?:[^'\\]|\\.|'')*'|\"[^\"]*\""
+_STRING: Final = r"[rR]'[^']*'|'(?:[^'\\]|\\.|'')*'|\"[^\"]*\""
 # A name, or a name and NOT, at the end of what was read.
 _BEFORE: Final = re.compile(rf"({_NAME})[ \t]*(?:(?<=[ \t])(not)[ \t]*)?\Z", re.IGNORECASE)
 # As in Sigma's `Image|contains: x`: the attribute, then how it is tested.
@@ -17,12 +17,25 @@ _CONSTANT: Final = re.compile(rf"[ \t]*(?:\|[ \t]*\w+[ \t]*)*:?[ \t]*({_STRING})
 _LISTED: Final = re.compile(r"\[([^\[\]]{0,60})\]")
 _WORDS: Final = re.compile(r":[ \t]*([\w.*]+)")
 _NUMBER: Final = re.compile(r"[+-]?[\d.]+")
-_PATTERN: Final = re.compile(rf"[ \t]*(not[ \t]+)?i?like[ \t]*({_STRING})", re.IGNORECASE)
+_PATTERN: Final = re.compile(rf"[ \t]*(not[ \t]+)?(i?like|rlike)[ \t]*({_STRING})", re.IGNORECASE)
+_MEMBERS: Final = re.compile(
+    rf"\s*(not\s+)?in\s*\(\s*((?:{_STRING})(?:\s*,\s*(?:{_STRING}))*)\s*\)", re.IGNORECASE
+)
+_SECOND: Final = re.compile(rf"\s*,\s*({_NAME}|{_STRING})\s*\)")
+_RIGHT: Final = re.compile(rf"\s*(not\s+)?(in|i?like|rlike)\s*\(?\s*({_NAME})", re.IGNORECASE)
+_REGEX: Final = re.compile(r"\.[*+?]|\A\^|\$\Z|\\|\[.+\]|\(.*\)|\w\|\w")
 _CONNECTIVES: Final = ("AND", "OR", "NOT", "XOR")
-_TESTS: Final = ("contains", "startswith", "endswith", "matches")
+_KEYWORDS: Final = (*_CONNECTIVES, "IN", "LIKE", "ILIKE", "RLIKE", "BETWEEN", "IS", "ARRAY")
+_TESTS: Final = (
+    *("contains", "startswith", "endswith"),
+    *("matches", "matches_any", "matches_phrase"),
+)
+_AROUND: Final = {"contains": "%{}%", "startswith": "{}%", "endswith": "%{}"}
 _WRITTEN: Final = {
     **{name: f"{name}({{0}}, {{1}})" for name in _TESTS},
     "includes": "contains({0}, {1})",
+    "starts_with": "startswith({0}, {1})",
+    "ends_with": "endswith({0}, {1})",
     "re": "{0} RLIKE {1}",
     "regex": "{0} RLIKE {1}",
     "regexp": "{0} RLIKE {1}",
@@ -68,10 +81,18 @@ def hint_at_colon(text: str, position: int) -> str | None:
 
 
 def hint_at_bracket(text: str, position: int) -> str:
-    """The list as it is written here."""
+    """The list as it is written here, or what is asked of a member."""
     found = _LISTED.match(text, position)
     members = found[1].replace('"', "'") if found else "…"
-    return f"a list is written in parentheses: ({members})"
+    name = _name_before(text, position)
+    if name is None or name.upper() in _KEYWORDS:
+        return f"a list is written in parentheses: ({members})"
+    if re.fullmatch(r"'\w+'", members):
+        return f"an attribute inside another is written {name}.{members[1:-1]}"
+    return (
+        "members of an array have no numbers here; "
+        f"to test whether an array has a member, write array_contains({name}, …)"
+    )
 
 
 def hint_at_tilde(text: str, position: int) -> str:
@@ -93,30 +114,78 @@ def hint_at_exists(text: str, start: int, end: int) -> str:
 
 def hint_at_comparison(name: str, arguments: str, operator: str, other: str) -> str:
     """What takes the place of a function of an attribute, compared with `other`."""
-    is_plain = re.fullmatch(_STRING, other) and "\\" not in other
-    if name.lower() in _FOLDING and operator in ("=", "<>") and is_plain:
-        # A pattern in which nothing stands for anything else.
-        pattern = re.sub(r"([%_])", r"\\\1", other)
+    if name.lower() in _FOLDING and operator in ("=", "<>") and _is_plain(other):
         test = "ILIKE" if operator == "=" else "NOT ILIKE"
-        return f"to compare in any case, write {arguments} {test} {pattern}"
+        return f"{_ANY_CASE}, write {arguments} {test} {_as_pattern(other)}"
     return hint_at_function(name, arguments) or _NO_FUNCTIONS
 
 
-def hint_at_tested(name: str, arguments: str, text: str, end: int) -> str:
+def hint_at_tested(name: str, arguments: str, tested_by: str, text: str, end: int) -> str:
     """What takes the place of a function of an attribute that is tested by what comes after."""
-    pattern = _PATTERN.match(text, end)
-    if name.lower() in _FOLDING and pattern:
-        test = "NOT ILIKE" if pattern[1] else "ILIKE"
-        value = _single_quoted(pattern[2])
-        return f"to compare in any case, write {arguments} {test} {value}"
+    written = _any_case(arguments, tested_by, text, end) if name.lower() in _FOLDING else None
+    if written is not None:
+        return written
     return hint_at_function(name, arguments) or _NO_FUNCTIONS
+
+
+def _any_case(arguments: str, tested_by: str, text: str, end: int) -> str | None:
+    """The test that follows as one that ignores case."""
+    function = tested_by.removesuffix("()")
+    if function.startswith("matches"):
+        return f"words are found in any case: write {function}({arguments}, …)"
+    if function in _AROUND and (second := _SECOND.match(text, end)) and _is_plain(second[1]):
+        around = _AROUND[function].format(_as_pattern(second[1])[1:-1])
+        return f"{_ANY_CASE}, write {arguments} ILIKE '{around}'"
+    if pattern := _PATTERN.match(text, end):
+        value = _single_quoted(pattern[3])
+        test = "ILIKE"
+        if pattern[2].lower() == "rlike":
+            test, value = "RLIKE", value.replace("'", "'(?i)", 1)
+        return f"{_ANY_CASE}, write {arguments} {'NOT ' if pattern[1] else ''}{test} {value}"
+    if members := _MEMBERS.match(text, end):
+        values = re.findall(_STRING, members[2])
+        if all(map(_is_plain, values)):
+            return f"{_ANY_CASE}, write {_each_in_any_case(arguments, values, members[1])}"
+    return None
+
+
+def _each_in_any_case(name: str, values: list[str], negated: str | None) -> str:
+    test, word = ("NOT ILIKE", " AND ") if negated else ("ILIKE", " OR ")
+    tests = [f"{name} {test} {_as_pattern(value)}" for value in values[:_SHOWN]]
+    joined = word.join([*tests, *["…"] * (len(values) > _SHOWN)])
+    return f"({joined})" if len(values) > 1 else joined
+
+
+def _is_plain(constant: str) -> bool:
+    return constant[0] == "'" and constant[-1] == "'" and "\\" not in constant
+
+
+def _as_pattern(constant: str) -> str:
+    """A pattern in which nothing stands for anything else."""
+    return re.sub(r"([%_])", r"\\\1", constant)
+
+
+def hint_at_constant(constant: str, tested_by: str, text: str, end: int) -> str | None:
+    """The test with the attribute in its place, if a constant is there and the attribute after."""
+    if tested_by.endswith("()"):
+        found = _SECOND.match(text, end)
+        if found is None or re.fullmatch(_STRING, found[1]) or tested_by == "matches_at_least()":
+            return None
+        return f"the attribute comes first: write {tested_by[:-1]}{found[1]}, {constant})"
+    found = _RIGHT.match(text, end)
+    if found is None:
+        return None
+    negation = "NOT " if found[1] else ""
+    if found[2].upper() == "IN":
+        return f"to look into an array, write {negation}array_contains({found[3]}, {constant})"
+    return f"the attribute comes first: write {found[3]} {negation}{found[2].upper()} {constant}"
 
 
 def hint_at_function(name: str, arguments: str) -> str | None:
     """What takes the place of a function that other languages have."""
     folded = name.lower().replace("_", "")
     if folded in _FOLDING:
-        return f"to compare in any case, write {arguments} ILIKE '…'"
+        return f"{_ANY_CASE}, write {arguments} ILIKE '…'"
     if folded in ("length", "len", "charlength"):
         return "lengths cannot be tested, but patterns can: name LIKE '___%' has three or more"
     if folded in ("isnull", "isempty", "missing"):
@@ -126,6 +195,8 @@ def hint_at_function(name: str, arguments: str) -> str | None:
     return None
 
 
+_SHOWN: Final = 3  # members of a list
+_ANY_CASE: Final = "to compare in any case"
 _FOLDING: Final = ("lower", "upper", "lcase", "ucase", "tolower", "toupper", "casefold")
 _NO_FUNCTIONS: Final = "functions of attributes are not supported: compare the attribute itself"
 
@@ -138,6 +209,8 @@ def _written(text: str, start: int, word: str, end: int) -> str | None:
         return None
     constant = _CONSTANT.match(text, end)
     value = _single_quoted(constant[1]) if constant else "'…'"
+    if word.lower() == "matches" and _REGEX.search(value.strip("rR'")):
+        form = _WRITTEN["regex"]
     return ("NOT " if found[2] else "") + form.format(found[1], value)
 
 

@@ -34,7 +34,12 @@ from tamis.language.ast import (
     Xor,
     children,
 )
-from tamis.language.hints import hint_at_comparison, hint_at_infix, hint_at_tested
+from tamis.language.hints import (
+    hint_at_comparison,
+    hint_at_constant,
+    hint_at_infix,
+    hint_at_tested,
+)
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.literals import read_moment, read_number, read_string
 from tamis.language.tokens import (
@@ -69,6 +74,8 @@ _POWERS: Final = {
     "*": _PRODUCT,
     "/": _PRODUCT,
 }
+_CONSTANTS: Final = ("expected a constant in the IN list", "expected a pattern in quotes")
+_COMPARE: Final = "compare it with something, such as = or <; one of several is name IN ('a', 'b')"
 _CONTINUATIONS: Final = ("AND", "OR", "XOR", "IN", "LIKE", "BETWEEN", "IS")
 
 
@@ -447,7 +454,7 @@ class Parser:
                     "not-a-condition",
                     f"expected a condition, found the value {self.text[slice(*node.span)]}",
                     span=node.span,
-                    hint="compare it with something, such as = or <",
+                    hint=_COMPARE,
                 )
             assert isinstance(node, Attribute | Literal)
             self.count_predicate(node.span)
@@ -480,11 +487,18 @@ class Parser:
                 "not-an-attribute",
                 f"{tested_by} tests an attribute, not {self.text[slice(*node.span)]}",
                 span=node.span,
-                hint=hint_at_tested(node.name, self.spell_arguments(node), self.text, node.span[1])
-                if isinstance(node, OperatorCall)
-                else None,
+                hint=self.hint_at_operand(node, tested_by),
             )
         return node
+
+    def hint_at_operand(self, node: Node, tested_by: str) -> str | None:
+        """What to write where something else than an attribute is tested."""
+        if isinstance(node, OperatorCall):
+            arguments = self.spell_arguments(node)
+            return hint_at_tested(node.name, arguments, tested_by, self.text, node.span[1])
+        if isinstance(node, Literal):
+            return hint_at_constant(self.spell(node), tested_by, self.text, node.span[1])
+        return None
 
     def spell(self, node: Node) -> str:
         """The node as it is written."""
@@ -551,6 +565,8 @@ class Parser:
             hint = "a quote inside a string is written ''; strings do not join by themselves"
         elif kind == "-" or (kind == NUMBER and at and self.kinds[at - 1] in (WORD, ".")):
             hint = "a name with such characters is written in backticks: `user-id`"
+        elif kind == WORD and expected in _CONSTANTS and self.kinds[at + 1] in _CLOSERS:
+            hint = f"a text is written in quotes: '{word}'"
         elif kind == WORD:
             hint = hint_at_infix(self.text, *self.spans[at])
         raise ParseError("unexpected-token", message, span=self.here(), hint=hint)

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, Final, Literal, NoReturn
 
-from tamis.errors import ExpressionError, InputError, QueryError, SchemaError
+from tamis.errors import ExpressionError, InputError, QueryError, SchemaError, warn
 from tamis.language.ast import And, Attribute, Condition, IsNull, Matches, Not, Or
 from tamis.language.check import check
 from tamis.language.infer import infer_schema
 from tamis.language.limits import DEFAULT_LIMITS
-from tamis.language.names import parse_path
+from tamis.language.names import parse_path, split_listed
 from tamis.language.parser import parse
 from tamis.language.printer import print_expression
+from tamis.language.search_notices import Token, find_notices
 from tamis.text import DEFAULT_ANALYSER, get_analyser
 
 _TOKEN: Final = re.compile(
@@ -37,7 +38,7 @@ _WILDCARD: Final = (
 _FOREIGN: Final = (
     _WILDCARD,
     (
-        re.compile(r"(?:NEAR/?\d*|ADJ\d*|[NW]/\d+)$|.+~[\d.]*$"),
+        re.compile(r"(?:NEAR/?\d*|ADJ\d*|(?i:near/\d+|[nw]/\d+))$|.+~[\d.]*$"),
         "proximity and fuzzy words are not supported",
         'write a phrase, "back pain", or all the words',
     ),
@@ -65,7 +66,8 @@ def search_query(query: str, attributes: str | Sequence[str], *, missing: str | 
     join them, OR being the loosest; `-word` and `-"some words"` exclude, `+` changes nothing, and
     parentheses group. Parts without a word are left out. Raises an `InputError` for a query that
     has nothing to look for, or more than the limits allow, and for what other search boxes give a
-    meaning: wildcards, proximity, fields.
+    meaning: wildcards, proximity, fields. A `TamisWarning` reports operators that are not in
+    capitals, which are words, and words of which one letter is left, such as C++.
 
     `missing="empty"` takes a missing attribute for an empty text, so that what is excluded is not
     in it; `missing="undefined"` leaves such a query undefined, as NOT of an expression is. The
@@ -78,7 +80,8 @@ def search_query(query: str, attributes: str | Sequence[str], *, missing: str | 
         raise InputError(f"missing is {_show(missing)}; allowed: empty, undefined")
     takes_for_empty = missing == "empty" or (missing is None and len(fields) > 1)
     try:
-        condition = _SearchBox(query, fields).parse()
+        box = _SearchBox(query, fields)
+        condition = box.parse()
     except QueryError as error:
         raise error.located(query) from None
     if takes_for_empty:
@@ -93,6 +96,8 @@ def search_query(query: str, attributes: str | Sequence[str], *, missing: str | 
             f"{error.message}",
             hint=error.hint,
         ) from None
+    if notices := find_notices(box.tokens, fields):
+        warn(f"the query {_show(query)}: {'; '.join(notices)}")
     return expression
 
 
@@ -101,6 +106,7 @@ def _read_fields(attributes: Any) -> tuple[Attribute, ...]:
     names = [attributes] if is_one else list(attributes)
     try:
         if names and all(isinstance(name, str) for name in names):
+            _refuse_listed(names)
             return tuple(Attribute(parse_path(name)) for name in names)
     except SchemaError:  # an empty name
         pass
@@ -108,6 +114,18 @@ def _read_fields(attributes: Any) -> tuple[Attribute, ...]:
         f"the attributes to search in are {_show(attributes)}",
         hint='the name of an attribute, or a list of names: "body", ("title", "body")',
     )
+
+
+def _refuse_listed(names: Sequence[str]) -> None:
+    """Refuse several names in one text, which would be one attribute that no event has."""
+    for name in names:
+        listed = [one.strip() for one in split_listed(name)]
+        if len(listed) > 1:
+            raise InputError(
+                f"the attributes to search in are one text, {_show(name)}",
+                hint=f"write a list of names: {_show(tuple(listed))}; a name with a comma in it is "
+                "written in backticks",
+            )
 
 
 def _show(value: Any) -> str:
@@ -180,7 +198,7 @@ class _SearchBox:
         # One character for one: places stay as they are.
         self.query = query = query.translate(_TYPED)
         self.fields = fields
-        self.tokens: list[tuple[str, str, int]] = []  # kind, text, place
+        self.tokens: list[Token] = []
         place = 0
         while found := _TOKEN.match(query, place):
             kind = found.lastgroup or ""

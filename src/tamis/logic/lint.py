@@ -7,7 +7,6 @@ together), so they hold whatever the spelling; spans point into the author's tex
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Final
 
@@ -36,7 +35,9 @@ from tamis.language.patterns import Wild, parse_like
 from tamis.language.printer import print_expression
 from tamis.language.types import STRING
 from tamis.logic.canonical import canonicalize, simplify
+from tamis.logic.findings import Finding
 from tamis.logic.leaves import FALSE, TRUE, scalar_attribute
+from tamis.logic.literal_patterns import lint_literals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,16 +49,6 @@ _SHOWN: Final = 60
 _CONTROL: Final = re.compile(r"[\t\n\r\x08\0](?=\w)")
 _CONTROLS: Final = {"\t": r"\t", "\n": r"\n", "\r": r"\r", "\b": r"\b", "\0": r"\0"}
 _BACKSLASH: Final = r"a backslash is written twice, 'C:\\temp', or in a raw string, r'C:\temp'"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing worth a second look."""
-
-    code: str
-    message: str
-    span: Span
-    hint: str | None = None
 
 
 def lint(condition: Condition) -> list[Finding]:
@@ -175,6 +166,8 @@ def _shown(condition: Condition) -> str:
 
 def _lint_leaf(leaf: Condition) -> Iterator[Finding]:
     yield from _lint_strings(leaf)
+    literals = list(lint_literals(leaf))
+    yield from literals
     match leaf:
         case In() | ArraysOverlap():
             if len({literal.value for literal in leaf.values}) < len(leaf.values):
@@ -183,7 +176,7 @@ def _lint_leaf(leaf: Condition) -> Iterator[Finding]:
             if canonicalize(leaf) == FALSE and not leaf.negated:
                 message = "never true: the lower bound is above the upper one"
                 yield Finding("empty-range", message, leaf.span, hint="swap the bounds")
-        case Like():
+        case Like() if not literals:
             yield from _lint_like(leaf)
         case _:
             pass
@@ -258,10 +251,4 @@ def _string_oddities(text: str) -> tuple[tuple[bool, str, str, str | None], ...]
         (is_padded, "padded-string", "'{}' begins or ends with blanks", "blanks count"),
         (bool(text) and not text.strip(), "padded-string", "'{}' is only blanks", None),
         (is_word, "null-string", "'{}' is a text, not a missing value", "write IS NULL"),
-        (
-            "%" in text,
-            "wildcard-in-equality",
-            "'{}' holds %, which = takes literally",
-            "write LIKE to use it as a wildcard",
-        ),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DataType, MapType, StringType, StructType
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
 
     Path = tuple[str, ...]
 
@@ -153,6 +154,17 @@ def quoted(name: str) -> str:
 def _find(events: DataFrame, name: str) -> Column:
     expect_column(events.columns, name, "events")
     return F.col(quoted(name))
+
+
+def expect_frame(given: Any, what: str) -> None:
+    """Refuse what is no DataFrame of Spark, as a frame of another library is none."""
+    if not isinstance(given, DataFrame):
+        library, name = type(given).__module__.partition(".")[0], type(given).__name__
+        found = name if library == "builtins" else f"a {library} {name}"
+        raise InputError(
+            f"{what} are a Spark DataFrame, not {found}",
+            hint="spark.createDataFrame(frame) makes one of a pandas frame, spark.read of a file",
+        )
 
 
 def expect_column(names: list[str], name: str, whose: str) -> None:

@@ -31,6 +31,7 @@ from tamis.spark.layout import (
     ANONYMOUS,
     KEPT,
     choose_id,
+    expect_frame,
     expect_some,
     quoted,
     select_events,
@@ -104,6 +105,7 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
     are made. `spread` says how the work is divided (auto, replicate, split, product), `groups` into
     how many groups of parts.
     """
+    expect_frame(events, "events")
     parts = open_version(index, at=at).with_operators(operators)
     expect_columns(columns, (*TYPES, *parts.version.columns))
     names = read_names(event_columns, (*OWN_COLUMNS, *columns))
@@ -149,6 +151,7 @@ def match_lists(  # noqa: PLR0913
     be unique. `event_id`, `attributes`, `at`, `operators`, `learned`, `spread` and `groups` are as
     for `match`.
     """
+    expect_frame(events, "events")
     parts = open_version(index, at=at).with_operators(operators)
     news = None if learned is None else learned.news
 
@@ -185,6 +188,7 @@ def count_by_event(  # noqa: PLR0913
     `event_id`, `attributes`, `at`, `operators`, `learned`, `spread` and `groups` are as for
     `match`.
     """
+    expect_frame(events, "events")
     parts = open_version(index, at=at).with_operators(operators)
     news = None if learned is None else learned.news
 
@@ -217,6 +221,7 @@ def count_by_subscription(  # noqa: PLR0913
 
     Out: subscription_id string, n bigint, and with `by` a first column of that name
     """
+    expect_frame(events, "events")
     parts = open_version(index, at=at).with_operators(operators)
     news = None if learned is None else learned.news
     if isinstance(by, str) and by in ("subscription_id", "n"):
@@ -262,6 +267,7 @@ def count_terms(
 
     `attributes`, `spread` and `groups` are as for `match`.
     """
+    expect_frame(events, "events")
     parts = open_version(index)
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
@@ -287,6 +293,7 @@ def event_rejects(
 
     `event_id` and `attributes` are as for `match`.
     """
+    expect_frame(events, "events")
     parts = open_version(index)
     expect_some(events, parts.version.attributes, attributes)
     selected, layout = select_events(events, parts.version.attributes, event_id, attributes)

@@ -28,7 +28,7 @@ from tamis.index.attributes import parse_attributes
 from tamis.index.validity import MOMENT
 from tamis.language.moments import HINT, REVERSED_HINT
 from tamis.records import CSV_HINT, Columns, RowError, batch_rows
-from tamis.spark.layout import expect_column, quoted
+from tamis.spark.layout import expect_column, expect_frame, quoted
 from tamis.spark.tables import PACKED
 from tamis.spark.validity import is_expired
 
@@ -65,11 +65,7 @@ def select_rows(
     subscriptions: DataFrame, id_column: str | None = None, expression_column: str = "expression"
 ) -> DataFrame:
     """The columns that a build reads, under their own names, with each row's position."""
-    if not isinstance(subscriptions, DataFrame):
-        raise InputError(
-            f"subscriptions are a DataFrame, not {type(subscriptions).__name__}",
-            hint="read a file by spark.read, or use the shell: tamis spark build",
-        )
+    expect_frame(subscriptions, "subscriptions")
     names = subscriptions.columns
     id_column = id_column or Columns().find(names)[0] or "subscription_id"
     for name in (id_column, expression_column, *names):

@@ -21,6 +21,7 @@ from pyspark.sql.utils import is_remote
 
 from tamis.errors import IndexFormatError, InputError
 from tamis.spark.columns import report_columns
+from tamis.spark.layout import expect_frame
 from tamis.spark.operators import LearnedStatistics
 from tamis.spark.reading import open_version
 from tamis.spark.storage import Storage
@@ -193,6 +194,7 @@ def stream(  # noqa: PLR0913
             "a match stream needs a classic session: it reads the index's versions between batches",
             hint="run it where the driver is, through spark-submit",
         )
+    expect_frame(events, "events")
     if not events.isStreaming:
         raise InputError(
             "the events are no stream", hint="read them with spark.readStream, or use match"

@@ -1,0 +1,65 @@
+"""What a query of a search box looks for otherwise than it seems: `oil or gas`, `C++`."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from tamis.language.ast import StringTest
+from tamis.language.printer import print_expression
+from tamis.text import DEFAULT_ANALYSER, get_analyser
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tamis.language.ast import Attribute
+
+Token: TypeAlias = tuple[str, str, int]  # kind, text, place
+
+
+def find_notices(tokens: Sequence[Token], fields: Sequence[Attribute]) -> list[str]:
+    """One sentence about each such word, with its place and what to write."""
+    return [*_find_lower_case(tokens), *_find_lost(tokens, fields)]
+
+
+def _find_lower_case(tokens: Sequence[Token]) -> Iterator[str]:
+    """The words between others that would be operators if they were in capitals."""
+    found: dict[str, int] = {}
+    for at, (kind, text, place) in enumerate(tokens[:-1]):
+        has_before = at > 0 and tokens[at - 1][0] in ("word", "phrase", ")")
+        has_after = tokens[at + 1][0] in ("word", "phrase", "(", "-", "+")
+        word = text.lower()
+        is_joint = word in ("and", "or", "near") and has_before
+        if kind == "word" and has_after and (is_joint or word == "not"):
+            found.setdefault(text, place)
+    for word, place in found.items():
+        written = f"the operator is {word.upper()} in capitals"
+        if word.lower() == "near":
+            written = "it is not an operator; for words side by side write a phrase"
+        yield (
+            f"{word} at column {place + 1} is a word to look for; {written}, "
+            f'and "{word}" in quotes the word'
+        )
+
+
+def _find_lost(tokens: Sequence[Token], fields: Sequence[Attribute]) -> Iterator[str]:
+    """The words with symbols in them of which only a letter is looked for."""
+    words = get_analyser(DEFAULT_ANALYSER).words
+    for kind, text, place in tokens:
+        for piece in _PIECE.finditer(text) if kind in ("word", "phrase") else ():
+            left = words(piece[0])
+            is_letter = len(left) == 1 and len(left[0]) == 1 and left[0].isalpha()
+            if is_letter and any(map(_is_symbol, piece[0])):
+                as_it_is = print_expression(StringTest("contains", fields[0], piece[0]))
+                yield (
+                    f"{piece[0]} at column {place + piece.start() + 1} is looked for as the word "
+                    f"{left[0]}; to find it as it is, use the expression {as_it_is}"
+                )
+
+
+_PIECE: Final = re.compile(r'[^\s"]+')
+
+
+def _is_symbol(character: str) -> bool:
+    return character in "#@&%*/\\" or unicodedata.category(character)[0] == "S"
