@@ -62,9 +62,7 @@ def test_a_part_that_vanishes_after_the_version_was_opened(events, store):
 
 
 @pytest.mark.parametrize("command", ["match", "backtest", "audit"])
-def test_a_corrupt_part_leaves_no_output(spark, store, tmp_path, monkeypatch, command):
-    monkeypatch.setattr("tamis.cli.spark._local", lambda context: spark)
-    monkeypatch.setattr("tamis.cli.spark.close_session", lambda session: None)
+def test_a_corrupt_part_leaves_no_output(shell_session, store, tmp_path, command):
     spoil(store)
     (tmp_path / "events.jsonl").write_text('{"id": 1, "a": 1}\n')
     result = run(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis.cli.arguments import is_index
@@ -18,6 +19,7 @@ from tamis.cli.spark_formats import (
 from tamis.cli.spark_places import expect_free
 from tamis.errors import InputError
 from tamis.files import RowError, parse_event
+from tamis.records import CSV_HINT
 from tamis.sniffing import guess_lines
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
 
 LOOKED_AT: Final = 1_000  # events
+SHOWN_CHARACTERS: Final = 60  # of a row of CSV, in the message of its reject
 
 
 class Events(NamedTuple):
@@ -40,25 +43,65 @@ class Events(NamedTuple):
 
 def read_subscriptions(spark: SparkSession, path: str, asked: str | None) -> DataFrame:
     """One row for each subscription, with the columns that the file has."""
-    from tamis.spark.jobs.rows import UNEVEN
-
     _refuse_index(path, "subscriptions")
     kind = find_format(path, asked, "--subscriptions-format")
     with explained(path):
         if kind == CSV:
-            # An expression may hold line breaks, and quotes are doubled, as everywhere in CSV.
-            options: dict[str, Any] = {"header": True, "multiLine": True, "escape": '"'}
-            header = spark.read.options(**options).csv(path).schema
-            # Spark drops fields beyond the header and fills up missing ones: such rows are kept
-            # as they are in a column more, and rejected.
-            reader = spark.read.options(**options, columnNameOfCorruptRecord=UNEVEN)
-            return reader.schema(header.add(UNEVEN, "string")).csv(path)
+            return _read_csv(spark, path)
         if kind == PARQUET:
             return spark.read.parquet(path)
-        frame = spark.read.option("multiLine", is_array_of_json(path)).json(path)
+        frame = _read_objects(spark, path)
     if frame.columns == ["_corrupt_record"]:  # as Spark calls the text of a line without JSON
         raise InputError(f"{path} holds no JSON objects", hint=guess_lines(read_head(path)))
     return _with_one_id(frame)
+
+
+def _read_csv(spark: SparkSession, path: str) -> DataFrame:
+    """Rows of CSV. Spark drops fields beyond the header and fills up missing ones: such rows are
+    marked to be rejected."""
+    from pyspark.sql import functions as F
+
+    from tamis.spark.jobs.rows import FOUND, make_problem
+
+    # An expression may hold line breaks, and quotes are doubled, as everywhere in CSV.
+    options: dict[str, Any] = {"header": True, "multiLine": True, "escape": '"'}
+    header = spark.read.options(**options).csv(path).schema
+    reader = spark.read.options(**options, columnNameOfCorruptRecord=FOUND)
+    n_fields = len(header.fields)
+    frame = reader.schema(header.add(FOUND, "string")).csv(path)
+    text = F.col(FOUND)
+    said = F.concat(
+        F.lit(f"the row does not have the {n_fields} fields of the header: "),
+        F.substring(text, 1, SHOWN_CHARACTERS),
+    )
+    return frame.withColumn(FOUND, make_problem("bad-csv", text.isNotNull(), said, CSV_HINT))
+
+
+def _read_objects(spark: SparkSession, path: str) -> DataFrame:
+    """Rows of JSON. Spark refuses files in which one object has a key twice: then such rows are
+    marked to be rejected."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as F
+
+    from tamis.spark.jobs.rows import FOUND, make_problem
+    from tamis.spark.json_files import VALUE_SCHEMA, MarkRepeated
+    from tamis.spark.workers import run_on_workers
+
+    is_array = is_array_of_json(path)
+    try:
+        return spark.read.option("multiLine", is_array).json(path)
+    except AnalysisException as error:
+        if error.getCondition() != "COLUMN_ALREADY_EXISTS":
+            raise
+    texts = _read_texts(spark.read, path, is_array=is_array)
+    marked = run_on_workers(texts, MarkRepeated(FOUND), VALUE_SCHEMA)
+    frame = spark.read.json(marked.rdd.map(itemgetter(0)))
+    if FOUND not in frame.columns:  # names of columns that Spark takes for the same
+        return frame
+    key = F.col(FOUND)
+    said = F.concat(F.lit('the row has the key "'), key, F.lit('" twice'))
+    hint = "keep one of the two values"
+    return frame.withColumn(FOUND, make_problem("repeated-key", key.isNotNull(), said, hint))
 
 
 def _with_one_id(frame: DataFrame) -> DataFrame:
