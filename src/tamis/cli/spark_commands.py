@@ -23,6 +23,7 @@ from tamis.cli.spark import (
     spark_group,
     spark_session,
 )
+from tamis.cli.spark_checks import check_columns, check_steps
 from tamis.cli.spark_io import LOOKED_AT, read_events, read_subscriptions
 from tamis.cli.spark_options import (
     FORMAT,
@@ -42,7 +43,6 @@ from tamis.cli.spark_options import (
 )
 from tamis.cli.spark_places import (
     PIPELINE,
-    check_steps,
     expect_outputs,
     fill_date,
     fixed_output,
@@ -71,7 +71,7 @@ learn_option = click.option(
 def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
     """Run a pipeline: all steps that the file of --config has a table for, in its order.
 
-    With STEPs only those. The first that fails ends it, with its exit code. Where tables go is
+    With STEPs only those. The first that fails ends it, with its exit code. Paths and columns are
     checked before the first step; a second run for the same date replaces its own tables.
     """
     planned: list[str] = context.obj["steps"]
@@ -91,6 +91,7 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
     session = open_session(context)
     context.obj[SESSION] = session
     try:
+        check_columns(prepared, session)
         for step in prepared:
             make_console().print(f"{step.info_name}:", style="bold")
             with step:
