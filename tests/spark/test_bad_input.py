@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F
@@ -44,7 +45,29 @@ def spoil(store: Path) -> None:
     file.write_bytes(b"\xff" * file.stat().st_size)
 
 
+FUNCTIONS = [ts.match, ts.match_lists, ts.count_by_event, ts.count_by_subscription]
+FUNCTIONS += [ts.count_terms, ts.event_rejects, ts.audit, ts.backtest, ts.save_statistics]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize(("make", "what"), [(pd.DataFrame, "pandas.DataFrame"), (list, "list")])
+def test_events_that_are_not_of_spark(store, function, make, what):
+    said = f"events are a DataFrame of Spark's, not {what}\n.*spark.createDataFrame"
+    with pytest.raises(InputError, match=said):
+        function(make([{"a": 1}]), store)
+    with pytest.raises(InputError, match=said):
+        ts.diff(make([{"a": 1}]), store, store)
+
+
 # ── versions and parts ──────────────────────────────────────────────────────────────────────
+
+
+def test_versions_of_a_store_that_is_not_there(tmp_path):
+    with pytest.raises(IndexFormatError, match="nope holds no version of an index"):
+        ts.versions(tmp_path / "nope")
+    tamis.build({"a": "a = 1"}).save(tmp_path / "saved")
+    with pytest.raises(InputError, match="is one saved index, without versions"):
+        ts.versions(tmp_path / "saved")
 
 
 def test_a_version_that_is_not_there(events, store):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DataType, MapType, StringType, StructType
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
 
     Path = tuple[str, ...]
 
@@ -57,6 +58,17 @@ def select_events(
     selected = events.select(*columns)
     types = {field.name: field.dataType for field in selected.schema.fields}
     return selected, Layout(event, types[ID], types.get(KEPT))
+
+
+def expect_events(events: Any) -> None:
+    """Refuse what is not a DataFrame of Spark's."""
+    if not isinstance(events, DataFrame):
+        what = f"{type(events).__module__.partition('.')[0]}.{type(events).__name__}"
+        raise InputError(
+            f"events are a DataFrame of Spark's, not {what.removeprefix('builtins.')}",
+            hint="make one by spark.createDataFrame or spark.read, or match without Spark: "
+            "tamis.open(path).match_batch(events)",
+        )
 
 
 def expect_some(

@@ -19,7 +19,7 @@ from tamis.language.parser import parse
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.operators.ask import ask
 from tamis.spark.jobs.audit_sql import IS_LEFT_OUT, audit_by_spark
-from tamis.spark.layout import ID, expect_some, only_attributes, select_events
+from tamis.spark.layout import ID, expect_events, expect_some, only_attributes, select_events
 from tamis.spark.matching import Matcher, cut
 from tamis.spark.plain_events import plain_events
 from tamis.spark.printing import format_frame, format_table
@@ -114,6 +114,7 @@ def audit(  # noqa: PLR0913
     them from those that match something; this one runs at once. `seed` decides which events and
     subscriptions are drawn; `event_id`, `attributes` and `at` are as for `match`.
     """
+    expect_events(events)
     if not 0 < share <= 1:
         raise InputError(f"share is {share}; above 0 and up to 1 is allowed")
     if n_subscriptions < 1:

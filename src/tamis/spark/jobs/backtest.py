@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from tamis.errors import InputError
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.spark.layout import select_key
+from tamis.spark.layout import expect_events, select_key
 from tamis.spark.printing import format_frame
 from tamis.spark.reading import open_version
 from tamis.spark.rules import make_rules
@@ -162,6 +162,7 @@ def backtest(  # noqa: PLR0913
     `changed`, new expressions by id, counts only these, beside what the version answers by the
     ones it has; nothing is published. `limits` are those of the new expressions.
     """
+    expect_events(events)
     if sample is not None and not 0 < sample <= 1:
         raise InputError(f"sample is {sample}; a share above 0 and up to 1 is allowed")
     if changed is not None and day is not None:

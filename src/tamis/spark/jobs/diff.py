@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
+from tamis.spark.layout import expect_events
 from tamis.spark.printing import format_frame
 from tamis.spark.reading import open_version
 from tamis.spark.transforms import count_by_subscription, match, subscriptions
@@ -74,6 +75,7 @@ def diff(  # noqa: PLR0913
     `before` and `after` are named as an index is; `event_id`, `attributes` and `at`
     are as for `match`.
     """
+    expect_events(events)
     old, new = open_version(before, at=at), open_version(after, at=at)
     spark = events.sparkSession
     texts = [

@@ -17,7 +17,7 @@ from tamis.errors import InputError
 from tamis.language.names import print_path
 from tamis.language.types import STRING
 from tamis.spark.failures import telling
-from tamis.spark.layout import expect_some, quoted, select_events, undisguised
+from tamis.spark.layout import expect_events, expect_some, quoted, select_events, undisguised
 from tamis.spark.parts import PartSet
 from tamis.spark.store import IndexStore
 from tamis.spark.transforms import count_terms
@@ -45,6 +45,7 @@ def compute_statistics(
 
     `paths` are the attributes to look at; without them, all columns.
     """
+    expect_events(events)
     wanted = paths or [(name,) for name in events.columns]
     found = {path: column for path in wanted if (column := _column(events, path)) is not None}
     n_events = events.count()
@@ -73,6 +74,7 @@ def save_statistics(
     `attributes` is the column of whole events, a struct; without it each attribute has a column.
     `sample_rows` is how many events are kept, `seed` decides which.
     """
+    expect_events(events)
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     version = target.current()
     if sample_rows < 1:

@@ -21,6 +21,7 @@ from pyspark.sql.utils import is_remote
 
 from tamis.errors import IndexFormatError, InputError
 from tamis.spark.columns import report_columns
+from tamis.spark.layout import expect_events
 from tamis.spark.operators import LearnedStatistics
 from tamis.spark.reading import open_version
 from tamis.spark.storage import Storage
@@ -188,6 +189,7 @@ def stream(  # noqa: PLR0913
     `attributes`, `tags`, `bindings`, `operators`, `learned`, `spread` and `groups` are as for
     `match`.
     """
+    expect_events(events)
     if is_remote():
         raise InputError(
             "a match stream needs a classic session: it reads the index's versions between batches",
