@@ -146,6 +146,7 @@ def test_a_failure_leaves_no_table_of_its_own(spark, tmp_path):
         ({"events.jsonl": "events/{date}"}, "events/2026-01-31 does not exist"),
         ({"subscriptions.jsonl": "subs"}, "[build] subscriptions: {}/subs does not exist"),
         ({"[match]": "[match]\nwith = 'title,titel'"}, "no subscription has 'titel'"),
+        ({"[match]": "[match]\nwith = 'subscription_id'"}, "no subscription has 'subscription_id'"),
         ({"[build]": "[stats]\n[build]"}, "holds no version of an index"),
         ({"[match]": "[match]\nwith = 'titel'\n[diff]\nbefore = 'v00000009'"}, "'titel'"),
     ],

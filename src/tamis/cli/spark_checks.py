@@ -13,6 +13,7 @@ from tamis.cli.spark_formats import expect_input
 from tamis.cli.spark_io import read_subscriptions
 from tamis.cli.spark_places import OUTPUTS, expect_outputs
 from tamis.errors import InputError
+from tamis.records import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -56,29 +57,36 @@ def check_columns(steps: Sequence[click.Context], session: SparkSession) -> None
     from tamis.match.details import expect_columns
     from tamis.spark.transforms import TYPES
 
-    known: dict[str, list[str]] = {}  # by index
+    known: dict[str, list[str] | None] = {}  # by index; None: nothing is known
+    written: set[str] = set()
     asked = {step.params["index"] for step in steps if step.params.get("columns")}
     for step in steps:
         options = step.params
         index = options["index"]
-        if index not in asked:
-            continue
-        if step.info_name == BUILD:
-            kept = _columns_of(options) if options["update"] else []
-            known[index] = kept + _read_columns(options, session)
+        if step.info_name == BUILD and index in asked:
+            kept: list[str] | None = []
+            if options["update"]:
+                kept = known[index] if index in known else _columns_of(options)
+            is_made = options["subscriptions"] in written  # by a step that has not run yet
+            read = None if is_made else _read_columns(options, session)
+            known[index] = None if kept is None or read is None else kept + read
         elif options.get("columns"):
-            # A version that is named is one that is there already.
-            is_new = index in known and not options["version"]
-            names = known[index] if is_new else _columns_of(options)
-            expect_columns(split_names(options["columns"]), (*TYPES, *names))
+            names = known[index] if index in known else _columns_of(options)
+            # A version that is named may be one that a step publishes.
+            if names is not None and not (options["version"] and index in known):
+                expect_columns(split_names(options["columns"]), (*TYPES, *names))
+        written.update(filter(None, map(options.get, OUTPUTS)))
 
 
 def _read_columns(options: dict[str, Any], session: SparkSession) -> list[str]:
-    """The columns of subscriptions that a build reads."""
+    """The columns of subscriptions that a build keeps as attributes."""
+    from tamis.spark.jobs.rows import FOUND
+
     if not options["subscriptions"]:
         return []
     frame = read_subscriptions(session, options["subscriptions"], options["subscriptions_format"])
-    return list(frame.columns)
+    own = Columns(options["id_column"], options["expression_column"]).find(frame.columns)
+    return [name for name in frame.columns if name not in (FOUND, *own)]
 
 
 def _columns_of(options: dict[str, Any]) -> list[str]:
