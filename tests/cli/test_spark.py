@@ -229,6 +229,39 @@ def test_rows_of_json_with_a_key_twice_are_rejected(place, between):
     ]
 
 
+AGE = 'age (2 subscriptions, such as "adult")'
+MISSING = [
+    ("match", "e.jsonl", [{"Age": 3}], f"in the first 1 event: {AGE}, but they have Age"),
+    ("match", "e.jsonl", [{"age": None}] * 100, f"in the first 100 events: {AGE}; city (sub"),
+    ("match", "e.jsonl", [{"city": "Oslo"}], None),
+    ("match", "e.csv", ["age,city,", ",,"], None),
+    ("backtest", "e.csv", ["aeg,city", "3,Oslo"], f"in the header: {AGE}, but they have aeg"),
+    ("stream", "e.jsonl", [{"Age": 3}], f"in the first 1 event: {AGE}, but they have Age"),
+]
+
+
+@pytest.mark.parametrize(("command", "name", "rows", "said"), MISSING)
+def test_attributes_that_no_event_has_are_noted(place, command, name, rows, said):
+    own = [{"id": "none", "expression": "deleted IS NULL"}, *SUBSCRIPTIONS[:2]]
+    write(place / "subscriptions.jsonl", own)
+    assert build(place).exit_code == 0
+    (place / "e").mkdir()
+    path = place / "e" / name
+    if name.endswith("csv"):
+        path.write_text("\n".join(rows))
+    else:
+        write(path, rows)
+    more = ["--output", place / "o", "--checkpoint", place / "c", "--once"]
+    done = run(
+        *("spark", command, "--index", place / "index", "--events", place / "e"),
+        *(more if command == "stream" else ()),
+    )
+    assert done.exit_code == 0, done.stderr
+    assert (said or "") in done.stderr
+    assert ("missing in" in done.stderr) == (said is not None)
+    assert "deleted" not in done.stderr
+
+
 def test_rows_of_json_may_call_their_ids_by_either_name(place):
     rows = [{"id": 1, "expression": "a = 1"}, {"subscription_id": "two", "expression": "a = 2"}]
     write(place / "rules.jsonl", [*rows, {"subscription_id": "x", "id": 7, "expression": "a = 3"}])

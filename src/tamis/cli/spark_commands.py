@@ -31,6 +31,7 @@ from tamis.cli.spark_options import (
     deliver,
     event_options,
     index_option,
+    note_missing,
     open_events,
     open_parts,
     output_options,
@@ -91,7 +92,8 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
     session = open_session(context)
     context.obj[SESSION] = session
     try:
-        check_columns(prepared, session)
+        with spark_session(context):
+            check_columns(prepared, session)
         for step in prepared:
             make_console().print(f"{step.info_name}:", style="bold")
             with step:
@@ -302,6 +304,7 @@ def match_command(context: click.Context, /, **options: Any) -> None:
         parts = open_parts(options)
         expect_outputs(context, options, parts.version.name)
         events = open_events(spark, options)
+        note_missing(events, parts)
         learned = _gather(spark, parts)
         spread = {"spread": options["spread"], "groups": options["groups"], "learned": learned}
         if options["kind"] == "by-subscription":
@@ -445,7 +448,9 @@ def stream_command(context: click.Context, /, **options: Any) -> None:
             is_stream=True,
             files_per_trigger=options["files_per_trigger"],
         )
-        learned = _gather(spark, pipeline.open_version(options["index"]))
+        parts = pipeline.open_version(options["index"])
+        note_missing(events, parts)
+        learned = _gather(spark, parts)
         query = pipeline.stream(
             events.frame,
             options["index"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -19,11 +20,12 @@ from tamis.cli.spark_formats import (
 from tamis.cli.spark_places import expect_free
 from tamis.errors import InputError
 from tamis.files import RowError, parse_event
+from tamis.language.names import parse_path
 from tamis.records import CSV_HINT
 from tamis.sniffing import guess_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -33,12 +35,20 @@ LOOKED_AT: Final = 1_000  # events
 SHOWN_CHARACTERS: Final = 60  # of a row of CSV, in the message of its reject
 
 
+class Seen(NamedTuple):
+    """Which attributes the first events have, or all of them where a header tells."""
+
+    paths: frozenset[tuple[str, ...]]
+    n_events: int | None  # None: all
+
+
 class Events(NamedTuple):
     """Events, and how to find their parts."""
 
     frame: DataFrame
     event_id: str | None
     attributes: str | None
+    seen: Seen | None = None  # None: the schema of the frame tells
 
 
 def read_subscriptions(spark: SparkSession, path: str, asked: str | None) -> DataFrame:
@@ -154,13 +164,14 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
             is_array = is_array_of_json(path)
             frame = _read_texts(reader, path, is_array=is_array)
             named = F.get_json_object("value", f"$['{event_id}']") if event_id else F.lit(None)
-            _expect_json(_read_texts(spark.read, path, is_array=is_array), path)
+            seen = _expect_json(_read_texts(spark.read, path, is_array=is_array), path)
             if event_id and not is_stream:
                 _expect_named(frame.limit(LOOKED_AT).select(named.alias("id")), path, event_id)
             return Events(
                 frame.select(named.alias("id"), F.col("value").alias("event")),
                 "id" if event_id else None,
                 "event",
+                seen,
             )
         static = spark.read.options(header=True, escape='"').csv(path)
         frame = reader.options(header=True, escape='"').schema(static.schema).csv(path)
@@ -170,7 +181,8 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
     if event_id and event_id not in frame.columns:
         raise InputError(f'{path} has no column "{event_id}"; it has: {", ".join(frame.columns)}')
     ids = [F.col(quoted(event_id)).alias("id")] if event_id else []
-    return Events(frame.select(*ids, event), "id" if event_id else None, "event")
+    seen = Seen(frozenset(map(parse_path, names)), None)
+    return Events(frame.select(*ids, event), "id" if event_id else None, "event", seen)
 
 
 def _read_texts(reader: Any, path: str, *, is_array: bool) -> DataFrame:
@@ -186,24 +198,31 @@ def _read_texts(reader: Any, path: str, *, is_array: bool) -> DataFrame:
     return frame.where(F.trim("value") != "")
 
 
-def _expect_json(texts: DataFrame, path: str) -> None:
-    """Refuse files of which most of the first lines hold no JSON object."""
+def _expect_json(texts: DataFrame, path: str) -> Seen:
+    """Refuse files of which most of the first lines hold no JSON object; what the others have."""
     rows = texts.limit(LOOKED_AT).collect()
-    errors = [error for row in rows if (error := _find_error(row["value"])) is not None]
+    events, errors = [], []
+    for row in rows:
+        try:
+            events.append(parse_event(row["value"]))
+        except RowError as error:
+            errors.append(error)
     if len(errors) > len(rows) - len(errors):
         raise InputError(
             f"{path}: {len(errors):,} of the first {len(rows):,} lines hold no event: "
             f"{errors[0].message}",
             hint=guess_lines(read_head(path)) or errors[0].hint,
         )
+    return Seen(frozenset(chain.from_iterable(_paths(own, ()) for own in events)), len(events))
 
 
-def _find_error(text: str) -> RowError | None:
-    try:
-        parse_event(text)
-    except RowError as error:
-        return error
-    return None
+def _paths(event: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The paths of all values that are not NULL."""
+    for name, value in event.items():
+        if value is not None:
+            yield (*above, name)
+        if isinstance(value, dict):
+            yield from _paths(value, (*above, name))
 
 
 def _expect_named(ids: DataFrame, path: str, event_id: str) -> None:
