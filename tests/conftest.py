@@ -71,3 +71,12 @@ def spark() -> Iterator[SparkSession]:
     session = local_session("tamis-tests", **SPARK_SETTINGS)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def shell_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkSession:
+    """The session of the run, which commands of `tamis spark` use too and leave open."""
+    monkeypatch.setattr("tamis.cli.spark._local", lambda context: spark)
+    for module in ("spark", "spark_commands"):
+        monkeypatch.setattr(f"tamis.cli.{module}.close_session", lambda session: None)
+    return spark

@@ -253,7 +253,7 @@ def table_after(sentence: str, path: Path = LANGUAGE) -> list[list[str]]:
 
 CODED = re.compile(r"[a-z]+(?:-[a-z]+)+")
 RAISES_A_CODE = re.compile(
-    r"(?:Parse|Limit|TypeCheck|UnknownAttribute|Expression|Row)Error|Finding|fail_here"
+    r"(?:Parse|Limit|TypeCheck|UnknownAttribute|Expression|Row)Error|Finding|fail_here|make_problem"
 )
 
 

@@ -15,7 +15,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "tamis"
 
 ROOT = "tamis"  # the package's own __init__.py, the public face
 
-ENGINE = {"errors", "durable", "kernels", "language", "text", "logic"}
+ENGINE = {"errors", "arguments", "durable", "kernels", "language", "text", "logic"}
 ENGINE |= {"operators", "events", "index", "match"}
 READING = {"batches", "columnar", "json_arrays", "sniffing", "records", "files", "input"}
 SHARED = ENGINE | READING | {"validate"}
@@ -23,6 +23,7 @@ SHARED = ENGINE | READING | {"validate"}
 # What each part may import, type-only and lazy imports included.
 ALLOWED = {
     "errors": set(),
+    "arguments": {"errors"},
     "durable": set(),
     "kernels": set(),
     "language": {"errors", "text"},

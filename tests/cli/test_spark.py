@@ -16,6 +16,7 @@ import tamis.cli.spark as cli_spark
 from tamis.cli.spark_places import expect_free
 from tamis.errors import InputError
 from tests.cli.shell import run, run_process
+from tests.cli.tables import rows_of, write
 from tests.waiting import wait_until
 
 SUBSCRIPTIONS = [
@@ -27,29 +28,17 @@ EVENTS = [{"id": "e1", "age": 20, "city": "Oslo"}, {"id": "e2", "age": 3}, {"id"
 
 
 @pytest.fixture
-def place(spark, tmp_path, monkeypatch) -> Path:
-    """Input files, and the test run's own session for all commands."""
-    monkeypatch.setattr("tamis.cli.spark._local", lambda context: spark)
-    for module in ("spark", "spark_commands"):
-        monkeypatch.setattr(f"tamis.cli.{module}.close_session", lambda session: None)
+def place(shell_session, tmp_path) -> Path:
+    """Input files; commands use the session of the test run."""
     write(tmp_path / "subscriptions.jsonl", SUBSCRIPTIONS)
     write(tmp_path / "events.jsonl", EVENTS)
     return tmp_path
-
-
-def write(path: Path, rows: list[dict]) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def build(place: Path, *more: str, file: str = "subscriptions.jsonl"):
     return run(
         *("spark", "build", "--subscriptions", place / file, "--index", place / "index", *more)
     )
-
-
-def rows_of(path: Path) -> list[tuple]:
-    table = pq.read_table(path)
-    return sorted(tuple(row.values()) for row in table.to_pylist())
 
 
 def test_build_match_and_rejects(place):
@@ -207,6 +196,70 @@ def test_rows_of_csv_with_other_fields_than_the_header_are_rejected(place):
     assert "the 3 fields of the header: big,price >= 10,000,x" in told["big"]["message"]
     own = run("build", place / "rules.csv", "-o", place / "own")
     assert own.stdout.split()[6:8] == ["2", "2"], own.stdout
+
+
+@pytest.mark.parametrize("name", ["tamis_uneven", "tamis_attributes", "problem"])
+def test_a_column_may_have_any_name(place, name):
+    (place / "rules.csv").write_text(f"id,expression,{name}\na,age > 1,mine\nb,age > 2\n")
+    built = build(place, file="rules.csv")
+    assert built.stdout.split()[7:10] == ["v00000001", "1", "1"]
+    common = ["--index", place / "index", "--events", place / "events.jsonl", "--event-id", "id"]
+    assert run("spark", "match", *common, "--with", name, "--output", place / "out").exit_code == 0
+    assert rows_of(place / "out") == [("e1", "a", "mine"), ("e2", "a", "mine")]
+
+
+REPEATED = [
+    '{"id": "a", "expression": "age > 1", "title": "A", "title": "B"}',
+    '{"id": "b", "expression": "age > 1", "title": "B"}',
+    '{"id": "c", "expression": "age > 1", "more": {"x": 1, "x": 2}}',
+]
+
+
+@pytest.mark.parametrize("between", ["\n", ",\n"])
+def test_rows_of_json_with_a_key_twice_are_rejected(place, between):
+    text = between.join(REPEATED)
+    (place / "rules.json").write_text(f"[{text}]" if "," in between else text)
+    built = build(place, "--rejects", str(place / "rejects"), file="rules.json")
+    assert built.stdout.split()[7:10] == ["v00000001", "1", "2"], built.stderr
+    told = [(row[0], row[2], *row[5:]) for row in rows_of(place / "rejects")]
+    hint = "keep one of the two values"
+    assert told == [
+        ("a", "repeated-key", 'the row has the key "title" twice', hint),
+        ("c", "repeated-key", 'the row has the key "x" twice', hint),
+    ]
+
+
+AGE = 'age (2 subscriptions, such as "adult")'
+MISSING = [
+    ("match", "e.jsonl", [{"Age": 3}], f"in the first 1 event: {AGE}, but they have Age"),
+    ("match", "e.jsonl", [{"age": None}] * 100, f"in the first 100 events: {AGE}; city (sub"),
+    ("match", "e.jsonl", [{"city": "Oslo"}], None),
+    ("match", "e.csv", ["age,city,", ",,"], None),
+    ("backtest", "e.csv", ["aeg,city", "3,Oslo"], f"in the header: {AGE}, but they have aeg"),
+    ("stream", "e.jsonl", [{"Age": 3}], f"in the first 1 event: {AGE}, but they have Age"),
+]
+
+
+@pytest.mark.parametrize(("command", "name", "rows", "said"), MISSING)
+def test_attributes_that_no_event_has_are_noted(place, command, name, rows, said):
+    own = [{"id": "none", "expression": "deleted IS NULL"}, *SUBSCRIPTIONS[:2]]
+    write(place / "subscriptions.jsonl", own)
+    assert build(place).exit_code == 0
+    (place / "e").mkdir()
+    path = place / "e" / name
+    if name.endswith("csv"):
+        path.write_text("\n".join(rows))
+    else:
+        write(path, rows)
+    more = ["--output", place / "o", "--checkpoint", place / "c", "--once"]
+    done = run(
+        *("spark", command, "--index", place / "index", "--events", place / "e"),
+        *(more if command == "stream" else ()),
+    )
+    assert done.exit_code == 0, done.stderr
+    assert (said or "") in done.stderr
+    assert ("missing in" in done.stderr) == (said is not None)
+    assert "deleted" not in done.stderr
 
 
 def test_rows_of_json_may_call_their_ids_by_either_name(place):

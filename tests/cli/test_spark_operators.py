@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,6 +9,7 @@ import pytest
 
 import tamis.spark
 from tests.cli.shell import run
+from tests.cli.tables import write
 
 MODULE = "tests.cli.crowds"
 SUBSCRIPTIONS = {"mob": "mobs(?people) AND ?people > 3", "photo": "kind = 'photo'"}
@@ -22,14 +22,11 @@ FOUND = {("e1", "mob", '{"people": 5}'), ("e1", "photo", None), ("e3", "photo", 
 
 
 @pytest.fixture
-def place(spark, tmp_path, monkeypatch) -> Path:
-    monkeypatch.setattr("tamis.cli.spark._local", lambda context: spark)
-    for module in ("spark", "spark_commands"):
-        monkeypatch.setattr(f"tamis.cli.{module}.close_session", lambda session: None)
+def place(shell_session, tmp_path) -> Path:
     rows = [{"subscription_id": name, "expression": text} for name, text in SUBSCRIPTIONS.items()]
     (tmp_path / "events").mkdir()
-    for path, content in (("s.jsonl", rows), ("events/e.jsonl", EVENTS)):
-        (tmp_path / path).write_text("".join(json.dumps(row) + "\n" for row in content))
+    write(tmp_path / "s.jsonl", rows)
+    write(tmp_path / "events" / "e.jsonl", EVENTS)
     return tmp_path
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 
 import tamis.spark as ts
 from tamis.cli.spark_io import write_frame
 from tests.cli.shell import run
+from tests.cli.tables import rows_of, write
 
 SUBSCRIPTIONS = [
     {"subscription_id": "adult", "expression": "age >= 18"},
@@ -33,28 +32,17 @@ output = "{place}/{output}"
 
 
 @pytest.fixture
-def place(spark, tmp_path, monkeypatch) -> Path:
-    """Input files, and the test run's own session for all commands."""
-    monkeypatch.setattr("tamis.cli.spark._local", lambda context: spark)
-    for module in ("spark", "spark_commands"):
-        monkeypatch.setattr(f"tamis.cli.{module}.close_session", lambda session: None)
+def place(shell_session, tmp_path) -> Path:
+    """Input files; commands use the session of the test run."""
     write(tmp_path / "subscriptions.jsonl", SUBSCRIPTIONS)
     write(tmp_path / "events.jsonl", EVENTS)
     return tmp_path
-
-
-def write(path: Path, rows: list[dict]) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
 def run_night(place: Path, date: str, output: str = "out", more: str = ""):
     text = PIPELINE.replace("{place}", str(place)).replace("{output}", output) + more
     (place / "pipeline.toml").write_text(text)
     return run("spark", "--config", place / "pipeline.toml", "--date", date, "run")
-
-
-def rows_of(path: Path) -> list[tuple]:
-    return sorted(tuple(row.values()) for row in pq.read_table(path).to_pylist())
 
 
 def versions_of(place: Path) -> list[int]:
@@ -149,6 +137,48 @@ def test_a_failure_leaves_no_table_of_its_own(spark, tmp_path):
     with pytest.raises(PySparkException, match="broken"):
         write_frame(wrong, str(tmp_path / "out"), None, overwrite=False, mark=mark)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"events.jsonl": "event.jsonl"}, "[match] events: {}/event.jsonl does not exist"),
+        ({"events.jsonl": "events/{date}"}, "events/2026-01-31 does not exist"),
+        ({"subscriptions.jsonl": "subs"}, "[build] subscriptions: {}/subs does not exist"),
+        ({"[match]": "[match]\nwith = 'title,titel'"}, "no subscription has 'titel'"),
+        ({"[match]": "[match]\nwith = 'subscription_id'"}, "no subscription has 'subscription_id'"),
+        ({"[build]": "[stats]\n[build]"}, "holds no version of an index"),
+        ({"[match]": "[match]\nwith = 'titel'\n[diff]\nbefore = 'v00000009'"}, "'titel'"),
+    ],
+)
+def test_a_mistake_in_a_later_step_is_found_before_the_first_one(place, wrong, said):
+    write(place / "subscriptions.jsonl", [own | {"title": "T"} for own in SUBSCRIPTIONS])
+    text = PIPELINE.replace("{place}", str(place)).replace("{output}", "out")
+    for old, new in wrong.items():
+        text = text.replace(old, new)
+    (place / "pipeline.toml").write_text(text)
+    refused = run("spark", "--config", place / "pipeline.toml", "--date", "2026-01-31", "run")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert said.replace("{}", str(place)) in refused.stderr
+    assert not (place / "index").exists()
+
+
+def test_columns_of_a_version_that_is_there(place):
+    write(place / "subscriptions.jsonl", [own | {"title": "T"} for own in SUBSCRIPTIONS])
+    assert run_night(place, "2026-01-30", "{date}", "with = 'title'").exit_code == 0
+    assert rows_of(place / "2026-01-30") == [(*own, "T") for own in MATCHES]
+    (place / "pipeline.toml").write_text(
+        (place / "pipeline.toml").read_text().replace("'title'", "'titel'")
+    )
+    config = ["spark", "--config", place / "pipeline.toml", "--date", "2026-01-31", "run"]
+    refused = run(*config, "match")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert 'did you mean "title"?' in refused.stderr
+    write(place / "more.jsonl", [{"id": "new", "expression": "age > 1", "titel": "N"}])
+    text = (place / "pipeline.toml").read_text().replace("subscriptions.jsonl", "more.jsonl")
+    (place / "pipeline.toml").write_text(text.replace("[build]", "[build]\nupdate = true"))
+    assert run(*config).exit_code == 0
+    assert ("e1", "new", "N") in rows_of(place / "2026-01-31")
 
 
 def test_two_steps_with_one_place(place):

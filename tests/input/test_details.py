@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -338,6 +339,9 @@ def test_the_shell_prints_attributes(shell):
     assert table[0].split() == ["event", "subscription", "title", "valid_until"]
     wrong = run("match", shell / "x.tamis", shell / "events.jsonl", "--with", "titel")
     assert (wrong.exit_code, 'did you mean "title"?' in wrong.stderr) == (1, True)
+    for names in ("title,title", "subscription_id"):
+        twice = run("match", shell / "x.tamis", shell / "events.jsonl", "--with", names)
+        assert (twice.exit_code, "already" in twice.stderr) == (1, True)
     for option in ("--with", "--with-event"):
         both = run("match", shell / "x.tamis", option, "title", "--counts", "event")
         assert (both.exit_code, f"{option} cannot be combined" in both.stderr) == (2, True)
@@ -399,3 +403,19 @@ def test_an_altered_validity_is_refused(tmp_path, field, make):
     artefact.save(replace(contents, validity=validity), tmp_path / "x.tamis")
     with pytest.raises(tamis.IndexFormatError, match="validity"):
         tamis.open(tmp_path / "x.tamis", trusted=False)
+
+
+def test_numbers_of_subscriptions_are_not_rounded():
+    row = {"id": "a", "expression": "age > 1", "price": Decimal("1.50"), "n": 2**53 + 1}
+    index = tamis.build([row | {"long": Decimal("0.12345678901234567890123"), "large": 2**70}])
+    told = {"price": 1.5, "n": 2**53 + 1, "long": "0.12345678901234567890123", "large": 2**70}
+    assert index.attributes("a") == told
+    (found,) = index.match_batch([{"age": 3}], columns=list(told)).to_pylist()
+    assert {name: found[name] for name in told} == told | {"large": str(2**70)}
+
+
+def test_attributes_that_hold_themselves():
+    more: dict = {}
+    more["more"] = more
+    with pytest.raises(tamis.InputError, match='of subscription "a" are nested without an end'):
+        tamis.build([{"id": "a", "expression": "age > 1", "more": more}])

@@ -235,3 +235,55 @@ def test_wrong_attributes_of_events_are_reported(index):
             index.match_batch(PEOPLE, event_columns=wrong)
     with pytest.raises(tamis.InputError, match="encoded without being kept"):
         index.match_batch(index.encode(PEOPLE), event_columns=["level"])
+
+
+LONG = "0.12345678901234567890123"
+
+
+@pytest.mark.parametrize(
+    ("values", "type_", "told"),
+    [
+        ([Decimal("1.50"), Decimal(2), None], "decimal128(38, 2)", ["1.50", "2.00", None]),
+        ([Decimal("1.5"), 2, 0.25], "decimal128(38, 2)", ["1.50", "2.00", "0.25"]),
+        ([Decimal("1e50"), 1], "string", ["1E+50", "1"]),
+        ([Decimal("NaN"), 1], "string", ["NaN", "1"]),
+        ([2**53 + 1, 2.5], "string", [str(2**53 + 1), "2.5"]),
+        ([2**53 + 1], "int64", [str(2**53 + 1)]),
+        ([2**70, 1], "string", [str(2**70), "1"]),
+    ],
+)
+def test_numbers_of_events_are_not_rounded(index, values, type_, told):
+    events = [{"level": 5, "x": value} for value in values]
+    found = index.match_batch(events, event_columns=["x"], subset=["high"])["x"]
+    assert str(found.type) == type_
+    assert [None if own is None else str(own) for own in found.to_pylist()] == told
+
+
+def test_numbers_of_json_are_doubles_if_they_spell_the_same(index):
+    texts = ['{"level": 5, "x": 10.1, "y": 1.5}', f'{{"level": 5, "x": 3, "y": {LONG}}}']
+    found = index.match_batch(texts, event_columns=["x", "y"], subset=["high"])
+    assert found["x"].to_pylist() == [10.1, 3.0]
+    assert list(map(str, found["y"].to_pylist())) == ["1.50000000000000000000000", LONG]
+    whole = index.match_batch(texts, event_columns=["*"], subset=["high"])["attributes"]
+    assert json.loads(whole[1].as_py()) == {"level": 5, "x": 3, "y": LONG}
+
+
+@pytest.mark.parametrize("later", [LONG, str(2**53 + 1)])
+def test_numbers_that_have_to_be_rounded_are_reported(index, tmp_path, later):
+    path = tmp_path / "x.jsonl"
+    lines = ['{"level": 5, "x": 1.5}'] * 20_000 + [f'{{"level": 5, "x": {later}}}'] * 20_000
+    path.write_text("\n".join(lines))
+    with pytest.warns(tamis.TamisWarning, match=r'values of "x" were rounded to doubles') as told:
+        found = index.match_batch(path, event_columns=["x"], subset=["high"])
+    assert len(told) == 1
+    assert found["x"].to_pylist()[-1] == float(later)
+
+
+def test_events_that_hold_themselves(index):
+    event: dict = {"level": 5}
+    event["self"] = event
+    for asked in ("*", "self"):
+        with pytest.raises(tamis.InputError, match="cannot be written: Circular reference"):
+            index.match_batch([event], event_columns=[asked])
+    with pytest.raises(tamis.InputError, match="cannot be written: keys must be"):
+        index.match_batch([{"level": 5, "x": {(1, 2): 3}}], event_columns=["*"])

@@ -45,7 +45,29 @@ def spoil(store: Path) -> None:
     file.write_bytes(b"\xff" * file.stat().st_size)
 
 
+FUNCTIONS = [ts.match, ts.match_lists, ts.count_by_event, ts.count_by_subscription]
+FUNCTIONS += [ts.count_terms, ts.event_rejects, ts.audit, ts.backtest, ts.save_statistics]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize(("make", "what"), [(pd.DataFrame, "a pandas DataFrame"), (list, "list")])
+def test_events_that_are_not_of_spark(store, function, make, what):
+    said = f"events are a Spark DataFrame, not {what}\n.*spark.createDataFrame"
+    with pytest.raises(InputError, match=said):
+        function(make([{"a": 1}]), store)
+    with pytest.raises(InputError, match=said):
+        ts.diff(make([{"a": 1}]), store, store)
+
+
 # ── versions and parts ──────────────────────────────────────────────────────────────────────
+
+
+def test_versions_of_a_store_that_is_not_there(tmp_path):
+    with pytest.raises(IndexFormatError, match="nope holds no version of an index"):
+        ts.versions(tmp_path / "nope")
+    tamis.build({"a": "a = 1"}).save(tmp_path / "saved")
+    with pytest.raises(InputError, match="is one saved index, without versions"):
+        ts.versions(tmp_path / "saved")
 
 
 def test_a_version_that_is_not_there(events, store):
@@ -63,9 +85,7 @@ def test_a_part_that_vanishes_after_the_version_was_opened(events, store):
 
 
 @pytest.mark.parametrize("command", ["match", "backtest", "audit"])
-def test_a_corrupt_part_leaves_no_output(spark, store, tmp_path, monkeypatch, command):
-    monkeypatch.setattr("tamis.cli.spark._local", lambda context: spark)
-    monkeypatch.setattr("tamis.cli.spark.close_session", lambda session: None)
+def test_a_corrupt_part_leaves_no_output(shell_session, store, tmp_path, command):
     spoil(store)
     (tmp_path / "events.jsonl").write_text('{"id": 1, "a": 1}\n')
     result = run(

@@ -259,6 +259,13 @@ def test_attributes_of_events_come_with_all_else(people):
         ({"event_columns": ["host.so"], "attributes": "whole"}, 'no column "so"'),
         ({"event_columns": ["version"]}, 'has a column "version" already'),
         ({"event_columns": "user"}, r"write \['user'\]"),
+        ({"event_columns": ["subscription_id"]}, 'has a column "subscription_id" already'),
+        ({"event_columns": ["user", "user"]}, 'has a column "user" already'),
+        ({"event_columns": ["expression"], "columns": ["expression"]}, '"expression" already'),
+        ({"columns": ["event_id"]}, 'has a column "event_id" already; columns cannot'),
+        ({"columns": ["tags"], "tags": True}, 'has a column "tags" already; columns cannot'),
+        ({"columns": ["expression", "expression"]}, 'has a column "expression" already'),
+        ({"columns": "expression"}, r"write \['expression'\]"),
     ],
 )
 def test_wrong_attributes_of_events_are_said(people, options, said):

@@ -76,10 +76,19 @@ def test_an_update_reports_what_is_misspelt_and_whom_it_cannot_remove(spark, tmp
 
 def test_an_update_that_is_merged_reports_too(spark, tmp_path):
     ts.build(subscription_frame(spark, RULES), tmp_path / "i")
-    call = lambda: ts.update(spark, tmp_path / "i", removed=["nobody"], most_deltas=0)  # noqa: E731
-    report, told = warned(call)
-    assert report.unknown == ("nobody",)
+    removed = ["r01", "nobody"]
+    report, told = warned(lambda: ts.update(spark, tmp_path / "i", removed=removed, most_deltas=0))
+    assert (report.unknown, report.version.name) == (("nobody",), "v00000003")
     assert told == ['an id to remove is of no subscription: "nobody"; nothing was removed for it']
+
+
+def test_an_update_that_changes_nothing_publishes_nothing(spark, tmp_path):
+    ts.build(subscription_frame(spark, RULES), tmp_path / "i")
+    report, told = warned(lambda: ts.update(spark, tmp_path / "i", removed=["nobody", "nobody"]))
+    assert (report.is_published, report.n_built, report.unknown) == (False, 0, ("nobody",))
+    assert told == ['an id to remove is of no subscription: "nobody"; nothing was removed for it']
+    assert not ts.update(spark, tmp_path / "i").is_published
+    assert ts.IndexStore(tmp_path / "i").numbers() == [1]
 
 
 def test_manifests_without_uses_can_be_read(spark, tmp_path):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
 from tamis.cli.match_output import PRINTERS
+from tamis.index.attributes import plain_number
 from tamis.language.names import print_path
 from tamis.logic.evaluate import value_at
 from tamis.match.event_columns import EventValues
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     Batches: TypeAlias = Iterator[
         tuple[list[Any], EncodedEvents]
     ]  # names of events, and the events
+
+PRINTED: Final = ("event", "subscription_id")  # of each match, whatever else is asked for
 
 
 class Run:
@@ -59,13 +62,13 @@ class Run:
 
     def show_details(self, columns: list[str]) -> None:
         """Print these columns of each subscription with its matches."""
-        self.index.expect_columns(columns)
+        self.index.details.expect(columns, PRINTED)
         self.columns = columns
         self.ways[None] = self.print_detailed
 
     def show_events(self, names: list[str]) -> None:
         """Print these attributes of each event with its matches."""
-        self.event_values = EventValues(names, ("event", "subscription_id", *self.columns))
+        self.event_values = EventValues(names, PRINTED, self.columns)
         self.ways[None] = self.print_detailed
 
     def name(self, row: EventRow) -> Any:
@@ -81,7 +84,7 @@ class Run:
         self.is_named = self.is_named or value is not None
         if value is None or isinstance(value, bool | int | float | str):
             return value
-        return float(value) if isinstance(value, Decimal) else str(value)
+        return plain_number(value) if isinstance(value, Decimal) else str(value)
 
     def missing_attributes(self) -> Iterator[tuple[str, str]]:
         """The attributes that were asked for and that no event has had, each with its option."""

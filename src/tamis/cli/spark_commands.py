@@ -23,6 +23,7 @@ from tamis.cli.spark import (
     spark_group,
     spark_session,
 )
+from tamis.cli.spark_checks import check_columns, check_steps
 from tamis.cli.spark_io import LOOKED_AT, read_events, read_subscriptions
 from tamis.cli.spark_options import (
     FORMAT,
@@ -30,6 +31,7 @@ from tamis.cli.spark_options import (
     deliver,
     event_options,
     index_option,
+    note_missing,
     open_events,
     open_parts,
     output_options,
@@ -42,7 +44,6 @@ from tamis.cli.spark_options import (
 )
 from tamis.cli.spark_places import (
     PIPELINE,
-    check_steps,
     expect_outputs,
     fill_date,
     fixed_output,
@@ -71,7 +72,7 @@ learn_option = click.option(
 def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
     """Run a pipeline: all steps that the file of --config has a table for, in its order.
 
-    With STEPs only those. The first that fails ends it, with its exit code. Where tables go is
+    With STEPs only those. The first that fails ends it, with its exit code. Paths and columns are
     checked before the first step; a second run for the same date replaces its own tables.
     """
     planned: list[str] = context.obj["steps"]
@@ -91,6 +92,8 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
     session = open_session(context)
     context.obj[SESSION] = session
     try:
+        with spark_session(context):
+            check_columns(prepared, session)
         for step in prepared:
             make_console().print(f"{step.info_name}:", style="bold")
             with step:
@@ -301,6 +304,7 @@ def match_command(context: click.Context, /, **options: Any) -> None:
         parts = open_parts(options)
         expect_outputs(context, options, parts.version.name)
         events = open_events(spark, options)
+        note_missing(events, parts)
         learned = _gather(spark, parts)
         spread = {"spread": options["spread"], "groups": options["groups"], "learned": learned}
         if options["kind"] == "by-subscription":
@@ -444,7 +448,9 @@ def stream_command(context: click.Context, /, **options: Any) -> None:
             is_stream=True,
             files_per_trigger=options["files_per_trigger"],
         )
-        learned = _gather(spark, pipeline.open_version(options["index"]))
+        parts = pipeline.open_version(options["index"])
+        note_missing(events, parts)
+        learned = _gather(spark, parts)
         query = pipeline.stream(
             events.frame,
             options["index"],

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
-from tamis.errors import InputError
+from tamis.errors import InputError, suggest
 from tamis.json_arrays import is_array
 
 if TYPE_CHECKING:
@@ -81,6 +81,36 @@ def find_format(path: str, asked: str | None, option: str) -> str:
     if counted:
         return next(iter(counted))
     return _format_of_head(read_head(path), f"{path}/{names[0]}", option)
+
+
+def expect_input(path: str, option: str) -> None:
+    """Refuse a path at which there is nothing; of patterns, and of file systems that only Spark
+    knows, nothing is said."""
+    from tamis.spark.storage import Storage
+
+    if _PATTERN.search(path):
+        return
+    try:
+        storage = Storage(path)
+    except InputError:
+        return
+    local = storage.local_path("") if storage.is_local else None
+    if local.exists() if local is not None else _is_filled(storage):
+        return
+    likely = None
+    if local is not None and local.parent.is_dir():
+        likely = suggest(local.name, (own.name for own in local.parent.iterdir()))
+    raise InputError(
+        f"{option}: {path} does not exist",
+        hint=f'did you mean "{likely}"?' if likely else "check the path",
+    )
+
+
+def _is_filled(storage: Storage) -> bool:
+    try:
+        return bool(storage.list())
+    except InputError:  # a file
+        return True
 
 
 def read_head(path: str) -> bytes:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import chain
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis.cli.arguments import is_index
@@ -18,16 +20,26 @@ from tamis.cli.spark_formats import (
 from tamis.cli.spark_places import expect_free
 from tamis.errors import InputError
 from tamis.files import RowError, parse_event
+from tamis.language.names import parse_path
+from tamis.records import CSV_HINT
 from tamis.sniffing import guess_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
     from tamis.language.schema import Schema
 
 LOOKED_AT: Final = 1_000  # events
+SHOWN_CHARACTERS: Final = 60  # of a row of CSV, in the message of its reject
+
+
+class Seen(NamedTuple):
+    """Which attributes the first events have, or all of them where a header tells."""
+
+    paths: frozenset[tuple[str, ...]]
+    n_events: int | None  # None: all
 
 
 class Events(NamedTuple):
@@ -36,29 +48,70 @@ class Events(NamedTuple):
     frame: DataFrame
     event_id: str | None
     attributes: str | None
+    seen: Seen | None = None  # None: the schema of the frame tells
 
 
 def read_subscriptions(spark: SparkSession, path: str, asked: str | None) -> DataFrame:
     """One row for each subscription, with the columns that the file has."""
-    from tamis.spark.jobs.rows import UNEVEN
-
     _refuse_index(path, "subscriptions")
     kind = find_format(path, asked, "--subscriptions-format")
     with explained(path):
         if kind == CSV:
-            # An expression may hold line breaks, and quotes are doubled, as everywhere in CSV.
-            options: dict[str, Any] = {"header": True, "multiLine": True, "escape": '"'}
-            header = spark.read.options(**options).csv(path).schema
-            # Spark drops fields beyond the header and fills up missing ones: such rows are kept
-            # as they are in a column more, and rejected.
-            reader = spark.read.options(**options, columnNameOfCorruptRecord=UNEVEN)
-            return reader.schema(header.add(UNEVEN, "string")).csv(path)
+            return _read_csv(spark, path)
         if kind == PARQUET:
             return spark.read.parquet(path)
-        frame = spark.read.option("multiLine", is_array_of_json(path)).json(path)
+        frame = _read_objects(spark, path)
     if frame.columns == ["_corrupt_record"]:  # as Spark calls the text of a line without JSON
         raise InputError(f"{path} holds no JSON objects", hint=guess_lines(read_head(path)))
     return _with_one_id(frame)
+
+
+def _read_csv(spark: SparkSession, path: str) -> DataFrame:
+    """Rows of CSV. Spark drops fields beyond the header and fills up missing ones: such rows are
+    marked to be rejected."""
+    from pyspark.sql import functions as F
+
+    from tamis.spark.jobs.rows import FOUND, make_problem
+
+    # An expression may hold line breaks, and quotes are doubled, as everywhere in CSV.
+    options: dict[str, Any] = {"header": True, "multiLine": True, "escape": '"'}
+    header = spark.read.options(**options).csv(path).schema
+    reader = spark.read.options(**options, columnNameOfCorruptRecord=FOUND)
+    n_fields = len(header.fields)
+    frame = reader.schema(header.add(FOUND, "string")).csv(path)
+    text = F.col(FOUND)
+    said = F.concat(
+        F.lit(f"the row does not have the {n_fields} fields of the header: "),
+        F.substring(text, 1, SHOWN_CHARACTERS),
+    )
+    return frame.withColumn(FOUND, make_problem("bad-csv", text.isNotNull(), said, CSV_HINT))
+
+
+def _read_objects(spark: SparkSession, path: str) -> DataFrame:
+    """Rows of JSON. Spark refuses files in which one object has a key twice: then such rows are
+    marked to be rejected."""
+    from pyspark.errors import AnalysisException
+    from pyspark.sql import functions as F
+
+    from tamis.spark.jobs.rows import FOUND, make_problem
+    from tamis.spark.json_files import VALUE_SCHEMA, MarkRepeated
+    from tamis.spark.workers import run_on_workers
+
+    is_array = is_array_of_json(path)
+    try:
+        return spark.read.option("multiLine", is_array).json(path)
+    except AnalysisException as error:
+        if error.getCondition() != "COLUMN_ALREADY_EXISTS":
+            raise
+    texts = _read_texts(spark.read, path, is_array=is_array)
+    marked = run_on_workers(texts, MarkRepeated(FOUND), VALUE_SCHEMA)
+    frame = spark.read.json(marked.rdd.map(itemgetter(0)))
+    if FOUND not in frame.columns:  # names of columns that Spark takes for the same
+        return frame
+    key = F.col(FOUND)
+    said = F.concat(F.lit('the row has the key "'), key, F.lit('" twice'))
+    hint = "keep one of the two values"
+    return frame.withColumn(FOUND, make_problem("repeated-key", key.isNotNull(), said, hint))
 
 
 def _with_one_id(frame: DataFrame) -> DataFrame:
@@ -111,13 +164,14 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
             is_array = is_array_of_json(path)
             frame = _read_texts(reader, path, is_array=is_array)
             named = F.get_json_object("value", f"$['{event_id}']") if event_id else F.lit(None)
-            _expect_json(_read_texts(spark.read, path, is_array=is_array), path)
+            seen = _expect_json(_read_texts(spark.read, path, is_array=is_array), path)
             if event_id and not is_stream:
                 _expect_named(frame.limit(LOOKED_AT).select(named.alias("id")), path, event_id)
             return Events(
                 frame.select(named.alias("id"), F.col("value").alias("event")),
                 "id" if event_id else None,
                 "event",
+                seen,
             )
         static = spark.read.options(header=True, escape='"').csv(path)
         frame = reader.options(header=True, escape='"').schema(static.schema).csv(path)
@@ -127,7 +181,8 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
     if event_id and event_id not in frame.columns:
         raise InputError(f'{path} has no column "{event_id}"; it has: {", ".join(frame.columns)}')
     ids = [F.col(quoted(event_id)).alias("id")] if event_id else []
-    return Events(frame.select(*ids, event), "id" if event_id else None, "event")
+    seen = Seen(frozenset(map(parse_path, names)), None)
+    return Events(frame.select(*ids, event), "id" if event_id else None, "event", seen)
 
 
 def _read_texts(reader: Any, path: str, *, is_array: bool) -> DataFrame:
@@ -143,24 +198,31 @@ def _read_texts(reader: Any, path: str, *, is_array: bool) -> DataFrame:
     return frame.where(F.trim("value") != "")
 
 
-def _expect_json(texts: DataFrame, path: str) -> None:
-    """Refuse files of which most of the first lines hold no JSON object."""
+def _expect_json(texts: DataFrame, path: str) -> Seen:
+    """Refuse files of which most of the first lines hold no JSON object; what the others have."""
     rows = texts.limit(LOOKED_AT).collect()
-    errors = [error for row in rows if (error := _find_error(row["value"])) is not None]
+    events, errors = [], []
+    for row in rows:
+        try:
+            events.append(parse_event(row["value"]))
+        except RowError as error:
+            errors.append(error)
     if len(errors) > len(rows) - len(errors):
         raise InputError(
             f"{path}: {len(errors):,} of the first {len(rows):,} lines hold no event: "
             f"{errors[0].message}",
             hint=guess_lines(read_head(path)) or errors[0].hint,
         )
+    return Seen(frozenset(chain.from_iterable(_paths(own, ()) for own in events)), len(events))
 
 
-def _find_error(text: str) -> RowError | None:
-    try:
-        parse_event(text)
-    except RowError as error:
-        return error
-    return None
+def _paths(event: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The paths of all values that are not NULL."""
+    for name, value in event.items():
+        if value is not None:
+            yield (*above, name)
+        if isinstance(value, dict):
+            yield from _paths(value, (*above, name))
 
 
 def _expect_named(ids: DataFrame, path: str, event_id: str) -> None:

@@ -17,6 +17,7 @@ from tamis.cli.spark_options import (
     deliver,
     event_options,
     index_option,
+    note_missing,
     open_events,
     open_parts,
     output_options,
@@ -105,6 +106,7 @@ def backtest_command(context: click.Context, /, **options: Any) -> None:
         parts = open_parts(options)
         expect_outputs(context, options, parts.version.name)
         events = open_events(spark, options)
+        note_missing(events, parts)
         given = {"sample": options["sample"], **where(events)}
         if options["change"]:
             _show_changes(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tamis.cli.console import make_console, print_columns
+from tamis.cli.console import make_console, print_columns, print_note
 from tamis.cli.spark_formats import FORMATS
 from tamis.cli.spark_io import Events, read_events, write_frame
 from tamis.cli.spark_places import fill_date, fill_output, mark_of
@@ -116,6 +116,30 @@ def open_events(spark: SparkSession, options: dict[str, Any]) -> Events:
         options["event_id"],
         options["attributes"],
     )
+
+
+def note_missing(events: Events, parts: Any) -> None:
+    """Print a note of attributes that the first events do not have, where only values tell."""
+    from tamis.match.unseen import MANY, find_likely, tell_missing
+
+    if events.seen is None:
+        return
+    paths, n_events = events.seen
+    has_many = n_events is None or n_events >= MANY
+    uses, schema = parts.version.uses, parts.version.typed_schema()
+    # Of some attributes subscriptions ask only whether they are there.
+    valued = [path for path in uses if path in schema and schema[path].name != "any"]
+    unseen = [path for path in valued if path not in paths]
+    names = [path for path in paths if path not in uses]
+    alike = find_likely(unseen, names, with_letters=has_many)
+    missing = [path for path in unseen if has_many or path in alike]
+    if missing:
+        told = "the header" if n_events is None else f"the first {_count(n_events)}"
+        print_note(tell_missing(missing, alike, uses, f"in {told}"))
+
+
+def _count(n_events: int) -> str:
+    return f"{n_events:,} event{'s' * (n_events != 1)}"
 
 
 def where(events: Events) -> dict[str, Any]:

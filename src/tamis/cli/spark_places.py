@@ -16,16 +16,12 @@ from typing import TYPE_CHECKING, Any, Final
 from tamis.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import click
 
 PIPELINE: Final = "is_pipeline"
 DATE: Final = "{date}"
 VERSION: Final = "{version}"
 OUTPUTS: Final = ("output", "rejects")
-STREAM: Final = "stream"
-PUBLISHERS: Final = ("build", "stats", "roll-back")  # steps after which another version may answer
 _NAMED: Final = re.compile(r"\{[^{}]*\}")
 # What Spark calls the files of a table, and their checksums; and the mark of a pipeline.
 _OF_A_TABLE: Final = re.compile(
@@ -122,28 +118,3 @@ def mark_of(context: click.Context) -> str | None:
     source = [options.get(name) for name in ("index", "subscriptions", "events")]
     digest = hashlib.sha256(json.dumps(source).encode()).hexdigest()[:16]
     return f"_tamis-{context.obj['date']}-{context.info_name}-{digest}"
-
-
-def check_steps(steps: Iterable[click.Context]) -> None:
-    """Refuse the places of all steps of a pipeline, before its first step."""
-    taken: dict[str, str] = {}
-    is_published = False
-    for step in steps:
-        options, own = dict(step.params), step.info_name or ""
-        if own != STREAM:  # which adds to what is there
-            expect_outputs(step, options)
-        if not is_published and any(VERSION in (options.get(name) or "") for name in OUTPUTS):
-            expect_outputs(step, options, _current(options))
-        for path in filter(None, map(options.get, OUTPUTS)):
-            if path in taken:
-                raise InputError(f"{taken[path]} and {own} write to the same place: {path}")
-            taken[path] = own
-        is_published = is_published or own in PUBLISHERS
-
-
-def _current(options: dict[str, Any]) -> str:
-    from tamis.spark import open_version
-
-    # The later of the two versions, for a diff.
-    asked = options.get("after") or options.get("version")
-    return open_version(options["index"], asked).version.name

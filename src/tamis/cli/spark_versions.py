@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from tamis.cli.console import make_console
@@ -18,12 +16,9 @@ def versions_command(index: str) -> None:
 
     Exit codes: 0 listed; 1 there is none; 2 wrong usage.
     """
-    store = _open(index)
-    store.expect_versions()
-    found = store.versions()
-    if not found:
-        store.current()  # raises an error that says what is there
-    make_console().print(repr(found))
+    from tamis.spark import versions
+
+    make_console().print(repr(versions(index)))
 
 
 @spark_group.command("roll-back")
@@ -40,10 +35,6 @@ def roll_back_command(index: str, which: str) -> None:
 
     Exit codes: 0 it answers now; 1 it is not there or not whole; 2 wrong usage.
     """
-    make_console().print(repr(_open(index).roll_back(which)))
+    from tamis.spark import roll_back
 
-
-def _open(index: str) -> Any:
-    from tamis.spark import IndexStore
-
-    return IndexStore(index)
+    make_console().print(repr(roll_back(index, which)))

@@ -41,7 +41,9 @@ def plain_array(array: pa.Array) -> pa.Array:
         if array.type.id in _PLAIN_TYPES:
             return array
         if _is.is_dictionary(array.type):
-            array = array.dictionary_decode()
+            # Polars' categories are views, of which Arrow cannot take any.
+            values = plain_array(array.dictionary)
+            array = pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
         elif _is.is_run_end_encoded(array.type):
             import pyarrow.compute as pc
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pyarrow as pa
 
+from tamis.errors import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -23,8 +25,7 @@ def make_attributes(
     ids: Sequence[str], attributes: Mapping[str, Mapping[str, Any]]
 ) -> tuple[pa.ChunkedArray | None, tuple[str, ...]]:
     """The attributes of these subscriptions as texts, None if no one has any, and their names."""
-    own = [attributes.get(one) for one in ids] if attributes else []
-    kept = [None if found is None else _without_nulls(found) for found in own]
+    kept = [_read(one, attributes.get(one)) for one in ids] if attributes else []
     names = sorted({name for found in kept if found for name in found})
     if not names:
         return None, ()
@@ -47,6 +48,16 @@ def parse_attributes(text: str) -> dict[str, Any]:
     return found
 
 
+def _read(subscription_id: str, attributes: Mapping[str, Any] | None) -> Any:
+    try:
+        return _without_nulls(attributes)
+    except RecursionError:
+        raise InputError(
+            f'the attributes of subscription "{subscription_id}" are nested without an end',
+            hint="leave out the one that holds itself",
+        ) from None
+
+
 def _without_nulls(value: Any) -> Any:
     """The value without keys whose value is NULL: a struct has them all, an object of JSON not."""
     if isinstance(value, dict):
@@ -54,9 +65,15 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(own) for own in value] if isinstance(value, list | tuple) else value
 
 
+def plain_number(value: Decimal) -> float | str:
+    """The double that spells the same number; if there is none, the digits as text."""
+    double = float(value)
+    return double if not value.is_finite() or Decimal(repr(double)) == value else str(value)
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
-        return float(value)
+        return plain_number(value)
     if isinstance(value, bytes):
         return value.decode(errors="replace")
     return str(value)

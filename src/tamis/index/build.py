@@ -250,7 +250,8 @@ def _take(subscriptions: Subscriptions) -> _Taken:
     pairs = subscriptions.items() if hasattr(subscriptions, "items") else subscriptions
     taken = _split_duplicates(pairs)
     wrong = list(taken.rejects.values())
-    if wrong and not taken.ids and all(reject.code == "bad-id" for reject in wrong):
+    is_bad = [reject.code == "bad-id" and reject.subscription_id != "" for reject in wrong]
+    if wrong and not taken.ids and all(is_bad):
         raise InputError(
             f"none of the {len(wrong):,} subscriptions has an id that is text; the first is "
             f"{wrong[0].subscription_id}: {wrong[0].message}",
@@ -260,7 +261,8 @@ def _take(subscriptions: Subscriptions) -> _Taken:
 
 
 def _plain_dict(subscriptions: Any) -> dict[str, str] | None:
-    """The subscriptions, if all ids are distinct ASCII texts; no step of Python for each."""
+    """The subscriptions, if all ids are distinct ASCII texts and none is empty; no step of Python
+    for each."""
     try:
         if type(subscriptions) is list and set(map(type, subscriptions)) == {tuple}:
             first = dict(subscriptions)
@@ -269,6 +271,7 @@ def _plain_dict(subscriptions: Any) -> dict[str, str] | None:
         else:
             return None
         is_plain = len(first) == len(subscriptions) and "".join(first).isascii()
+        is_plain = is_plain and "" not in first
     except (TypeError, ValueError):
         return None  # what is wrong is found one by one
     return first if is_plain else None
@@ -329,6 +332,8 @@ def _id_problem(subscription_id: Any, first: Mapping[str, str]) -> tuple[str, st
     if not isinstance(subscription_id, str):
         what = f"a subscription's id is text, not {type(subscription_id).__name__}"
         return "bad-id", what, _shown(subscription_id)
+    if not subscription_id:
+        return "bad-id", "a subscription's id is text: it is empty", ""
     if not subscription_id.isascii() and _LONE_SURROGATE.search(subscription_id):
         what = "a subscription's id is text: it holds a lone surrogate"
         return "bad-id", what, ascii(subscription_id)

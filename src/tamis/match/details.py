@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from tamis.arguments import expect_distinct, expect_names
 from tamis.errors import InputError, suggest
 from tamis.index.attributes import parse_attributes
 from tamis.index.stored_texts import all_texts
@@ -51,9 +52,9 @@ class Details:
         """From when and until when a subscription is valid."""
         return {name: column[ordinal].as_py() for name, column in self._limits.items()}
 
-    def expect(self, names: Sequence[str]) -> None:
-        """Refuse columns that no subscription has."""
-        expect_columns(names, self.names)
+    def expect(self, names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
+        """The columns; refuses those that no subscription has, and those that are taken."""
+        return expect_columns(names, self.names, taken)
 
     def column(self, name: str) -> pa.Array:
         """One column of all subscriptions, by ordinal; NULL where one has none."""
@@ -96,17 +97,21 @@ class Details:
                 yield from map(parse_attributes, chunk.to_pylist())
 
 
-def expect_columns(names: Sequence[str], known: Sequence[str]) -> None:
-    """Refuse columns that are not known, with what is."""
-    if isinstance(names, str):
-        raise InputError(f"columns is the text {names!r}", hint=f"write [{names!r}]")
-    for name in names:
+def expect_columns(
+    names: Sequence[str], known: Sequence[str], taken: Sequence[str] = ()
+) -> list[str]:
+    """The columns; refuses those that are not known, and those that the result has already."""
+    found = expect_names(names, "columns")
+    hint = "leave it out; if subscriptions have it as an attribute, rename that and build again"
+    expect_distinct(found, taken, "columns", hint)
+    for name in found:
         if name not in known:
-            likely = suggest(str(name), known)
+            likely = suggest(name, known)
             raise InputError(
                 f"no subscription has {name!r}; it can be asked for: {', '.join(known)}",
                 hint=f'did you mean "{likely}"?' if likely else None,
             )
+    return found
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -10,9 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from tamis.arguments import expect_distinct, expect_names
 from tamis.errors import InputError, warn
+from tamis.events.arrow_arrays import plain_array
 from tamis.events.rows import EventRows
+from tamis.index.attributes import plain_number
 from tamis.language.names import parse_path
+from tamis.language.types import Written
 from tamis.logic.evaluate import value_at
 
 if TYPE_CHECKING:
@@ -23,7 +28,9 @@ if TYPE_CHECKING:
 
 WHOLE: Final = "*"  # among the names of event columns: the whole event
 ATTRIBUTES: Final = "attributes"  # what that column is called
+MOST_DIGITS: Final = 38  # of a decimal of Arrow's and Spark's
 _SCALARS = (bool, int, float, str)
+_SCALAR_KINDS: Final = frozenset((*_SCALARS, Decimal))
 
 
 class EventColumn:
@@ -36,7 +43,7 @@ class EventColumn:
         self._path = None if name == WHOLE else parse_path(name)
         self._schema = schema
         self._asked_by = asked_by
-        self._n_events = self._n_named = 0
+        self._n_events = self._n_named = self._n_rounded = 0
 
     def read(self, batch: EncodedEvents) -> pa.Array:
         """The value of each event; NULL where it has none."""
@@ -52,6 +59,10 @@ class EventColumn:
             self.type = values.type
         if values.type == self.type:
             return values
+        if pa.types.is_float64(self.type) and _is_exact(values.type):
+            rounded = values.cast(self.type, safe=False)
+            self._n_rounded += _count_rounded(values, rounded)
+            return rounded
         try:
             return values.cast(self.type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -62,7 +73,13 @@ class EventColumn:
             ) from None
 
     def report(self) -> None:
-        """Warn if no event had a value."""
+        """Warn if no event had a value, or if values had to be rounded."""
+        if self._n_rounded:
+            things = "value" if self._n_rounded == 1 else "values"
+            warn(
+                f'{self._n_rounded:,} {things} of "{self.name}" were rounded to doubles: the first '
+                "events have doubles. Write the values as text to keep all digits"
+            )
         if self._n_events and not self._n_named:
             warn(
                 f'none of the {self._n_events:,} events has the attribute "{self.name}", '
@@ -73,18 +90,31 @@ class EventColumn:
         source = batch.source
         if isinstance(source, pa.Table | pa.RecordBatch) and batch.column is None:
             return _column_at(source, path)
-        return to_array(
-            [None if event is None else value_at(event, path) for event in self._events(batch)]
-        )
+        found = [None if event is None else value_at(event, path) for event in self._events(batch)]
+        with _telling(self.name):
+            return to_array(found)
 
     def _find_texts(self, batch: EncodedEvents) -> pa.Array:
         """Whole events as JSON."""
-        spelled = [None if event is None else _to_json(event) for event in self._events(batch)]
-        return pa.array(spelled, pa.string())
+        with _telling(self.name):
+            spelled = [None if event is None else _to_json(event) for event in self._events(batch)]
+            return pa.array(spelled, pa.string())
 
     def _events(self, batch: EncodedEvents) -> Iterator[Any]:
         rows = EventRows(batch.source, batch.column, self._schema)
         return (rows[row] for row in range(batch.n_rows))
+
+
+@contextmanager
+def _telling(name: str) -> Iterator[None]:
+    """Say which column has values that cannot be written: they hold themselves, or odd keys."""
+    try:
+        yield
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f'the values of "{name}" in the events cannot be written: {error}',
+            hint="name single attributes in event_columns, without those that cannot be written",
+        ) from None
 
 
 def _to_json(event: Mapping[str, Any]) -> str:
@@ -94,10 +124,10 @@ def _to_json(event: Mapping[str, Any]) -> str:
 class EventValues:
     """Reads the same columns from one event after another, as values that JSON has."""
 
-    def __init__(self, names: Sequence[str], taken: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], taken: Sequence[str], columns: Sequence[str]) -> None:
         self._paths = {
             ATTRIBUTES if name == WHOLE else name: None if name == WHOLE else parse_path(name)
-            for name in read_names(names, taken)
+            for name in read_names(names, taken, columns)
         }
         self._n_events = 0
         self._missing = {name for name, path in self._paths.items() if path}
@@ -122,23 +152,25 @@ class EventValues:
 
 def _plain(value: Any) -> Any:
     """What JSON has instead of a value that it does not have."""
-    if isinstance(value, Decimal | np.floating):
+    if isinstance(value, Decimal):
+        return plain_number(value)
+    if isinstance(value, np.floating):
         return float(value)
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def read_names(names: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """The names of event columns; refuses one that the result has already."""
-    if isinstance(names, str):
-        raise InputError(f"event_columns is the text {names!r}", hint=f"write [{names!r}]")
-    columns = [ATTRIBUTES if name == WHOLE else name for name in names]
-    for at, name in enumerate(columns):
-        if name in taken or name in columns[:at]:
-            raise InputError(
-                f'the result has a column "{name}" already; event_columns cannot add another',
-                hint="ask for one of them, and for the other in a second call",
-            )
-    return list(names)
+def read_names(names: Sequence[str], taken: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """The names of event columns; refuses one that the result has already.
+
+    `taken` are the result's own columns, `columns` those of subscriptions.
+    """
+    found = expect_names(names, "event_columns")
+    shown = [ATTRIBUTES if name == WHOLE else name for name in found]
+    hint = "rename the attribute of the events, or ask for whole events: event_columns=['*']"
+    expect_distinct(shown, taken, "event_columns", hint)
+    hint = "ask for one of them, and for the other in a second call"
+    expect_distinct(shown, columns, "event_columns", hint)
+    return found
 
 
 def _column_at(table: Any, path: tuple[str, ...]) -> pa.Array:
@@ -152,19 +184,63 @@ def _column_at(table: Any, path: tuple[str, ...]) -> pa.Array:
         if not pa.types.is_struct(found.type) or found.type.get_field_index(name) < 0:
             return pa.nulls(len(table))
         found = pa.compute.struct_field(found, [name])
-    return found
+    # Arrow cannot take rows of views, as Polars has them.
+    return plain_array(found) if _is_view(found.type) else found
+
+
+def _is_view(type_: pa.DataType) -> bool:
+    values = type_.value_type if pa.types.is_dictionary(type_) else type_
+    return bool(pa.types.is_string_view(values))
 
 
 def to_array(values: Sequence[Any]) -> pa.Array:
-    """Values as one column: of their own type if they have one, else as text."""
-    plain = [float(value) if isinstance(value, Decimal) else value for value in values]
+    """Values as one column: of their own type if they have one, else as text; never rounded.
+
+    What JSON or CSV spells with a fraction is a double if that spells the same number. Decimals
+    stay decimals, and numbers of several kinds are decimals together.
+    """
+    plain = [_to_double(value) if isinstance(value, Written) else value for value in values]
     kinds = {type(value) for value in plain if value is not None}
-    if kinds <= {int, float} or len(kinds) <= 1:
-        try:
+    if not kinds <= _SCALAR_KINDS:
+        _refuse_endless(plain)
+    try:
+        if Decimal in kinds and kinds <= {int, float, Decimal}:
+            return _to_decimals(plain)
+        if kinds <= {int, float} or len(kinds) <= 1:
             return pa.array(plain)
-        except (pa.ArrowException, OverflowError):  # integers beyond 64 bits, uneven lists
-            pass
+    except (pa.ArrowException, OverflowError):  # too many digits, uneven lists
+        pass
     return pa.array([_spell(value) for value in plain], pa.string())
+
+
+def _refuse_endless(values: Sequence[Any]) -> None:
+    """Raise a ValueError for a list or dict that holds itself, on which Arrow crashes."""
+    for value in values:
+        if isinstance(value, list | tuple | dict):
+            json.dumps(value, default=str, skipkeys=True)
+
+
+def _to_double(value: Written) -> float | Decimal:
+    found = plain_number(value)
+    return found if isinstance(found, float) else Decimal(value)
+
+
+def _to_decimals(values: Sequence[Any]) -> pa.Array:
+    """The numbers with as many digits after the point as the longest of them."""
+    # A double is the number that it is spelled as.
+    exact = [Decimal(repr(v)) if isinstance(v, float) else v for v in values]
+    exponents = [v.as_tuple().exponent for v in exact if isinstance(v, Decimal)]
+    scale = max((-e for e in exponents if isinstance(e, int)), default=0)
+    return pa.array(exact, pa.decimal128(MOST_DIGITS, max(0, scale)))
+
+
+def _is_exact(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_decimal(type_) or pa.types.is_int64(type_))
+
+
+def _count_rounded(values: pa.Array, rounded: pa.Array) -> int:
+    pairs = zip(values.to_pylist(), rounded.to_pylist(), strict=True)
+    return sum(own is not None and Decimal(repr(other)) != own for own, other in pairs)
 
 
 def spell_array(values: pa.Array) -> pa.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tamis.arguments import expect_count, expect_path
 from tamis.errors import IndexFormatError, InputError, suggest
 from tamis.events.encoder import EncodedEvents, EventEncoder
 from tamis.events.rows import EventRows
@@ -58,13 +60,14 @@ from tamis.match.operators import Operators, read_registry
 from tamis.match.reports import report_build
 from tamis.match.result import SUBSCRIPTION_ID, Found, Result
 from tamis.match.single import SingleScratch, make_single_scratch, with_all_tops
+from tamis.match.tags import report_tags
 from tamis.match.unseen import Asked, SingleRejects
 from tamis.operators.registry import REGISTRY, Registry
 from tamis.operators.verdict import Verdict
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tamis.errors import ExpressionError
     from tamis.index.build import Progress
@@ -182,6 +185,7 @@ class Index:
 
         With a `key` of 16 bytes or more it is signed, and who opens it can check that.
         """
+        expect_path(path)
         learned = self.operators.statistics
         statistics = self.contents.statistics | ({"operators": learned} if learned else {})
         contents = replace(self.contents, statistics=statistics)
@@ -294,6 +298,7 @@ class Index:
 
     def count_by_subscription(self, events: Any, *, threads: int = 1, at: Any = None) -> np.ndarray:
         """How many events each subscription matches, by ordinal; no pair is made."""
+        threads = expect_count(threads, "threads")
         counts = np.zeros(len(self.contents.ids), dtype=np.int64)
         for batch in self._encode_parts(events):
             counts += self._count_by_subscription(batch, threads)
@@ -312,7 +317,7 @@ class Index:
                 count_block_by_subscription(first_row, batch.arrays, contents, scratch, own)
             return own
 
-        if threads <= 1:
+        if threads == 1:
             with self._borrow(self._scratches, self._make_scratch) as scratch:
                 for first_row in self._blocks(batch):
                     count_block_by_subscription(first_row, batch.arrays, contents, scratch, counts)
@@ -332,6 +337,7 @@ class Index:
         self, events: Any, *, subset: Subset = None, threads: int = 1, at: Any = None
     ) -> np.ndarray:
         """How many subscriptions each event satisfies; no pair is made."""
+        threads = expect_count(threads, "threads")
         wanted = self._find_wanted(subset, at)
         parts = [
             self._count_by_event(batch, wanted, threads) for batch in self._encode_parts(events)
@@ -369,6 +375,7 @@ class Index:
 
         It is -1 for a subscription without a match. No pair is made, except by operators.
         """
+        threads = expect_count(threads, "threads")
         wanted = self._find_wanted(subset, at)
         roots = self.contents.roots if wanted is None else wanted.roots
         counted = Counted.nothing(len(self.contents.ids))
@@ -392,6 +399,7 @@ class Index:
 
         It is -1 for an event without a match. No pair is made, except by operators.
         """
+        threads = expect_count(threads, "threads")
         wanted = self._find_wanted(subset, at)
         roots = self.contents.roots if wanted is None else wanted.roots
         parts = [Counted.nothing(0)]
@@ -498,13 +506,17 @@ class Index:
         return {known: at for at, known in enumerate(self.contents.ids.to_pylist())}
 
     def tagged(self, *tags: str) -> list[str]:
-        """The ids of the subscriptions that have one of the tags, for use as a subset."""
+        """The ids of the subscriptions that have one of the tags, for use as a subset.
+
+        Warns of a tag that no subscription has.
+        """
         import pyarrow.compute as pc
 
         for tag in tags:
             if not isinstance(tag, str):
                 raise InputError(f"a tag is text, not {type(tag).__name__}: {tag!r}")
         flat = self.contents.tags.flatten()
+        report_tags(tags, flat)
         owners = np.repeat(
             np.arange(len(self.contents.ids)), np.diff(self.contents.tags.offsets.to_numpy())
         )
@@ -523,9 +535,9 @@ class Index:
         shown = self._moments.shown(at)
         if subset is None:
             return shown
-        if isinstance(subset, str):
+        if isinstance(subset, str) or not isinstance(subset, Iterable):
             raise InputError(
-                f"subset is the text {subset!r}; it is a list of subscription ids",
+                f"subset is {subset!r}; it is a list of subscription ids",
                 hint=f"write [{subset!r}]",
             )
         is_wanted = np.zeros(len(self.contents.ids), dtype=np.bool_)
@@ -586,6 +598,7 @@ class Index:
         with_bindings: bool = False,
         readers: Sequence[EventColumn] = (),
     ) -> Iterator[Found]:
+        threads = expect_count(threads, "threads")
         wanted = self._find_wanted(subset, at)
         roots = self.contents.roots if wanted is None else wanted.roots
         first_row = 0
@@ -705,6 +718,12 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 
     if missing not in tuple(Missing):
         raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
+    processes = expect_count(processes, "processes")
+    if not isinstance(tags, Mapping | None):
+        raise InputError(
+            f"tags are {tags!r}; a list of tags for each id is expected",
+            hint='write {"some id": ["news"]}',
+        )
     declared = None if schema is None else Schema.of(schema)
     registry = read_registry(operators)
     given = open_subscriptions(subscriptions, tags)
@@ -734,6 +753,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 
 def open_index(path: str | os.PathLike[str], *, operators: Any = (), **options: Any) -> Index:
     """The index saved at `path`; see `artefact.open_contents` for the options."""
+    expect_path(path)
     registry = read_registry(operators)
     chosen = {name: options[name] for name in ("trusted", "mmap") if name in options}
     place = Place.at(path, registry, **chosen)
@@ -775,7 +795,7 @@ def reopen(place: Place) -> Index:
 
 def _in_order(function: Callable[[int], Any], rows: range, threads: int) -> Iterator[Any]:
     """The results for all blocks, in order, by as many threads as asked."""
-    if threads <= 1:
+    if threads == 1:
         yield from map(function, rows)
         return
     with ThreadPoolExecutor(threads) as pool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from tamis.arguments import expect_name
 from tamis.match.batch import Pairs, allocate
 from tamis.match.event_columns import EventColumn, read_names
 from tamis.match.kernels.readout import write_rows
@@ -45,11 +46,13 @@ class Result:
         *,
         bindings: bool,
     ) -> None:
-        details.expect(columns)
+        columns = details.expect(columns, TAKEN)
+        names = read_names(event_columns, TAKEN, columns)
         schema = contents.schema
         self._has_ids = event_id is not None
-        ids = [] if event_id is None else [EventColumn(event_id, schema, "event_id")]
-        names = read_names(event_columns, (*TAKEN, *columns))
+        ids = []
+        if event_id is not None:
+            ids = [EventColumn(expect_name(event_id, "event_id"), schema, "event_id")]
         # How to read what is asked for of events; the id, if there is one, comes first.
         self.readers = ids + [EventColumn(name, schema, "event_columns") for name in names]
         self._ids = contents.ids

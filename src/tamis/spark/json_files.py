@@ -1,9 +1,11 @@
-"""JSON files as texts of single events, whether they are lines or one array."""
+"""JSON files as texts of single objects, whether they are lines or one array."""
 
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Final
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -39,11 +41,42 @@ def _split(file: str) -> Iterator[str]:
                 yield element.text
         except BrokenArrayError as error:
             raise InputError(
-                "a file of events begins as a JSON array and cannot be read from line "
+                "a file begins as a JSON array and cannot be read from line "
                 f"{error.line} on: {error.message}"
             ) from None
     else:
         yield from file.split("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class MarkRepeated:
+    """Objects that have a key twice, with that key under the name `mark` and the last of the two
+    values; all other texts as they are. A function for `mapInArrow`."""
+
+    mark: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield _to_batch([self._mark(text) for text in batch.column(0).to_pylist()])
+
+    def _mark(self, text: str) -> str:
+        repeated: list[str] = []
+
+        def to_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            made: dict[str, Any] = {}
+            for name, value in pairs:
+                if name in made:
+                    repeated.append(name)
+                made[name] = value
+            return made
+
+        try:
+            found = json.loads(text, object_pairs_hook=to_object)
+        except (ValueError, RecursionError):
+            return text  # Spark marks what is not JSON
+        if not repeated or not isinstance(found, dict):
+            return text
+        return json.dumps(found | {self.mark: repeated[0]}, ensure_ascii=False)
 
 
 def _to_batch(texts: list[str]) -> pa.RecordBatch:

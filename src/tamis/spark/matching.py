@@ -93,7 +93,7 @@ class MatchRows(Matcher):
             at_ids = pa.array(all_ordinals[start : start + OUTPUT_ROWS])
             columns = {"event_id": batch.column(ID).take(at_rows)}
             if self.layout.kept_type is not None:
-                columns["kept"] = batch.column(KEPT).take(at_rows)
+                columns[KEPT] = batch.column(KEPT).take(at_rows)
             columns["subscription_id"] = index.contents.ids.take(at_ids)
             if bindings is not None:
                 columns["bindings"] = bindings.slice(start, OUTPUT_ROWS)

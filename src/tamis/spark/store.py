@@ -311,8 +311,15 @@ class IndexStore:
 
 
 def versions(store: str | os.PathLike[str] | IndexStore) -> Versions:
-    """All versions of an index, oldest first; the last one is current."""
-    return (store if isinstance(store, IndexStore) else IndexStore(store)).versions()
+    """All versions of an index, oldest first; the last one is current.
+
+    Where there is no version, an `IndexFormatError` is raised.
+    """
+    target = store if isinstance(store, IndexStore) else IndexStore(store)
+    found = target.versions()
+    if not found:
+        target.current()  # raises an error that says what is there
+    return found
 
 
 def roll_back(store: str | os.PathLike[str] | IndexStore, which: int | str) -> Version:

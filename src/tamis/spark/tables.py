@@ -15,7 +15,7 @@ from tamis.spark.parts import REJECTS
 
 OWNER: Final = "owner"
 # All attributes of a subscription in one column, as objects of JSON; nobody else's column.
-PACKED: Final = "tamis_attributes"
+PACKED: Final = "\x01attributes"
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -49,7 +49,7 @@ class ReadSubscriptions:
 
     def schema(self) -> str:
         """What comes out."""
-        more = f", {PACKED} string" if self.with_attributes else ""
+        more = f", `{PACKED}` string" if self.with_attributes else ""
         return (
             "subscription_id string, expression string, tags array<string>, owner string, "
             f"valid_from timestamp, valid_until timestamp{more}"

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
     Attributes = str | Sequence[str] | None
 
-OWN_COLUMNS: Final = ("event_id", "subscription_id", "bindings", "tags", "version", "kept")
+OWN_COLUMNS: Final = ("event_id", "subscription_id", "bindings", "tags", "version")
 _STRING: Final = StringType()
 _STRINGS: Final = ArrayType(StringType())
 # Of columns that every subscription may have; others are texts.
@@ -107,14 +107,16 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
     """
     expect_frame(events, "events")
     parts = open_version(index, at=at).with_operators(operators)
-    expect_columns(columns, (*TYPES, *parts.version.columns))
-    names = read_names(event_columns, (*OWN_COLUMNS, *columns))
+    is_there = {"bindings": bindings, "tags": tags, "version": version}
+    taken = [name for name in OWN_COLUMNS if is_there.get(name, True)]
+    columns = expect_columns(columns, (*TYPES, *parts.version.columns), taken)
+    names = read_names(event_columns, OWN_COLUMNS, columns)
     kept = select_values(events, attributes, names) if names else None
     news = None if learned is None else learned.news
 
     def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
         fields = [StructField("event_id", layout.id_type)]
-        fields += [StructField("kept", layout.kept_type)] if names else []
+        fields += [StructField(KEPT, layout.kept_type)] if names else []
         fields += [StructField("subscription_id", _STRING)]
         fields += [StructField("bindings", _STRING)] if bindings else []
         fields += [StructField("tags", _STRINGS)] if tags else []
@@ -126,9 +128,9 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
     found = _spread(events, parts, event_id, attributes, kept, spread, groups, run)
     if not names:
         return found
-    others = [F.col(quoted(name)) for name in found.columns if name != "kept"]
-    fields = found.schema["kept"].dataType.fieldNames()  # type: ignore[attr-defined]
-    return found.select(*others, *(F.col("kept").getField(own).alias(own) for own in fields))
+    others = [F.col(quoted(name)) for name in found.columns if name != KEPT]
+    fields = found.schema[KEPT].dataType.fieldNames()  # type: ignore[attr-defined]
+    return found.select(*others, *(F.col(KEPT).getField(own).alias(own) for own in fields))
 
 
 def match_lists(  # noqa: PLR0913

@@ -27,7 +27,7 @@ from tamis.files import read_tags
 from tamis.index.attributes import parse_attributes
 from tamis.index.validity import MOMENT
 from tamis.language.moments import HINT, REVERSED_HINT
-from tamis.records import CSV_HINT, Columns, RowError, batch_rows
+from tamis.records import Columns, RowError, batch_rows
 from tamis.spark.layout import expect_column, expect_frame, quoted
 from tamis.spark.tables import PACKED
 from tamis.spark.validity import is_expired
@@ -39,24 +39,24 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
     from pyspark.sql.types import DataType
 
-# Where a row of CSV has more or fewer fields than the header, its text; nobody else's column.
-UNEVEN: Final = "tamis_uneven"
-UNEVEN_ROW: Final = "the row does not have the"
-REVERSED: Final = "', not after valid_from, "
+# What a reader of files found wrong with a row, made by `make_problem`; nobody else's column.
+FOUND: Final = "\x01problem"
+PROBLEM: Final = "struct<code: string, message: string, hint: string>"
 MOMENT_TYPES: Final = (DateType, StringType, TimestampNTZType, TimestampType)
 PLAIN_TYPES: Final = (*MOMENT_TYPES, NumericType, BooleanType, BinaryType, NullType)
 
 ROW_NAMES: Final = (
     *("position", "subscription_id", "expression", "tags", "valid_from", "valid_until"),
     "attributes",  # all other columns in a struct, or as JSON if they come from an index
-    "problem",  # what is wrong with a row's validity
+    "problem",  # what is wrong with a row: code, message and hint of its reject
 )
 EMPTY_ROWS: Final = pa.schema(
     [
         ("position", pa.int64()),
         *((name, pa.string()) for name in ("subscription_id", "expression", "tags")),
         *((name, MOMENT) for name in ("valid_from", "valid_until")),
-        *((name, pa.string()) for name in ("attributes", "problem")),
+        ("attributes", pa.string()),
+        ("problem", pa.struct([(name, pa.string()) for name in ("code", "message", "hint")])),
     ]
 )
 
@@ -84,7 +84,7 @@ def select_rows(
         raise InputError(
             f'column "tags" is {tags.simpleString()}; array<string> or string is allowed'
         )
-    used = {UNEVEN, id_column, expression_column, "tags", "valid_from", "valid_until"}
+    used = {FOUND, id_column, expression_column, "tags", "valid_from", "valid_until"}
     others = {name: types[name] for name in names if name not in used}
     limits = {name: types[name] for name in ("valid_from", "valid_until") if name in types}
     for name, type_ in limits.items():
@@ -99,9 +99,7 @@ def select_rows(
         _optional("valid_from", "timestamp", names),
         _optional("valid_until", "timestamp", names),
         _pack(others),
-        F.coalesce(_uneven(names), *map(_unreadable, limits), _never_valid(limits)).alias(
-            "problem"
-        ),
+        F.coalesce(_found(names), *map(_unreadable, limits), _never_valid(limits)).alias("problem"),
     )
 
 
@@ -130,14 +128,14 @@ def _is_plain(type_: DataType) -> bool:
     return isinstance(type_, PLAIN_TYPES)
 
 
-def _uneven(names: list[str]) -> Column:
-    """What is wrong with a row of CSV; NULL where nothing is."""
-    if UNEVEN not in names:
-        return F.lit(None).cast("string")
-    n_fields = len(names) - 1
-    shown = F.substring(F.col(UNEVEN), 1, 60)
-    said = F.concat(F.lit(f"{UNEVEN_ROW} {n_fields} fields of the header: "), shown)
-    return F.when(F.col(UNEVEN).isNotNull(), said)
+def make_problem(code: str, is_wrong: Column, message: Column, hint: str) -> Column:
+    """What becomes of a row that is wrong: the reject's code, message and hint; NULL otherwise."""
+    told = F.struct(F.lit(code).alias("code"), message.alias("message"), F.lit(hint).alias("hint"))
+    return F.when(is_wrong, told).cast(PROBLEM)
+
+
+def _found(names: list[str]) -> Column:
+    return F.col(FOUND) if FOUND in names else F.lit(None).cast(PROBLEM)
 
 
 def _unreadable(name: str) -> Column:
@@ -145,19 +143,19 @@ def _unreadable(name: str) -> Column:
     column = F.col(name)
     is_wrong = column.isNotNull() & column.try_cast("timestamp").isNull()
     said = F.concat(F.lit(f"{name} is '"), column.cast("string"), F.lit("', not a timestamp"))
-    return F.when(is_wrong, said)
+    return make_problem("bad-validity", is_wrong, said, HINT)
 
 
 def _never_valid(limits: Iterable[str]) -> Column:
     """What is wrong with two moments of which the second is not after the first."""
     if len(set(limits)) < 2:
-        return F.lit(None)
+        return F.lit(None).cast(PROBLEM)
     start, end = (F.col(name).try_cast("timestamp") for name in ("valid_from", "valid_until"))
     said = F.concat(
-        *(F.lit("valid_until is '"), end.cast("string"), F.lit(f"{REVERSED}'")),
+        *(F.lit("valid_until is '"), end.cast("string"), F.lit("', not after valid_from, '")),
         *(start.cast("string"), F.lit("'")),
     )
-    return F.when(start >= end, said)
+    return make_problem("bad-validity", start >= end, said, REVERSED_HINT)
 
 
 def has_expired(now: datetime) -> Column:
@@ -185,25 +183,16 @@ def split_problems(rows: pa.Table) -> tuple[pa.Table, list[ExpressionError]]:
     is_wrong = pc.is_valid(rows["problem"])
     rejects = [
         ExpressionError(
-            *_code_and_message(row["problem"]),
+            row["problem"]["code"],
+            row["problem"]["message"],
             span=(0, 0),
             text=row["expression"],
-            hint=_hint(row["problem"]),
+            hint=row["problem"]["hint"],
             subscription_id=row["subscription_id"],
         )
         for row in rows.filter(is_wrong).to_pylist()
     ]
     return rows.filter(pc.invert(is_wrong)), rejects
-
-
-def _code_and_message(problem: str) -> tuple[str, str]:
-    return "bad-csv" if problem.startswith(UNEVEN_ROW) else "bad-validity", problem
-
-
-def _hint(problem: str) -> str:
-    if problem.startswith(UNEVEN_ROW):
-        return CSV_HINT
-    return REVERSED_HINT if REVERSED in problem else HINT
 
 
 class RowDetails(NamedTuple):

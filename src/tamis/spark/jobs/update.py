@@ -60,7 +60,8 @@ def update(  # noqa: PLR0913
     """Add, replace and remove subscriptions: a new version with one more, small part.
 
     Where `subscriptions` has the columns of `build`, `removed` lists ids; ids that no subscription
-    has are reported. If the newest version was made by the same update, nothing is published.
+    has are reported. If the newest version was made by the same update, or if nothing would change,
+    nothing is published.
 
     A subscription that is wrong becomes a reject and the one it should have replaced stays. One
     that has expired is left out, as in a build, and so is the one that it replaces. A stream that
@@ -89,11 +90,15 @@ def update(  # noqa: PLR0913
         (entry,) = run_parts(live.withColumn("part", F.lit(0)), 1, task)
 
         seen: list[Version] = []
+        unknown: list[str] = []  # of the ids that are to go; of a job that runs again, none
 
         def derive(newest: Version | None) -> Version | None:
             last = newest or base
             seen.append(last)
             if is_repeated(target, last, entry.part, gone):
+                return None
+            unknown[:] = find_unknown(spark, target, last, gone)
+            if is_empty(entry.part) and len(unknown) == len(set(gone)):
                 return None
             own = (*last.parts, entry.part)
             merged = only_called(extend_schema(last.typed_schema(), schema), own)
@@ -102,16 +107,15 @@ def update(  # noqa: PLR0913
 
         version = target.publish(derive)
         is_published = version is not seen[-1]
-        # What a job that runs again removes is gone already.
-        unknown = find_unknown(spark, target, base, given) if is_published else ()
-    if unknown:
-        warn(_tell_unknown(unknown))
+    not_there = tuple(one for one in unknown if one in given)
+    if not_there:
+        warn(_tell_unknown(not_there))
     new = {print_path(path) for path in entry.part.attributes if path not in base.typed_schema()}
     misspelt = report_misspelt(version, new)
     report_columns(set(entry.part.columns) - set(base.columns))
     n_deltas = sum(part.kind == DELTA for part in version.parts)
     if n_deltas > most_deltas:
-        return replace(compact(spark, target), misspelt=misspelt, unknown=unknown)
+        return replace(compact(spark, target), misspelt=misspelt, unknown=not_there)
     return BuildReport(
         version,
         version.n_subscriptions,
@@ -121,8 +125,13 @@ def update(  # noqa: PLR0913
         n_expired=len(expired),
         is_published=is_published,
         misspelt=misspelt,
-        unknown=unknown,
+        unknown=not_there,
     )
+
+
+def is_empty(part: Part) -> bool:
+    """Whether a part adds nothing, not even a reject."""
+    return not (part.n_subscriptions or part.n_rejects)
 
 
 def is_repeated(store: IndexStore, last: Version, part: Part, removed: Sequence[str]) -> bool:

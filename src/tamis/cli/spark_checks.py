@@ -1,0 +1,102 @@
+"""What can be known to fail of a pipeline (`tamis spark run`), before its first step.
+
+A step that fails after another has published leaves a night half done: a mistake in the file is
+found before anything is built, matched or written.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from tamis.cli.options import split_names
+from tamis.cli.spark_formats import expect_input
+from tamis.cli.spark_io import read_subscriptions
+from tamis.cli.spark_places import OUTPUTS, expect_outputs
+from tamis.errors import InputError
+from tamis.records import Columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import click
+    from pyspark.sql import SparkSession
+
+BUILD: Final = "build"
+STREAM: Final = "stream"
+PUBLISHERS: Final = (BUILD, "stats", "roll-back")  # steps after which another version may answer
+INPUTS: Final = ("subscriptions", "events")
+
+
+def check_steps(steps: Iterable[click.Context]) -> None:
+    """Refuse inputs that are not there, and places where tables must not be written."""
+    taken: dict[str, str] = {}
+    published: set[str] = set()  # indexes that will have a version that is not there yet
+    for step in steps:
+        options, own = dict(step.params), step.info_name or ""
+        index = options["index"]
+        for name in INPUTS:
+            path = options.get(name)
+            if path and path not in taken:  # else an earlier step writes it
+                expect_input(path, f"[{own}] {name}")
+        if own != STREAM:  # which adds to what is there
+            expect_outputs(step, options)
+        if index not in published and not (own == BUILD and not options["update"]):
+            version = _open(options)  # raises an error if it is not there
+            if own not in PUBLISHERS:
+                expect_outputs(step, options, version.name)
+        for path in filter(None, map(options.get, OUTPUTS)):
+            if path in taken:
+                raise InputError(f"{taken[path]} and {own} write to the same place: {path}")
+            taken[path] = own
+        if own in PUBLISHERS:
+            published.add(index)
+
+
+def check_columns(steps: Sequence[click.Context], session: SparkSession) -> None:
+    """Refuse columns of subscriptions (`with`) that the version a step asks will not have."""
+    from tamis.match.details import expect_columns
+    from tamis.spark.transforms import TYPES
+
+    known: dict[str, list[str] | None] = {}  # by index; None: nothing is known
+    written: set[str] = set()
+    asked = {step.params["index"] for step in steps if step.params.get("columns")}
+    for step in steps:
+        options = step.params
+        index = options["index"]
+        if step.info_name == BUILD and index in asked:
+            kept: list[str] | None = []
+            if options["update"]:
+                kept = known[index] if index in known else _columns_of(options)
+            is_made = options["subscriptions"] in written  # by a step that has not run yet
+            read = None if is_made else _read_columns(options, session)
+            known[index] = None if kept is None or read is None else kept + read
+        elif options.get("columns"):
+            names = known[index] if index in known else _columns_of(options)
+            # A version that is named may be one that a step publishes.
+            if names is not None and not (options["version"] and index in known):
+                expect_columns(split_names(options["columns"]), (*TYPES, *names))
+        written.update(filter(None, map(options.get, OUTPUTS)))
+
+
+def _read_columns(options: dict[str, Any], session: SparkSession) -> list[str]:
+    """The columns of subscriptions that a build keeps as attributes."""
+    from tamis.spark.jobs.rows import FOUND
+
+    if not options["subscriptions"]:
+        return []
+    frame = read_subscriptions(session, options["subscriptions"], options["subscriptions_format"])
+    own = Columns(options["id_column"], options["expression_column"]).find(frame.columns)
+    return [name for name in frame.columns if name not in (FOUND, *own)]
+
+
+def _columns_of(options: dict[str, Any]) -> list[str]:
+    found: list[str] = _open(options).columns
+    return found
+
+
+def _open(options: dict[str, Any]) -> Any:
+    from tamis.spark import open_version
+
+    # The later of the two versions, for a diff.
+    asked = options.get("after") or options.get("version")
+    return open_version(options["index"], asked).version
