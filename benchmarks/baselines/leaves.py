@@ -84,6 +84,11 @@ def read_leaf(node: Condition) -> Leaf:
     """The leaf in one of the few forms; refuses what no baseline knows."""
     if any(attribute.type == NUMBER for attribute in attributes(node)):
         raise TamisError(f"no baseline for numbers of several kinds: {print_expression(node)}")
+    if isinstance(node, Like | StringTest) and "\0" in (
+        node.pattern if isinstance(node, Like) else node.text
+    ):
+        # NumPy takes it for the end of a text.
+        raise TamisError(f"no baseline for a zero character: {print_expression(node)}")
     match node:
         case Comparison(left=Attribute(), right=Literal()) if node.operator in MIRRORED:
             return _comparison(node.left, node.operator, node.right.value)
