@@ -9,6 +9,7 @@ import pkgutil
 import platform
 import sys
 import time
+import warnings
 from datetime import UTC, datetime
 from importlib.metadata import version
 from numbers import Integral, Real
@@ -124,6 +125,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"unknown benchmark {unknown[0]!r}; known are: {', '.join(known) or 'none'}")
     if not known:
         console.print(f"no benchmarks: there is no {PREFIX}*.py in {benchmarks.__name__}/")
+    # Drawn events are few, of many attributes.
+    warnings.filterwarnings("ignore", ".*missing in every event")
     for name in options.names or known:
         run_benchmark(name, console)
     return 0

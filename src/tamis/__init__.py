@@ -28,6 +28,7 @@ from tamis.errors import (
     TamisWarning,
     TypeCheckError,
     UnknownAttributeError,
+    warn,
 )
 from tamis.language import DEFAULT_LIMITS, Limits, Schema, search_query
 
@@ -176,17 +177,21 @@ def evaluate(
     """Whether the expression holds for the event: True, False, or None for undefined.
 
     `expression` is text or what `parse` returned (then `schema` is not used). A value of the
-    wrong type counts as missing. `missing="satisfies_negation"` makes a test on a missing
-    attribute false and its negation true. Operators that are registered are called, each once.
+    wrong type counts as missing, with a `RejectWarning`. `missing="satisfies_negation"` makes a
+    test on a missing attribute false and its negation true. Operators that are registered are
+    called, each once.
     """
     from tamis.logic.evaluate import Missing
     from tamis.logic.evaluate import evaluate as evaluate_condition
     from tamis.operators.ask import ask
+    from tamis.validate import find_wrong_values
 
     _expect_missing(missing)
     if not hasattr(event, "get"):
         raise TamisError(f"an event is a mapping of attributes, not {type(event).__name__}")
     condition = parse(expression, schema) if isinstance(expression, str) else expression
+    for name, reason in find_wrong_values(condition, event).items():
+        warn(f"attribute {name}: {reason}; it is treated as missing", RejectWarning)
     return evaluate_condition(condition, event, Missing(missing), ask(condition, event).answers)
 
 

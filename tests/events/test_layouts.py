@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tamis
 from tamis.errors import InputError
 from tamis.events.rejects import Rejects
 from tamis.files import RowError, parse_event
@@ -109,6 +110,17 @@ def test_json(seed):
         assert engine.match_arrays(encoded.arrays) == engine.expected(rows)
         expected = engine.expected_rejects(rows) + Counter({"None": n_bad})
         assert count_by_attribute(encoded.rejects) == expected
+
+
+@pytest.mark.parametrize("declared", ["x INT", "x DECIMAL(38, 0)", None])
+def test_integers_at_the_ends_of_64_bits_stay_exact_in_json(declared):
+    numbers = [-(2**63) - 1025, -(2**63) - 1, -(2**63), 2**63 - 1, 2**63, 2**64 - 1, 2**64]
+    index = tamis.build({str(n): f"x = {n}" for n in numbers if -(2**63) <= n < 2**63}, declared)
+    texts = [f'{{"x": {number}}}' for number in numbers]
+    assert index.match_lists(texts).to_pylist() == [index.match(text) for text in texts]
+    assert [index.match(text) for text in texts] == [
+        [str(n)] if -(2**63) <= n < 2**63 else [] for n in numbers
+    ]
 
 
 def read_rows(texts: list[str]) -> tuple[list[Event], int]:

@@ -11,6 +11,7 @@ from tamis.errors import TamisError
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*missing in every event")  # few events of many attributes
 def test_all_of_it_runs(monkeypatch):
     monkeypatch.setenv("TAMIS_BENCH_SIZE", "tiny")
     rows = bench_engine.run()

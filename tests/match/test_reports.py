@@ -98,6 +98,24 @@ def test_columns_that_look_like_others_are_reported():
     )
 
 
+def test_columns_of_other_names_for_validity_are_reported():
+    row = {"subscription_id": "a", "expression": "x = 1", "id": 7, "validTo": "2020-01-01"}
+    (told,) = warned(lambda: tamis.build([row]))
+    assert "validTo looks like valid_until" in told
+    assert "id is not the id, which is in subscription_id" in told
+
+
+def test_swapped_ids_and_expressions_are_reported():
+    (told,) = warned(lambda: tamis.build({"x = 1": "a", "x IN (2)": "b"}))
+    assert told.startswith("the ids look like expressions and the expressions like ids")
+    assert warned(lambda: tamis.build({"r1": "vip", "r2": "mobile"})) == []
+
+
+def test_evaluate_reports_values_of_another_type():
+    with pytest.warns(tamis.RejectWarning, match="attribute level: '4' is not of type number"):
+        assert tamis.evaluate("level > 3", {"level": "4"}) is None
+
+
 def test_several_tags_in_one_are_reported():
     row = {"id": "a", "expression": "x = 1", "tags": "urgent; news"}
     assert warned(lambda: tamis.build([row])) == [
@@ -279,3 +297,22 @@ def test_events_in_a_list_inside_an_event(wrap):
     given = wrap({"n": 2, "Records": [{"user": {"age": 5}}, {"user": {"age": 6}}]})
     (told,) = warned(lambda: index.match_lists(given))
     assert "but the objects in the list Records have it: match these" in told
+
+
+# ── schemas and arguments ───────────────────────────────────────────────────────────────────
+
+
+def test_a_schema_may_be_a_file(tmp_path):
+    (tmp_path / "s.json").write_text('{"x": "integer"}')
+    for given in (tmp_path / "s.json", str(tmp_path / "s.json")):
+        assert str(tamis.build({"a": "x = 1"}, given).contents.schema) == "Schema.of('x integer')"
+
+
+def test_swapped_arguments_of_build_are_recognised():
+    with pytest.raises(tamis.InputError, match="not the text 'x INT'"):
+        tamis.build("x INT", {"a": "x = 1"})
+
+
+def test_limits_are_limits():
+    with pytest.raises(tamis.InputError, match="limits are dict"):
+        tamis.build({"a": "x = 1"}, limits={"depth": 3})

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tamis.cli.arguments import expect_file
-from tamis.cli.console import StatusLine, describe_problem, make_console, print_columns
+from tamis.cli.console import (
+    StatusLine,
+    describe_problem,
+    make_console,
+    print_columns,
+    print_note,
+)
 from tamis.cli.options import (
     column_options,
     format_option,
@@ -22,11 +28,14 @@ from tamis.cli.options import (
     schema_option,
 )
 from tamis.cli.output import print_json
+from tamis.input.details import has_expired
+from tamis.language.moments import read_at
 from tamis.validate import Severity, check_subscriptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
+    from tamis.files import SubscriptionRow
     from tamis.language.schema import Schema
     from tamis.validate import Checked
 
@@ -98,7 +107,8 @@ def check_command(  # noqa: PLR0913 - one parameter per option
     summary = Summary()
     status = StatusLine()
     print_checked = _print_json if output == "json" else _printer_for_people(file, status)
-    read = status.watch_reading(rows)
+    noted = Noted(rows)
+    read = status.watch_reading(noted)
     checked_rows = check_subscriptions(
         read, schema, read_limits(limits), with_lint=lint, processes=processes
     )
@@ -110,8 +120,34 @@ def check_command(  # noqa: PLR0913 - one parameter per option
     finally:
         status.clear()
     _print_summary(summary, output, file)
+    noted.print_notes()
     if summary.errors or (strict and summary.warnings):
         raise click.exceptions.Exit(1)
+
+
+class Noted:
+    """What building the rows would report besides their expressions."""
+
+    def __init__(self, rows: Iterable[SubscriptionRow]) -> None:
+        self._rows = rows
+        self._columns: set[str] = set()
+        self._n_expired = 0
+        self._now = read_at(None)
+
+    def __iter__(self) -> Iterator[SubscriptionRow]:
+        for row in self._rows:
+            self._columns.update(row.details.attributes)
+            self._n_expired += has_expired(row, self._now)
+            yield row
+
+    def print_notes(self) -> None:
+        """Print what there is to report."""
+        from tamis.match.reports import tell_columns, tell_expired
+
+        expired = tell_expired(self._n_expired) if self._n_expired else None
+        for told in (tell_columns(sorted(self._columns)), expired):
+            if told is not None:
+                print_note(told)
 
 
 def _print_json(checked: Checked) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -73,6 +74,11 @@ def eval_command(  # noqa: PLR0913 - one parameter per option
     """
     if not events and events_file is None:
         raise click.UsageError("no events; give --event or --events-file")
+    if expression.isprintable() and Path(expression).is_file():
+        raise click.UsageError(
+            f"{expression} is a file; EXPRESSION is an expression. To check the subscriptions in a "
+            f"file: tamis check {expression}"
+        )
     condition = tamis.parse(expression, schema)
     rows = chain(_given_events(events), _events_of_file(events_file, len(events)))
     print_row = _print_json if output == "json" else _print_for_people

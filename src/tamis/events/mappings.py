@@ -107,6 +107,9 @@ def _has_long_number(text: bytes) -> bool:
     shapes = text.translate(_SHAPES)
     if b"0e" in shapes or b"0" * 20 in shapes:
         return True
+    # Of 19 digits all positive integers are read exactly, and negative ones down to -2^63.
+    if b"0" * 19 in shapes and b"-9" in text:
+        return True
     # Of 14 digits with a point among them, seven stand on one side of it.
     if b".0000000" not in shapes and b"0000000." not in shapes:
         return False

@@ -252,10 +252,12 @@ def _take(subscriptions: Subscriptions) -> _Taken:
     wrong = list(taken.rejects.values())
     is_bad = [reject.code == "bad-id" and reject.subscription_id != "" for reject in wrong]
     if wrong and not taken.ids and all(is_bad):
+        reject = wrong[0]
+        shown = "" if reject.subscription_id is None else f" is {reject.subscription_id}"
         raise InputError(
-            f"none of the {len(wrong):,} subscriptions has an id that is text; the first is "
-            f"{wrong[0].subscription_id}: {wrong[0].message}",
-            hint="make texts of the ids: {str(id): expression}",
+            f"none of the {len(wrong):,} subscriptions has an id that is text; the first{shown}: "
+            f"{reject.message}",
+            hint="make texts or whole numbers of the ids",
         )
     return taken
 

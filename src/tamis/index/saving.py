@@ -38,7 +38,8 @@ def expect_place(path: str | os.PathLike[str], *, overwrite: bool) -> None:
         raise InputError(f"the directory {target.parent}, to hold {target.name}, does not exist")
     if is_there and not overwrite:
         raise InputError(
-            f"{target} exists", hint="choose another path, or overwrite it: --overwrite"
+            f"{target} exists",
+            hint="choose another path, or overwrite it: overwrite=True, in the shell --overwrite",
         )
     if is_there and read_content_name(target) is None:
         raise InputError(

@@ -35,6 +35,7 @@ _WILDCARD: Final = (
     "wildcards are not supported",
     "write the words out, as in (child OR children)",
 )
+_ADDRESS: Final = re.compile(r"[a-z]+://", re.IGNORECASE)  # a ? in it stands for nothing
 _FOREIGN: Final = (
     _WILDCARD,
     (
@@ -43,7 +44,8 @@ _FOREIGN: Final = (
         'write a phrase, "back pain", or all the words',
     ),
     (re.compile(r"!+\w|[-+]{2,}\w|(?:AND|BUT)NOT$"), "not an operator", "write -word, or NOT word"),
-    (re.compile("[‘‚]"), "a phrase is in double quotes", 'write "oil tanker"'),
+    (re.compile(r"[‘‚]|'\w"), "a phrase is in double quotes", 'write "oil tanker"'),
+    (re.compile(r"[%~]\w"), "not an operator", f"leave it out; {_AS_IT_IS}"),
     (re.compile(r".*\|"), "| is not an operator", "write OR in capitals"),
     (
         re.compile(r".+\[[a-z]|\[(?:tiab|ti|ab|mesh|mh|tw|majr|title|pt|au|all)\b", re.IGNORECASE),
@@ -107,6 +109,7 @@ def _read_fields(attributes: Any) -> tuple[Attribute, ...]:
     try:
         if names and all(isinstance(name, str) for name in names):
             _refuse_listed(names)
+            _report_blanks(names)
             return tuple(Attribute(parse_path(name)) for name in names)
     except SchemaError:  # an empty name
         pass
@@ -125,6 +128,16 @@ def _refuse_listed(names: Sequence[str]) -> None:
                 f"the attributes to search in are one text, {_show(name)}",
                 hint=f"write a list of names: {_show(tuple(listed))}; a name with a comma in it is "
                 "written in backticks",
+            )
+
+
+def _report_blanks(names: Sequence[str]) -> None:
+    """Warn of an attribute that is probably a query."""
+    for name in names:
+        if " " in name.strip() and "`" not in name:
+            warn(
+                f"the attribute to search in is {_show(name)}, which has blanks; the query comes "
+                "first: search_query(query, attributes)"
             )
 
 
@@ -226,7 +239,8 @@ class _SearchBox:
             begin = self.query[place - 1] + text if self.query[place - 1 : place] == '"' else text
             begin += self.query[place + len(text) : place + len(text) + 1].strip()
         for looks, what, hint in foreign:
-            if (looks.search if looks is _WILDCARD[0] else looks.match)(begin):
+            is_found = looks.search if looks is _WILDCARD[0] else looks.match
+            if is_found(begin) and not _ADDRESS.match(begin):
                 self.refuse(what, (place, place + len(text)), hint)
 
     @property

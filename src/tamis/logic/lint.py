@@ -38,6 +38,7 @@ from tamis.logic.canonical import canonicalize, simplify
 from tamis.logic.findings import Finding
 from tamis.logic.leaves import FALSE, TRUE, scalar_attribute
 from tamis.logic.literal_patterns import lint_literals
+from tamis.logic.text_order import find_text_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -205,6 +206,7 @@ def _lint_like(leaf: Like) -> Iterator[Finding]:
 
 
 def _lint_strings(leaf: Condition) -> Iterator[Finding]:
+    yield from find_text_order(leaf)
     for literal in _string_literals(leaf):
         span = literal.span if literal.span != (0, 0) else leaf.span
         for is_odd, code, message, hint in _string_oddities(literal.value):

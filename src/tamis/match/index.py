@@ -25,11 +25,11 @@ from tamis.index.saving import read_content_name
 from tamis.index.uses import unused_attributes
 from tamis.index.validity import NO_VALIDITY
 from tamis.input.events import read_event
+from tamis.input.schemas import open_schema
 from tamis.input.subscriptions import open_subscriptions
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.moments import read_at
 from tamis.language.names import print_path
-from tamis.language.schema import Schema
 from tamis.logic.evaluate import NOTHING, Missing
 from tamis.match.batch import (
     Pairs,
@@ -724,9 +724,11 @@ def build(  # noqa: PLR0913 - all that decides what the index is
             f"tags are {tags!r}; a list of tags for each id is expected",
             hint='write {"some id": ["news"]}',
         )
-    declared = None if schema is None else Schema.of(schema)
+    if not isinstance(limits, Limits):
+        raise InputError(f"limits are {type(limits).__name__}", hint="write tamis.Limits(depth=20)")
     registry = read_registry(operators)
     given = open_subscriptions(subscriptions, tags)
+    declared = None if schema is None else open_schema(schema)
     built = build_contents(
         given.pairs,
         declared,

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from tamis.errors import RejectWarning, suggest, warn
+from tamis.index.stored_texts import all_texts
 from tamis.index.uses import count_uses, used_paths
 from tamis.language.lookalikes import (
     find_alike,
@@ -24,8 +25,15 @@ if TYPE_CHECKING:
     from tamis.match.index import Index
 
 SHOWN: Final = 3
+SAMPLE: Final = 100  # subscriptions that are looked at
+COMPARED: Final = re.compile(r"\S\s*[=<>]|\b(?:IN|LIKE|AND|OR|IS)\b")
 SEVERAL: Final = re.compile(r"\w\s*[;|]\s*\w")
 READ: Final = ("expression", "subscription_id", "tags", "valid_from", "valid_until")
+LIMITS: Final = {  # names of others for when a subscription answers
+    **dict.fromkeys(("startdate", "startsat", "validsince"), "valid_from"),
+    **dict.fromkeys(("enddate", "endsat", "expires", "expiresat", "expiry"), "valid_until"),
+    **dict.fromkeys(("expirydate", "validtill", "validto"), "valid_until"),
+}
 SWITCHES: Final = ("active", "disabled", "enabled", "isactive", "isdisabled", "isenabled")
 
 
@@ -38,7 +46,9 @@ def report_build(index: Index, *, is_declared: bool, tags: Mapping[str, Any]) ->
         warn(_tell_rejects(index), RejectWarning)
     if n_expired := index.contents.provenance.get("expired"):
         warn(tell_expired(n_expired), RejectWarning)
-    for told in (tell_columns(index.contents.attribute_names), tell_separators(index.contents)):
+    contents = index.contents
+    columns = tell_columns(contents.attribute_names)
+    for told in (columns, tell_separators(contents), tell_swapped(contents)):
         if told is not None:
             warn(told)
     found = [] if is_declared else lookalikes(index.contents)
@@ -62,15 +72,28 @@ def tell_columns(names: Iterable[str]) -> str | None:
     found = []
     for name in names:
         likely = find_likeness((name,), ((read,) for read in READ))
-        if likely is not None:
-            found.append(f"{name} looks like {likely[0]}: rename it if that is meant")
+        meant = likely[0] if likely is not None else LIMITS.get(fold(name))
+        if meant is not None:
+            found.append(f"{name} looks like {meant}: rename it if that is meant")
+        elif name == "id":
+            found.append("id is not the id, which is in subscription_id")
         elif fold(name) in SWITCHES:
             found.append(f"{name} does not switch a subscription off: leave out its row")
     if not found:
         return None
     what = "a column is" if len(found) == 1 else f"{len(found):,} columns are"
-    shown = "; ".join(found[:SHOWN]) + ("; …" if len(found) > SHOWN else "")
-    return f"{what} kept with the subscriptions and not used: {shown}"
+    return f"{what} kept with the subscriptions and not used: {'; '.join(found)}"
+
+
+def tell_swapped(contents: Contents) -> str | None:
+    """What to say of expressions that are words, with ids that look like expressions."""
+    texts, ids = all_texts(contents.texts)[:SAMPLE].to_pylist(), contents.ids[:SAMPLE].to_pylist()
+    if not texts or not all(map(str.isidentifier, texts)) or not all(map(COMPARED.search, ids)):
+        return None
+    return (
+        f'the ids look like expressions and the expressions like ids, such as "{ids[0]}" and '
+        f'"{texts[0]}"; subscriptions are {{id: expression}}'
+    )
 
 
 def tell_separators(contents: Contents) -> str | None:
