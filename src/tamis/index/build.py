@@ -253,11 +253,14 @@ def _take(subscriptions: Subscriptions) -> _Taken:
     is_bad = [reject.code == "bad-id" and reject.subscription_id != "" for reject in wrong]
     if wrong and not taken.ids and all(is_bad):
         reject = wrong[0]
-        shown = "" if reject.subscription_id is None else f" is {reject.subscription_id}"
+        is_row = reject.subscription_id is None
+        shown = "" if is_row else f" is {reject.subscription_id}"
         raise InputError(
             f"none of the {len(wrong):,} subscriptions has an id that is text; the first{shown}: "
             f"{reject.message}",
-            hint="make texts or whole numbers of the ids",
+            hint="make texts or whole numbers of the ids"
+            if is_row
+            else "make texts of the ids: {str(id): expression}",
         )
     return taken
 
