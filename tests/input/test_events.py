@@ -167,3 +167,26 @@ def test_one_event_as_json_text(index):
     for wrong in ("{", "[1]", b"\xff", "5"):
         with pytest.raises(tamis.InputError):
             index.match(wrong)
+
+
+@pytest.mark.parametrize(
+    "frame", [pd.DataFrame({"age": [5]}), pl.DataFrame({"age": [5]}), pa.table({"age": [5]})]
+)
+def test_a_frame_is_not_one_event(index, frame):
+    for ask in (index.match, index.match_bindings, lambda event: index.explain("a", event)):
+        with pytest.raises(tamis.InputError, match="several events are matched by match_batch"):
+            ask(frame)
+
+
+def test_a_row_of_a_pandas_frame_is_one_event(index):
+    assert sorted(index.match(pd.DataFrame({"age": [5]}).iloc[0])) == ["a", "c"]
+
+
+def test_booleans_of_csv_are_in_any_case(tmp_path):
+    index = tamis.build({"yes": "flag = TRUE", "no": "flag = FALSE"}, "flag BOOLEAN")
+    path = tmp_path / "x.csv"
+    path.write_text("flag\ntrue\nTrue\nTRUE\nfalse\nFalse\nFALSE\n")
+    assert index.match_lists(path).to_pylist() == [["yes"]] * 3 + [["no"]] * 3
+    path.write_text("flag\nyes\n1\nTrue \ntrue\n")
+    with pytest.warns(tamis.TamisWarning, match="'yes' is not of type boolean; write true or f"):
+        assert index.match_lists(path).to_pylist() == [[], [], [], ["yes"]]

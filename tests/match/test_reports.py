@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -190,6 +191,16 @@ def test_another_case_is_reported_of_few_events_too(index):
         "an attribute that subscriptions use is missing in every event (1 event)"
     )
     assert 'age (20 subscriptions, such as "r0"), but they have Age.' in told
+
+
+@pytest.mark.parametrize("kind", ["dicts", "csv", "pandas"])
+def test_blanks_around_a_name_are_reported_of_few_events_too(index, tmp_path, kind):
+    csv = tmp_path / "events.csv"
+    csv.write_text("age, country\n30,FR\n")
+    events = [{"age": 30, " country": "FR"}]
+    given = {"dicts": events, "csv": csv, "pandas": pd.DataFrame(events)}[kind]
+    (told,) = warned(lambda: index.match_lists(given))
+    assert 'country (20 subscriptions, such as "r0"), but they have ` country`.' in told
 
 
 def test_a_single_event_and_no_events_are_not_reported(index):

@@ -11,6 +11,11 @@ from tamis.errors import InputError
 ARROW_DATA: Final = (pa.Table, pa.RecordBatch, pa.RecordBatchReader)
 
 
+def is_frame(given: Any) -> bool:
+    """Whether it is a table of rows, by its class: nothing is converted."""
+    return isinstance(given, ARROW_DATA) or hasattr(given, "__dataframe__")
+
+
 def to_arrow(given: Any) -> Any:
     """The frame as a table, a record batch or a reader of batches; None for what is no frame."""
     if isinstance(given, ARROW_DATA):
