@@ -105,3 +105,17 @@ def test_match_says_how_booleans_are_written(tmp_path):
         matched.stderr
     )
     assert "write true or false" in matched.stderr
+
+
+def test_match_notes_that_there_are_no_events(tmp_path):
+    source = write_subscriptions(tmp_path / "s.jsonl", RULES)
+    run("build", source, "-o", tmp_path / "i")
+    for name, text in (("e.jsonl", ""), ("e.json", "[]"), ("e.csv", "age,country\n")):
+        events = tmp_path / name
+        events.write_text(text)
+        matched = run("match", tmp_path / "i", events)
+        assert matched.exit_code == 0
+        assert matched.stderr == f"note: there are no events in {events}\n"
+    assert run("match", tmp_path / "i", stdin="").stderr == (
+        "note: there are no events in standard input\n"
+    )

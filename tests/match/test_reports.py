@@ -245,6 +245,38 @@ def test_single_values_of_a_stream_are_reported_apart(index, tmp_path):
     ]
 
 
+# ── what is no event ────────────────────────────────────────────────────────────────────────
+
+
+def test_none_is_no_event():
+    index = tamis.build({"a": "age IS NULL"})
+    events = [None, {"age": 20}, {}]
+    for given in (events, [None, '{"age": 20}', "{}"]):
+        (told,) = warned(lambda given=given: index.match_lists(given))
+        assert "row 0: an event is a mapping of attributes, not None" in told
+        assert index.match_lists(index.encode(given)).to_pylist() == [[], [], ["a"]]
+        (reject,) = index.encode(given).rejects
+        assert (reject.row, reject.kind) == (0, "bad-row")
+        assert index.count_by_subscription(index.encode(given)).tolist() == [1]
+
+
+def test_a_null_in_a_column_of_events_is_an_event_without_attributes():
+    index = tamis.build({"a": "age IS NULL"})
+    for given in (pa.array([None, '{"age": 20}']), pa.array([None, {"age": 20}])):
+        assert index.match_lists(given).to_pylist() == [["a"], []]
+
+
+@pytest.mark.parametrize("name", ["e.jsonl", "e.json", "e.csv", "e.parquet"])
+def test_a_file_without_events_is_reported(index, tmp_path, name):
+    path = tmp_path / name
+    if name == "e.parquet":
+        pq.write_table(pa.table({"age": pa.array([], pa.int64())}), path)
+    else:
+        path.write_text({"e.jsonl": "", "e.json": "[]", "e.csv": "age\n"}[name])
+    assert warned(lambda: index.match_lists(path)) == [f"there are no events in {path}"]
+    assert warned(lambda: index.match_lists(str(path))) == [f"there are no events in {path}"]
+
+
 # ── single events and small batches ─────────────────────────────────────────────────────────
 
 

@@ -127,8 +127,12 @@ class EventRejects:
         }
         self.sink.write(json.dumps(told, ensure_ascii=False) + "\n")
 
-    def report(self, *, is_listed: bool) -> None:
+    def report(self, source: str, *, is_listed: bool) -> None:
         """The counts and an example of each kind, on stderr; nothing where all is well."""
+        from tamis.match.unseen import tell_no_events
+
+        if not self.n_events and not self.n_bad_rows:
+            print_note(tell_no_events("standard input" if source == "-" else source))
         if self.n_bad_rows:
             self._report_rows()
         for attribute, count in self._n_values.most_common(SHOWN_ATTRIBUTES):

@@ -53,8 +53,6 @@ class EventRows:
         return self._from_python(event)
 
     def _from_python(self, event: Any) -> Mapping[str, Any] | None:
-        if event is None:
-            return {}
         if isinstance(event, str | bytes):
             with suppress(ValueError, TypeError, RecursionError):
                 event = parse_exactly(event)
@@ -64,7 +62,9 @@ class EventRows:
         if isinstance(scalar, pa.StructScalar):
             return _to_python(scalar) or {}
         value = scalar.as_py()
-        if isinstance(scalar, pa.MapScalar) and value is not None:
+        if value is None:
+            return {}
+        if isinstance(scalar, pa.MapScalar):
             if pa.types.is_float32(scalar.type.item_type):
                 value = [(own["key"].as_py(), _to_python(own["value"])) for own in scalar.values]
             return self._from_pairs(value)

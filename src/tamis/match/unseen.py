@@ -90,6 +90,11 @@ class Watch:
             self._examples.setdefault(reject.attribute, reject)
 
     @property
+    def is_idle(self) -> bool:
+        """Whether there were no events, good or bad."""
+        return not self._n_events and not self._n_rejects
+
+    @property
     def _unseen(self) -> list[Path]:
         """The attributes without a usable value."""
         paths = self._asked.table.paths
@@ -143,6 +148,11 @@ class Watch:
         missing = [path for path in missing if path in uses]
         where = f"in every event ({self._n_events:,} event{'s' * (self._n_events != 1)})"
         return tell_missing(missing, alike, uses, where) if missing else None
+
+
+def tell_no_events(place: str) -> str:
+    """One sentence about a file in which there is nothing to match."""
+    return f"there are no events in {place}"
 
 
 def find_in_lists(names: Collection[Path]) -> dict[Path, Path]:
