@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import InputError
-from tamis.events.arrow_arrays import is_text, plain_array, valid_places
+from tamis.events.arrow_arrays import expect_readable, is_text, plain_array, valid_places
 from tamis.events.arrow_values import convert_array, give
 from tamis.events.entries import Collector
 from tamis.events.kernels.ranks import keep_last
@@ -107,6 +107,7 @@ def _collect_columns(
     table: pa.Table | pa.RecordBatch, tree: NameTree, collector: Collector
 ) -> None:
     for number, slot in _find_names(table.schema.names, tree.slots):
+        expect_readable(table.schema.field(number))
         for first_row, chunk in _chunks(table.column(number)):
             _collect_slot(_Values(chunk, first_row, None), tree, slot, collector)
 

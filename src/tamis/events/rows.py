@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import InputError
+from tamis.events.arrow_arrays import expect_readable
 from tamis.events.mappings import parse_exactly
 from tamis.language.names import parse_path
 from tamis.language.spelled import SpelledEvent
@@ -42,7 +43,7 @@ class EventRows:
         self._is_flat = is_table and column is None
         self._source = source.column(column) if is_table and column is not None else source
         self._schema = schema
-        self._names = _asked_for(source.schema.names, names) if self._is_flat else ()
+        self._names = _asked_for(source.schema, names) if self._is_flat else ()
 
     def __getitem__(self, row: int) -> Mapping[str, Any] | None:
         if self._is_flat:
@@ -79,8 +80,11 @@ class EventRows:
         return event
 
 
-def _asked_for(all_names: list[str], names: Collection[str] | None) -> tuple[str, ...]:
-    return tuple(name for name in all_names if names is None or name in names)
+def _asked_for(schema: pa.Schema, names: Collection[str] | None) -> tuple[str, ...]:
+    fields = [field for field in schema if names is None or field.name in names]
+    for field in fields:
+        expect_readable(field)
+    return tuple(field.name for field in fields)
 
 
 def _to_python(scalar: pa.Scalar) -> Any:

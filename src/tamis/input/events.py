@@ -50,7 +50,7 @@ def open_events(given: Any) -> Any:
         return _stream(given.iter_batches())
     if hasattr(given, "read"):
         return _stream(_binary(given))
-    frame = to_arrow(given)
+    frame = to_arrow(given, is_partial=True)
     if frame is not None:
         return _stream(frame) if isinstance(frame, pa.RecordBatchReader) else frame
     if isinstance(given, Mapping):
