@@ -322,3 +322,39 @@ def test_events_in_a_list_inside_an_event(wrap):
     given = wrap({"n": 2, "Records": [{"user": {"age": 5}}, {"user": {"age": 6}}]})
     (told,) = warned(lambda: index.match_lists(given))
     assert "but the objects in the list Records have it: match these" in told
+
+
+# ── something wrapped around each event ─────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("expression", "event", "message"),
+    [
+        ("action = 'x'", {"event": {"action": "x"}}, "they have event.action."),
+        ("EventID = 1", {"Event": {"System": {"EventID": 1}}}, "they have Event.System.EventID."),
+        ("user.name = 'x'", {"e": {"user": {"name": "x"}}}, "they have e.user.name."),
+        ("action = 'x'", {"message": '{"action": "x"}'}, "the JSON inside the text message has it"),
+        ("a.b = 1", {"body": {"text": ' {"a": {"b": 1}}'}}, "inside the text body.text has it"),
+        ("geo.city = 'x'", {"geo": '{"city": "x"}'}, "the JSON inside the text geo has it"),
+    ],
+)
+def test_what_is_wrapped_around_an_event_is_reported(expression, event, message, tmp_path):
+    index = tamis.build({"a": expression})
+    lines = tmp_path / "e.jsonl"
+    lines.write_text(json.dumps(event))
+    for given in ([event], [json.dumps(event)], pd.DataFrame([event]), lines):
+        (told,) = warned(lambda given=given: index.match_lists(given))
+        assert "missing in every event (1 event)" in told
+        assert message in told
+
+
+def test_what_few_events_have_elsewhere_is_no_envelope():
+    index = tamis.build({"a": "name = 'x' OR age > 3", "b": "geo.city = 'x'"})
+    event = {"age": 3, "user": {"name": "x"}, "note": '{"name": "x"}', "text": "{no JSON"}
+    assert warned(lambda: index.match_lists([event])) == []
+    assert warned(lambda: index.match_lists([{"age": "x", "user": {"name": "x"}}]))[1:] == []
+    (told,) = warned(lambda: index.match_lists([event] * MANY))
+    assert 'name (subscription "a"), but they have user.name' in told
+    assert 'geo.city (subscription "b").' in told
+    (told,) = warned(lambda: index.match_lists([event | {"geo": '{"city": "x"}'}]))
+    assert "but the JSON inside the text geo has it: parse that text first" in told
