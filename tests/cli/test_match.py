@@ -129,7 +129,8 @@ def test_an_event_id_that_no_event_has_is_told(index):
     result = match(index, "--event-id", "nosuch")
     assert [row["event"] for row in json_lines(result.stdout)] == [None] * 3
     assert result.stderr == "note: no event has the attribute nosuch, which --event-id names\n"
-    assert match(index, "--event-id", "nosuch", stdin="").stderr == ""
+    nothing = match(index, "--event-id", "nosuch", stdin="")
+    assert nothing.stderr == "note: there are no events in standard input\n"
 
 
 @pytest.mark.parametrize("value", ["5.0", "[5.0, 1]", '{"k": 5.0}'])

@@ -83,3 +83,39 @@ def test_match_notes_what_no_event_has_once_at_the_end(tmp_path, name):
     )
     few = json.dumps({"age": 30, "contry": "FR"}) + "\n"
     assert run("match", tmp_path / "i", stdin=few * 99).stderr == ""
+
+
+def test_match_notes_blanks_around_a_name(tmp_path):
+    source = write_subscriptions(tmp_path / "s.jsonl", RULES)
+    run("build", source, "-o", tmp_path / "i")
+    events = tmp_path / "e.csv"
+    events.write_text("age, country\n30,FR\n")
+    matched = run("match", tmp_path / "i", events)
+    assert 'country (20 subscriptions, such as "r0"), but they have ` country`.' in matched.stderr
+
+
+def test_match_says_how_booleans_are_written(tmp_path):
+    source = write_subscriptions(tmp_path / "s.jsonl", [("yes", "flag = TRUE")])
+    run("build", source, "-o", tmp_path / "i", "--schema", "flag BOOLEAN")
+    events = tmp_path / "e.csv"
+    events.write_text("flag\nTrue\nTRUE\nyes\n")
+    matched = run("match", tmp_path / "i", events)
+    assert matched.stdout.count("yes") == 2
+    assert "1 value was treated as missing: flag, event 3: 'yes' is not of type boolean; " in (
+        matched.stderr
+    )
+    assert "write true or false" in matched.stderr
+
+
+def test_match_notes_that_there_are_no_events(tmp_path):
+    source = write_subscriptions(tmp_path / "s.jsonl", RULES)
+    run("build", source, "-o", tmp_path / "i")
+    for name, text in (("e.jsonl", ""), ("e.json", "[]"), ("e.csv", "age,country\n")):
+        events = tmp_path / name
+        events.write_text(text)
+        matched = run("match", tmp_path / "i", events)
+        assert matched.exit_code == 0
+        assert matched.stderr == f"note: there are no events in {events}\n"
+    assert run("match", tmp_path / "i", stdin="").stderr == (
+        "note: there are no events in standard input\n"
+    )

@@ -82,7 +82,7 @@ def test_no_events(engine, source):
 @pytest.mark.parametrize(
     "source",
     [
-        [{}, {"n": None, "s": None, "tags": None, "geo": None}, None],
+        [{}, {"n": None, "s": None, "tags": None, "geo": None}, {"geo": {}}],
         pa.table({"unknown": [1, 2, 3]}),
         pa.table(
             {

@@ -184,8 +184,9 @@ def test_reasons_of_lists_and_texts_that_python_cannot_hold():
 def test_bad_rows_are_rows_without_attributes(engine):
     encoded = engine.encoder.encode(['{"age": 5}', "{", "[1]", "null", '{"age": 4}', None])
     assert engine.match_arrays(encoded.arrays) == {(0, 0), (4, 0)}
-    assert encoded.rejects.counts == {(None, RejectKind.BAD_ROW): 3}
+    assert encoded.rejects.counts == {(None, RejectKind.BAD_ROW): 4}
     assert [reject.row for reject in encoded.rejects] == [1, 2, 3]
+    assert encoded.rejects.bad_rows == [1, 2, 3, 5]
     with pytest.raises(InputError, match="row 1: not JSON"):
         engine.encoder.encode(["{}", "{"], strict=True)
 

@@ -167,3 +167,69 @@ def test_one_event_as_json_text(index):
     for wrong in ("{", "[1]", b"\xff", "5"):
         with pytest.raises(tamis.InputError):
             index.match(wrong)
+
+
+@pytest.mark.parametrize(
+    "frame", [pd.DataFrame({"age": [5]}), pl.DataFrame({"age": [5]}), pa.table({"age": [5]})]
+)
+def test_a_frame_is_not_one_event(index, frame):
+    for ask in (index.match, index.match_bindings, lambda event: index.explain("a", event)):
+        with pytest.raises(tamis.InputError, match="several events are matched by match_batch"):
+            ask(frame)
+
+
+def test_a_row_of_a_pandas_frame_is_one_event(index):
+    assert sorted(index.match(pd.DataFrame({"age": [5]}).iloc[0])) == ["a", "c"]
+
+
+def test_booleans_of_csv_are_in_any_case(tmp_path):
+    index = tamis.build({"yes": "flag = TRUE", "no": "flag = FALSE"}, "flag BOOLEAN")
+    path = tmp_path / "x.csv"
+    path.write_text("flag\ntrue\nTrue\nTRUE\nfalse\nFalse\nFALSE\n")
+    assert index.match_lists(path).to_pylist() == [["yes"]] * 3 + [["no"]] * 3
+    path.write_text("flag\nyes\n1\nTrue \ntrue\n")
+    with pytest.warns(tamis.TamisWarning, match="'yes' is not of type boolean; write true or f"):
+        assert index.match_lists(path).to_pylist() == [[], [], [], ["yes"]]
+
+
+MIXED = pd.DataFrame({"age": [5, 7], "junk": [1, "a"]})
+
+
+def test_a_mixed_column_that_nobody_asks_for(index):
+    assert list(map(sorted, index.match_lists(MIXED).to_pylist())) == [["a", "c"], ["a", "b", "c"]]
+    assert index.match_batch(MIXED, event_id="age", event_columns=["age"]).num_rows == 5
+    assert index.count_by_event(index.encode(MIXED)).tolist() == [2, 3]
+
+
+@pytest.mark.parametrize(
+    "asked", [{"event_id": "junk"}, {"event_columns": ["junk"]}, {"event_columns": ["*"]}]
+)
+def test_a_mixed_column_that_a_result_asks_for(index, asked):
+    with pytest.raises(tamis.InputError, match='the column "junk" of the pandas DataFrame cannot'):
+        index.match_batch(MIXED, **asked)
+
+
+def test_a_mixed_column_that_an_expression_or_an_operator_asks_for(asking):
+    told = 'the column "{}" of the pandas DataFrame cannot be read: '
+    with pytest.raises(tamis.InputError, match=told.format("junk")):
+        tamis.build({"x": "junk.inner = 1"}).match_lists(MIXED)
+    with pytest.raises(tamis.InputError, match=told.format("name")):
+        asking.match_lists(pd.DataFrame({"age": [5, 7], "name": [1, "a"]}))
+    with pytest.raises(tamis.InputError, match=told.format("junk")):
+        asking.encode(MIXED, column="junk")
+
+
+def test_two_columns_of_one_name(index):
+    frame = pd.DataFrame([[1, 2]], columns=["age", "age"])
+    with pytest.raises(tamis.InputError) as raised:
+        index.match_lists(frame)
+    assert raised.value.message == 'the pandas DataFrame has two columns "age"'
+    assert raised.value.hint == "rename or remove one of them"
+
+
+@pytest.mark.parametrize("make", [pd.Series, pl.Series])
+def test_a_series_of_events(index, make):
+    expect_events(index, lambda: make(EVENTS))
+    expect_events(index, lambda: make(list(map(json.dumps, EVENTS))))
+    with pytest.warns(tamis.TamisWarning, match="not int"):
+        assert index.match_lists(make([1])).to_pylist() == [[]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -210,6 +211,16 @@ def test_another_case_is_reported_of_few_events_too(index):
     assert 'age (20 subscriptions, such as "r0"), but they have Age.' in told
 
 
+@pytest.mark.parametrize("kind", ["dicts", "csv", "pandas"])
+def test_blanks_around_a_name_are_reported_of_few_events_too(index, tmp_path, kind):
+    csv = tmp_path / "events.csv"
+    csv.write_text("age, country\n30,FR\n")
+    events = [{"age": 30, " country": "FR"}]
+    given = {"dicts": events, "csv": csv, "pandas": pd.DataFrame(events)}[kind]
+    (told,) = warned(lambda: index.match_lists(given))
+    assert 'country (20 subscriptions, such as "r0"), but they have ` country`.' in told
+
+
 def test_a_single_event_and_no_events_are_not_reported(index):
     assert warned(lambda: index.match({"Age": 30})) == []
     assert warned(lambda: index.match_lists([])) == []
@@ -250,6 +261,38 @@ def test_single_values_of_a_stream_are_reported_apart(index, tmp_path):
         "1 value or row was not read and treated as missing, for example row 0, attribute age",
         "an attribute has no usable value",
     ]
+
+
+# ── what is no event ────────────────────────────────────────────────────────────────────────
+
+
+def test_none_is_no_event():
+    index = tamis.build({"a": "age IS NULL"})
+    events = [None, {"age": 20}, {}]
+    for given in (events, [None, '{"age": 20}', "{}"]):
+        (told,) = warned(lambda given=given: index.match_lists(given))
+        assert "row 0: an event is a mapping of attributes, not None" in told
+        assert index.match_lists(index.encode(given)).to_pylist() == [[], [], ["a"]]
+        (reject,) = index.encode(given).rejects
+        assert (reject.row, reject.kind) == (0, "bad-row")
+        assert index.count_by_subscription(index.encode(given)).tolist() == [1]
+
+
+def test_a_null_in_a_column_of_events_is_an_event_without_attributes():
+    index = tamis.build({"a": "age IS NULL"})
+    for given in (pa.array([None, '{"age": 20}']), pa.array([None, {"age": 20}])):
+        assert index.match_lists(given).to_pylist() == [["a"], []]
+
+
+@pytest.mark.parametrize("name", ["e.jsonl", "e.json", "e.csv", "e.parquet"])
+def test_a_file_without_events_is_reported(index, tmp_path, name):
+    path = tmp_path / name
+    if name == "e.parquet":
+        pq.write_table(pa.table({"age": pa.array([], pa.int64())}), path)
+    else:
+        path.write_text({"e.jsonl": "", "e.json": "[]", "e.csv": "age\n"}[name])
+    assert warned(lambda: index.match_lists(path)) == [f"there are no events in {path}"]
+    assert warned(lambda: index.match_lists(str(path))) == [f"there are no events in {path}"]
 
 
 # ── single events and small batches ─────────────────────────────────────────────────────────
@@ -316,3 +359,39 @@ def test_swapped_arguments_of_build_are_recognised():
 def test_limits_are_limits():
     with pytest.raises(tamis.InputError, match="limits are dict"):
         tamis.build({"a": "x = 1"}, limits={"depth": 3})
+
+
+# ── something wrapped around each event ─────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("expression", "event", "message"),
+    [
+        ("action = 'x'", {"event": {"action": "x"}}, "they have event.action."),
+        ("EventID = 1", {"Event": {"System": {"EventID": 1}}}, "they have Event.System.EventID."),
+        ("user.name = 'x'", {"e": {"user": {"name": "x"}}}, "they have e.user.name."),
+        ("action = 'x'", {"message": '{"action": "x"}'}, "the JSON inside the text message has it"),
+        ("a.b = 1", {"body": {"text": ' {"a": {"b": 1}}'}}, "inside the text body.text has it"),
+        ("geo.city = 'x'", {"geo": '{"city": "x"}'}, "the JSON inside the text geo has it"),
+    ],
+)
+def test_what_is_wrapped_around_an_event_is_reported(expression, event, message, tmp_path):
+    index = tamis.build({"a": expression})
+    lines = tmp_path / "e.jsonl"
+    lines.write_text(json.dumps(event))
+    for given in ([event], [json.dumps(event)], pd.DataFrame([event]), lines):
+        (told,) = warned(lambda given=given: index.match_lists(given))
+        assert "missing in every event (1 event)" in told
+        assert message in told
+
+
+def test_what_few_events_have_elsewhere_is_no_envelope():
+    index = tamis.build({"a": "name = 'x' OR age > 3", "b": "geo.city = 'x'"})
+    event = {"age": 3, "user": {"name": "x"}, "note": '{"name": "x"}', "text": "{no JSON"}
+    assert warned(lambda: index.match_lists([event])) == []
+    assert warned(lambda: index.match_lists([{"age": "x", "user": {"name": "x"}}]))[1:] == []
+    (told,) = warned(lambda: index.match_lists([event] * MANY))
+    assert 'name (subscription "a"), but they have user.name' in told
+    assert 'geo.city (subscription "b").' in told
+    (told,) = warned(lambda: index.match_lists([event | {"geo": '{"city": "x"}'}]))
+    assert "but the JSON inside the text geo has it: parse that text first" in told

@@ -94,8 +94,10 @@ class EventRejects:
     def _wrong_values(self, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
         for path, type_ in self.types.items():
             if (value := value_at(event, path)) is not None:
+                # A text of CSV that spells no value stays: what it lacks is for its reader to say.
+                read = read_text if isinstance(event, SpelledEvent) else read_value
                 try:
-                    read_value(value, type_)
+                    (read if isinstance(value, str) else read_value)(value, type_)
                 except WrongTypeError as error:
                     yield print_path(path), str(error)
 
@@ -125,8 +127,12 @@ class EventRejects:
         }
         self.sink.write(json.dumps(told, ensure_ascii=False) + "\n")
 
-    def report(self, *, is_listed: bool) -> None:
+    def report(self, source: str, *, is_listed: bool) -> None:
         """The counts and an example of each kind, on stderr; nothing where all is well."""
+        from tamis.match.unseen import tell_no_events
+
+        if not self.n_events and not self.n_bad_rows:
+            print_note(tell_no_events("standard input" if source == "-" else source))
         if self.n_bad_rows:
             self._report_rows()
         for attribute, count in self._n_values.most_common(SHOWN_ATTRIBUTES):

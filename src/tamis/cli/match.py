@@ -176,7 +176,7 @@ def match_command(  # noqa: PLR0913 - one parameter per option
             run.ways[counts](batches())
         finally:
             status.clear()
-    rejects.report(is_listed=rejects_file is not None)
+    rejects.report(events, is_listed=rejects_file is not None)
     _note_faults(index)
     for option, name in run.missing_attributes() if rejects.n_events else ():
         print_note(f"no event has the attribute {name}, which {option} names")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.errors import InputError
-from tamis.events.arrow_arrays import is_text, plain_array, valid_places
+from tamis.events.arrow_arrays import expect_readable, is_text, plain_array, valid_places
 from tamis.events.arrow_values import convert_array, give
 from tamis.events.entries import Collector
 from tamis.events.kernels.ranks import keep_last
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tamis.kernels.arrays import Int32, Int64
 
 _is = pa.types
+_EMPTY: Final = b"{}"  # what a NULL of a column is: an event without attributes, as in Spark
 
 
 def read_table(
@@ -58,8 +59,10 @@ def read_event_column(
     chunks = list(_chunks(column))
     arrow_type = chunks[0][1].type if chunks else column.type
     if is_text(arrow_type) or _is.is_binary(arrow_type) or _is.is_large_binary(arrow_type):
-        texts = (chunk.cast(pa.large_binary()).to_pylist() for _, chunk in chunks)
-        return read_json(chain.from_iterable(texts), attributes, rejects)
+        texts = chain.from_iterable(
+            chunk.cast(pa.large_binary()).to_pylist() for _, chunk in chunks
+        )
+        return read_json((_EMPTY if x is None else x for x in texts), attributes, rejects)
     collector = Collector(attributes, rejects)
     for first_row, chunk in chunks:
         if _is.is_struct(arrow_type):
@@ -104,6 +107,7 @@ def _collect_columns(
     table: pa.Table | pa.RecordBatch, tree: NameTree, collector: Collector
 ) -> None:
     for number, slot in _find_names(table.schema.names, tree.slots):
+        expect_readable(table.schema.field(number))
         for first_row, chunk in _chunks(table.column(number)):
             _collect_slot(_Values(chunk, first_row, None), tree, slot, collector)
 

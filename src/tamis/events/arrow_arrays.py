@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from tamis.errors import InputError
 from tamis.events.kernels.gather import copy_texts, find_set_bits, measure_texts, pick_offsets
 from tamis.index.carriers import LARGE_STRING, view_buffer
 
@@ -30,8 +31,26 @@ _NUMPY_TYPES: Final[dict[int, np.dtype[Any]]] = {
     pa.date64().id: np.dtype(np.int64),
     pa.timestamp("us").id: np.dtype(np.int64),
 }
+_UNREADABLE: Final = b"tamis.unreadable"  # in a field's metadata: why there are no values
 _STRING_ID: Final = pa.string().id
 _PLAIN_TYPES: Final = frozenset((*_NUMPY_TYPES, _STRING_ID, LARGE_STRING.id))
+
+
+def make_unreadable(name: str, reason: str) -> pa.Field:
+    """A field for a column that Arrow cannot hold: its values are NULL, and nobody may read them.
+
+    Who reads a column of a table asks `expect_readable` first.
+    """
+    return pa.field(name, pa.null(), metadata={_UNREADABLE: reason})
+
+
+def expect_readable(field: pa.Field) -> None:
+    """Raise an `InputError` for a column that Arrow could not hold."""
+    if field.metadata is not None and _UNREADABLE in field.metadata:
+        reason = field.metadata[_UNREADABLE].decode()
+        raise InputError(
+            f'the column "{field.name}" of the {reason}', hint="a column needs values of one type"
+        )
 
 
 def plain_array(array: pa.Array) -> pa.Array:

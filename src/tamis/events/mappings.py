@@ -35,7 +35,7 @@ _NOWHERE: Final = repeat(-1)
 
 
 def read_mappings(events: Iterable[Any], table: AttributeTable, rejects: Rejects) -> EventValues:
-    """Events as dicts or other mappings; None is an event without attributes."""
+    """Events as dicts or other mappings; anything else is a row set aside."""
     rows: list[int] = []
     found: list[Mapping[str, Any]] = []
     n_rows = 0
@@ -44,7 +44,7 @@ def read_mappings(events: Iterable[Any], table: AttributeTable, rejects: Rejects
         if hasattr(event, "get"):
             rows.append(row)
             found.append(event)
-        elif event is not None:
+        else:
             rejects.add_row(row, event, _tell_no_event(event))
     collector = Collector(table, rejects)
     _collect(found, np.array(rows, dtype=np.int32), table.tree, collector)
@@ -54,7 +54,8 @@ def read_mappings(events: Iterable[Any], table: AttributeTable, rejects: Rejects
 def _tell_no_event(event: Any) -> str:
     if isinstance(event, RowError):  # it stands for a row of a file
         return event.message
-    return f"an event is a mapping of attributes, not {type(event).__name__}"
+    told = "None" if event is None else type(event).__name__
+    return f"an event is a mapping of attributes, not {told}"
 
 
 def read_json(
@@ -67,10 +68,8 @@ def read_json(
     n_rows = 0
     for row, text in enumerate(texts):
         n_rows = row + 1
-        if text is None:
-            continue
-        if isinstance(text, RowError):
-            rejects.add_row(row, text, text.message)
+        if text is None or isinstance(text, RowError):
+            rejects.add_row(row, text, _tell_no_event(text))
             continue
         try:
             event = parse(text)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from tamis.events.arrow_arrays import is_text
 from tamis.events.mappings import parse_exactly
 from tamis.language.limits import MAX_DEPTH
 from tamis.language.names import parse_path
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
 
 SAMPLE: Final = 100  # events whose own names are looked at
 ELEMENT: Final = "[]"  # the step from a list to what its first object has
+IN_TEXT: Final = "{}"  # the step from a text to what the JSON object in it has
 
 
 def find_names(events: Any) -> set[Path]:
     """The paths in some events: all columns of Arrow data, else what the first events have."""
     if isinstance(events, pa.Table | pa.RecordBatch):
-        return set(_fields(events.schema))
+        return set(_fields(events.schema)).union(*map(_names_in, _first_texts(events)))
     if isinstance(events, pa.Array | pa.ChunkedArray):
         if pa.types.is_struct(events.type):
             return set(_fields(events.type))
@@ -39,6 +41,19 @@ def _fields(members: Iterable[pa.Field], prefix: Path = ()) -> Iterator[Path]:
             yield from _fields(field.type, path)
         else:
             yield path
+
+
+def _first_texts(table: pa.Table | pa.RecordBatch) -> list[Any]:
+    """The first rows of the columns that may hold texts."""
+    chosen = [
+        at
+        for at, field in enumerate(table.schema)
+        if is_text(field.type) or pa.types.is_struct(field.type)
+    ]
+    # Python has no value for some that Arrow has: years beyond 9999, texts that are not UTF-8.
+    with suppress(ValueError, OverflowError, pa.ArrowException):
+        return table.slice(0, SAMPLE).select(chosen).to_pylist() if chosen else []
+    return []
 
 
 def _names_in(event: Any) -> Iterator[Path]:
@@ -56,9 +71,20 @@ def _keys(members: Mapping[Any, Any], prefix: Path) -> Iterator[Path]:
         if not isinstance(name, str):
             continue
         path = (*prefix, name)
+        if IN_TEXT not in path and (inside := _parse_object(value)) is not None:
+            yield from _keys(inside, (*path, IN_TEXT))
         if isinstance(value, Mapping) and len(path) < MAX_DEPTH:
             yield from _keys(value, path)
         else:
             yield path
             if isinstance(value, list) and value and isinstance(value[0], Mapping):
                 yield from _keys(value[0], (*path, ELEMENT))
+
+
+def _parse_object(value: Any) -> Mapping[Any, Any] | None:
+    """The JSON object that a text holds."""
+    if isinstance(value, str) and value.lstrip()[:1] == "{":
+        with suppress(ValueError, TypeError, RecursionError):
+            found = parse_exactly(value)
+            return found if isinstance(found, Mapping) else None
+    return None

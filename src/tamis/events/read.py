@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tamis.errors import InputError, suggest
 from tamis.events.arrow import read_event_column, read_table
+from tamis.events.arrow_arrays import expect_readable
 from tamis.events.mappings import read_json, read_mappings
 from tamis.records import RowError
 
@@ -64,4 +65,5 @@ def _find_column(table: pa.Table | pa.RecordBatch, name: str) -> pa.Array | pa.C
         hint = f'did you mean "{likely}"?' if likely else None
         problem = "two columns" if name in names else "no column"
         raise InputError(f'the events have {problem} "{name}"', hint=hint)
+    expect_readable(table.schema.field(number))
     return table.column(number)

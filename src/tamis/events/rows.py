@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import InputError
+from tamis.events.arrow_arrays import expect_readable
 from tamis.events.mappings import parse_exactly
 from tamis.language.names import parse_path
 from tamis.language.spelled import SpelledEvent
@@ -42,7 +43,7 @@ class EventRows:
         self._is_flat = is_table and column is None
         self._source = source.column(column) if is_table and column is not None else source
         self._schema = schema
-        self._names = _asked_for(source.schema.names, names) if self._is_flat else ()
+        self._names = _asked_for(source.schema, names) if self._is_flat else ()
 
     def __getitem__(self, row: int) -> Mapping[str, Any] | None:
         if self._is_flat:
@@ -53,8 +54,6 @@ class EventRows:
         return self._from_python(event)
 
     def _from_python(self, event: Any) -> Mapping[str, Any] | None:
-        if event is None:
-            return {}
         if isinstance(event, str | bytes):
             with suppress(ValueError, TypeError, RecursionError):
                 event = parse_exactly(event)
@@ -64,7 +63,9 @@ class EventRows:
         if isinstance(scalar, pa.StructScalar):
             return _to_python(scalar) or {}
         value = scalar.as_py()
-        if isinstance(scalar, pa.MapScalar) and value is not None:
+        if value is None:
+            return {}
+        if isinstance(scalar, pa.MapScalar):
             if pa.types.is_float32(scalar.type.item_type):
                 value = [(own["key"].as_py(), _to_python(own["value"])) for own in scalar.values]
             return self._from_pairs(value)
@@ -79,8 +80,11 @@ class EventRows:
         return event
 
 
-def _asked_for(all_names: list[str], names: Collection[str] | None) -> tuple[str, ...]:
-    return tuple(name for name in all_names if names is None or name in names)
+def _asked_for(schema: pa.Schema, names: Collection[str] | None) -> tuple[str, ...]:
+    fields = [field for field in schema if names is None or field.name in names]
+    for field in fields:
+        expect_readable(field)
+    return tuple(field.name for field in fields)
 
 
 def _to_python(scalar: pa.Scalar) -> Any:

@@ -130,6 +130,7 @@ def _ask_about(places: np.ndarray, texts: pa.Array, type_: Type, values: Any) ->
 def _convert_booleans(texts: pa.Array) -> Converted:
     numbers = {"true": 1, "false": 0}
     distinct = texts.dictionary_encode()
-    known = np.array([numbers.get(text, -1) for text in distinct.dictionary.to_pylist()], np.int64)
+    spelled = (text.lower() for text in distinct.dictionary.to_pylist())
+    known = np.array([numbers.get(text, -1) for text in spelled], np.int64)
     values = known[distinct.indices.to_numpy()] if len(known) else np.empty(0, np.int64)
     return Converted(values, values >= 0)

@@ -17,7 +17,7 @@ from tamis.events.attributes import AttributeTable
 from tamis.events.encoder import EncodedEvents
 from tamis.events.names import SAMPLE, find_names
 from tamis.events.sources import split_source
-from tamis.input.frames import to_arrow
+from tamis.input.frames import is_frame, to_arrow
 from tamis.input.paths import find_path
 from tamis.records import RowError, is_json, json_texts, parse_event
 
@@ -50,7 +50,7 @@ def open_events(given: Any) -> Any:
         return _stream(given.iter_batches())
     if hasattr(given, "read"):
         return _stream(_binary(given))
-    frame = to_arrow(given)
+    frame = to_arrow(given, is_partial=True)
     if frame is not None:
         return _stream(frame) if isinstance(frame, pa.RecordBatchReader) else frame
     if isinstance(given, Mapping):
@@ -66,7 +66,9 @@ def open_events(given: Any) -> Any:
 
 def read_event(given: Any) -> Mapping[str, Any]:
     """One event: a mapping, or the JSON text of an object."""
-    if type(given) is not dict and isinstance(given, str | bytes):
+    if type(given) is dict:
+        return given
+    if isinstance(given, str | bytes):
         try:
             return parse_event(given)
         except RowError as error:
@@ -74,7 +76,7 @@ def read_event(given: Any) -> Mapping[str, Any]:
                 f"an event is a mapping of attributes, or its JSON text; this text is no event: "
                 f"{error.message}"
             ) from None
-    if not hasattr(given, "get"):
+    if not hasattr(given, "get") or is_frame(given):
         raise InputError(
             f"an event is a mapping of attributes, not {type(given).__name__}",
             hint="several events are matched by match_batch",

@@ -6,18 +6,32 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from tamis.batches import first_repeated
 from tamis.errors import InputError
+from tamis.events.arrow_arrays import make_unreadable
 
+_FAILURES: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
 ARROW_DATA: Final = (pa.Table, pa.RecordBatch, pa.RecordBatchReader)
 
 
-def to_arrow(given: Any) -> Any:
-    """The frame as a table, a record batch or a reader of batches; None for what is no frame."""
+def is_frame(given: Any) -> bool:
+    """Whether it is a table of rows, by its class: nothing is converted."""
+    return isinstance(given, ARROW_DATA) or hasattr(given, "__dataframe__")
+
+
+def to_arrow(given: Any, *, is_partial: bool = False) -> Any:
+    """The frame as a table, a record batch or a reader of batches; None for what is no frame.
+
+    With `is_partial`, columns of a pandas frame that cannot be read are refused when they are asked
+    for: see `make_unreadable`.
+    """
     if isinstance(given, ARROW_DATA):
         return given
     if isinstance(given, pa.Array | pa.ChunkedArray | type):
         return None
     library, name = type(given).__module__.partition(".")[0], type(given).__name__
+    if name == "Series":  # of events, read one after another
+        return None
     if library == "pyspark":
         raise InputError(
             f"a Spark {name} is taken by tamis.spark only",
@@ -25,15 +39,46 @@ def to_arrow(given: Any) -> Any:
         )
     if name == "LazyFrame":
         raise InputError("a LazyFrame has no rows yet", hint="collect them: frame.collect()")
+    is_pandas = library == "pandas" and name == "DataFrame"
+    if is_pandas and (twice := first_repeated(list(map(str, given.columns)))) is not None:
+        raise InputError(
+            f'the pandas DataFrame has two columns "{twice}"', hint="rename or remove one of them"
+        )
     try:
         return _convert(given, library, name)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        # pandas' columns of objects may hold anything; Arrow names the column in a second text.
-        reason = "; ".join(map(str, error.args)) or type(error).__name__
+    except _FAILURES as error:
+        found = _convert_partly(given) if is_pandas and is_partial else None
+        if found is not None:
+            return found
         raise InputError(
-            f"the {library} {name} cannot be read as Arrow data: {reason}",
-            hint="each column needs values of one type",
+            f"the {library} {name} cannot be read as Arrow data: {_tell(error)}",
+            hint="each column needs values of one type" if is_pandas else None,
         ) from None
+
+
+def _convert_partly(frame: Any) -> pa.Table | None:
+    """The columns of a pandas frame that Arrow can hold, and fields of NULLs for the others; None
+    if the columns are not what is wrong."""
+    # A column of objects may hold anything, also one that no expression names.
+    bad: dict[Any, str] = {}
+    for name in frame.columns:
+        try:
+            pa.Array.from_pandas(frame[name])
+        except _FAILURES as error:
+            bad[name] = _tell(error)
+    try:
+        table = pa.Table.from_pandas(frame.drop(columns=list(bad)))
+    except _FAILURES:
+        return None
+    for name, reason in bad.items():
+        field = make_unreadable(str(name), f"pandas DataFrame cannot be read: {reason}")
+        table = table.append_column(field, pa.nulls(len(frame)))
+    return table
+
+
+def _tell(error: Exception) -> str:
+    """What Arrow says; it may name the column in a second text."""
+    return "; ".join(map(str, error.args)) or type(error).__name__
 
 
 def _convert(given: Any, library: str, name: str) -> Any:

@@ -1,9 +1,9 @@
 """Attributes whose names look like another's: probably misspelt.
 
-Two names look alike if they differ in case or underscores only, or else in one letter: one more,
-one less, another one, or two that changed places. Digits count for no misspelling (`port1` beside
-`port2`), and names of fewer than three letters differ too easily. The name "`a.b`" looks like the
-path `a.b`.
+Two names look alike if they differ in case, underscores or blanks around them only, or else in one
+letter: one more, one less, another one, or two that changed places. Digits count for no misspelling
+(`port1` beside `port2`), and names of fewer than three letters differ too easily. The name "`a.b`"
+looks like the path `a.b`.
 """
 
 from __future__ import annotations
@@ -113,13 +113,14 @@ def is_alike(one: Path, other: Path) -> bool:
 
 
 def is_same_but_case(one: Path, other: Path) -> bool:
-    """Whether two paths differ in nothing but case, underscores, and where dots are in a name."""
+    """Whether two paths differ in nothing but case, underscores, blanks around names, and where
+    dots are in a name."""
     return _fold_path(one) == _fold_path(other)
 
 
 def fold(name: str) -> str:
-    """A name without case and underscores."""
-    return name.casefold().replace("_", "") or name
+    """A name without case, underscores and the blanks around it."""
+    return name.strip().casefold().replace("_", "") or name
 
 
 def _fold_path(path: Path) -> str:

@@ -23,10 +23,14 @@ def read_text(text: str, type_: Type) -> Any:
 
     Numbers are written as in JSON, where a plus sign, leading zeros and a bare point (`.5`, `5.`)
     are also allowed; floats and doubles may be NaN, Infinity or -Infinity. Booleans are true and
-    false, in lower case. Arrays are JSON lists. No spaces are stripped from anything.
+    false in any case: pandas writes True, Excel TRUE. Arrays are JSON lists. No spaces
+    are stripped from anything.
     """
     try:
-        return read_value(_parse(text, type_), type_)
+        value = _parse(text, type_)
+        if type_.name == "boolean" and value is text:
+            raise WrongTypeError(f"{text[:60]!r} is not of type boolean; write true or false")
+        return read_value(value, type_)
     except (ValueError, ArithmeticError, RecursionError) as error:
         if isinstance(error, WrongTypeError):
             raise
@@ -38,7 +42,7 @@ def _parse(text: str, type_: Type) -> Any:
     """The Python value that `text` spells; the text itself where it spells none."""
     match type_.name:
         case "boolean":
-            return _BOOLEANS.get(text, text)
+            return _BOOLEANS.get(text.lower(), text)
         case "integer":
             if _WHOLE.fullmatch(text):
                 return int(text)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tamis.arguments import expect_distinct, expect_names
 from tamis.errors import InputError, warn
-from tamis.events.arrow_arrays import plain_array
+from tamis.events.arrow_arrays import expect_readable, plain_array
 from tamis.events.rows import EventRows
 from tamis.index.attributes import plain_number
 from tamis.language.names import parse_path
@@ -177,6 +177,7 @@ def _column_at(table: Any, path: tuple[str, ...]) -> pa.Array:
     """The column of a path, through structs; of NULLs where there is none."""
     if path[0] not in table.schema.names:
         return pa.nulls(len(table))
+    expect_readable(table.schema.field(path[0]))
     found = table.column(path[0])
     if isinstance(found, pa.ChunkedArray):
         found = found.combine_chunks()

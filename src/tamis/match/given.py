@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,13 +11,13 @@ from tamis.errors import RejectWarning, warn
 from tamis.events.names import find_names
 from tamis.events.sources import split_source
 from tamis.input.events import EventStream, open_events
-from tamis.match.unseen import Watch
+from tamis.match.unseen import Watch, tell_no_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tamis.events.encoder import EncodedEvents, EventEncoder
-    from tamis.language.schema import Path
+    from tamis.language.schema import Path as AttributePath
     from tamis.match.unseen import Asked
 
 
@@ -40,9 +41,11 @@ def encode_parts(
         watch.add(batch)
         yield batch
     _report(watch, opened.find_names)
+    if watch.is_idle and isinstance(opened.source, Path):
+        warn(tell_no_events(str(opened.source)))
 
 
-def _report(watch: Watch, find_names: Callable[[], set[Path]]) -> None:
+def _report(watch: Watch, find_names: Callable[[], set[AttributePath]]) -> None:
     unread = watch.tell_unread()
     if unread is not None:
         warn(unread, RejectWarning)

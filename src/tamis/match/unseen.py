@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tamis.errors import RejectWarning, warn
-from tamis.events.names import ELEMENT
+from tamis.events.names import ELEMENT, IN_TEXT
 from tamis.events.rejects import Rejects
 from tamis.index.uses import asked_paths, count_uses
-from tamis.language.lookalikes import Use, find_alike, is_same_but_case, tell_use
+from tamis.language.lookalikes import Use, find_alike, fold, is_same_but_case, tell_use
 from tamis.language.names import print_path
 
 if TYPE_CHECKING:
@@ -90,6 +90,11 @@ class Watch:
             self._examples.setdefault(reject.attribute, reject)
 
     @property
+    def is_idle(self) -> bool:
+        """Whether there were no events, good or bad."""
+        return not self._n_events and not self._n_rejects
+
+    @property
     def _unseen(self) -> list[Path]:
         """The attributes without a usable value."""
         paths = self._asked.table.paths
@@ -138,11 +143,20 @@ class Watch:
         in_lists = find_in_lists(names)
         alike = find_likely(unseen, names, with_letters=self._n_events >= MANY)
         alike |= {path: in_lists[path] for path in unseen if path in in_lists}
+        # Of few events that have some attributes, others may be missing, whatever ends like them.
+        is_strange = not self._has_values.any() and not self._n_rejects
+        is_sure = is_strange or self._n_events >= MANY
+        alike = find_wrapped(unseen, names, with_ends=is_sure) | alike
         missing = [path for path in unseen if path in alike or self._n_events >= MANY]
         uses = self._asked.uses if missing else {}
         missing = [path for path in missing if path in uses]
         where = f"in every event ({self._n_events:,} event{'s' * (self._n_events != 1)})"
         return tell_missing(missing, alike, uses, where) if missing else None
+
+
+def tell_no_events(place: str) -> str:
+    """One sentence about a file in which there is nothing to match."""
+    return f"there are no events in {place}"
 
 
 def find_in_lists(names: Collection[Path]) -> dict[Path, Path]:
@@ -152,6 +166,30 @@ def find_in_lists(names: Collection[Path]) -> dict[Path, Path]:
         for path in sorted(names, reverse=True)
         if ELEMENT in path
     }
+
+
+def find_wrapped(
+    missing: Collection[Path], names: Collection[Path], *, with_ends: bool
+) -> dict[Path, Path]:
+    """For missing attributes the shortest name in the events that ends like it: something may be
+    wrapped around each event. Without `with_ends`, only if JSON in a text is all that is between.
+    """
+    found: dict[Path, Path] = {}
+    wanted = {_fold(path): path for path in missing}
+    for name in sorted(names, key=lambda name: (-len(name), name)):
+        if ELEMENT in name:
+            continue
+        folded = _fold(name)
+        first = len(folded) - 1 if with_ends else 0
+        for start in range(first, -1, -1):
+            path = wanted.get(folded[start:])
+            if path is not None and (start or IN_TEXT in name):
+                found[path] = name
+    return found
+
+
+def _fold(path: Path) -> Path:
+    return tuple(fold(step) for step in path if step != IN_TEXT)
 
 
 def find_likely(
@@ -196,6 +234,9 @@ def _tell_one(path: Path, alike: Mapping[Path, Path], uses: Mapping[Path, Use]) 
     if path not in alike:
         return told
     *where, last = alike[path]
+    if IN_TEXT in alike[path]:
+        whole = print_path(alike[path][: alike[path].index(IN_TEXT)])
+        return f"{told}, but the JSON inside the text {whole} has it: parse that text first"
     if last == ELEMENT:
         whole = print_path(tuple(where))
         return f"{told}, but the objects in the list {whole} have it: match these"
