@@ -144,6 +144,11 @@ def test_a_failure_leaves_no_table_of_its_own(spark, tmp_path):
     [
         ({"events.jsonl": "event.jsonl"}, "[match] events: {}/event.jsonl does not exist"),
         ({"events.jsonl": "events/{date}"}, "events/2026-01-31 does not exist"),
+        (
+            {"events.jsonl": "mixed"},
+            "mixed holds files of several formats: 1 of csv and 1 of jsonl",
+        ),
+        ({"events.jsonl": "strange"}, "cannot tell the format of {}/strange"),
         ({"subscriptions.jsonl": "subs"}, "[build] subscriptions: {}/subs does not exist"),
         ({"[match]": "[match]\nwith = 'title,titel'"}, "no subscription has 'titel'"),
         ({"[match]": "[match]\nwith = 'subscription_id'"}, "no subscription has 'subscription_id'"),
@@ -153,6 +158,10 @@ def test_a_failure_leaves_no_table_of_its_own(spark, tmp_path):
 )
 def test_a_mistake_in_a_later_step_is_found_before_the_first_one(place, wrong, said):
     write(place / "subscriptions.jsonl", [own | {"title": "T"} for own in SUBSCRIPTIONS])
+    (place / "mixed").mkdir()
+    (place / "mixed" / "a.csv").write_text("age\n1\n")
+    write(place / "mixed" / "b.jsonl", [{"age": 1}])
+    (place / "strange").write_text("age\n1\n")
     text = PIPELINE.replace("{place}", str(place)).replace("{output}", "out")
     for old, new in wrong.items():
         text = text.replace(old, new)

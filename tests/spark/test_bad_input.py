@@ -313,7 +313,9 @@ def test_no_events_at_all(events, store):
 
 
 def test_an_index_of_nothing(spark, events, tmp_path):
-    ts.build(subscription_frame(spark, []), tmp_path / "i")
+    ts.build(subscription_frame(spark, [("x", "a = 1")]), tmp_path / "i")
+    ts.update(spark, tmp_path / "i", removed=["x"])
+    ts.compact(spark, tmp_path / "i")
     assert ts.count_by_event(events, tmp_path / "i", event_id="id").collect() == [(1, 0), (2, 0)]
     assert ts.subscriptions(spark, tmp_path / "i").count() == 0
     assert ts.rejects(spark, tmp_path / "i").count() == 0

@@ -201,8 +201,31 @@ def test_a_validity_that_ends_before_it_begins_rejects_the_subscription(spark, t
     assert reject["message"] == said
 
 
-def test_nothing_to_build_is_an_index_of_nothing(spark, tmp_path):
-    report = ts.build(subscription_frame(spark, []), tmp_path / "i")
+@pytest.mark.parametrize(
+    ("n_rows", "said"),
+    [
+        (0, "no version was published: the DataFrame holds no subscriptions"),
+        (1, "no version was published: the only subscription has expired"),
+        (3, "no version was published: all 3 subscriptions have expired"),
+    ],
+)
+def test_nothing_to_build_publishes_nothing(spark, tmp_path, n_rows, said):
+    past = datetime(2020, 1, 1)
+    rows = [(f"s{at}", "a = 1", None, None, past) for at in range(n_rows)]
+    frame = spark.createDataFrame(rows, DETAILED.format(type="timestamp"))
+    with pytest.raises(InputError, match=said):
+        ts.build(frame, tmp_path / "i")
+    assert not (tmp_path / "i").exists()
+    first = ts.build(subscription_frame(spark, SUBSCRIPTIONS[:5]), tmp_path / "i")
+    with pytest.raises(InputError, match=said):
+        ts.build(frame, tmp_path / "i", incremental=False)
+    assert ts.IndexStore(tmp_path / "i").current() == first.version
+
+
+def test_an_index_whose_subscriptions_are_removed_is_an_index_of_nothing(spark, tmp_path):
+    ts.build(subscription_frame(spark, SUBSCRIPTIONS[:2]), tmp_path / "i")
+    ts.update(spark, tmp_path / "i", removed=[name for name, _ in SUBSCRIPTIONS[:2]])
+    report = ts.compact(spark, tmp_path / "i")
     assert (report.n_subscriptions, report.n_parts) == (0, 1)
     frame, _ = event_frame(spark, EVENTS[:3])
     assert ts.match(frame, tmp_path / "i", event_id="id").count() == 0

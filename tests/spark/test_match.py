@@ -24,6 +24,12 @@ from tests.spark.workloads import (
 )
 
 SUBSCRIPTIONS, EVENTS = make_workload(11)
+VALUES_OF_A = {
+    "string": "'{\"a\": 1}'",
+    "binary": "'{\"a\": 1}'",
+    "map<string, string>": "map('a', '1')",
+    "struct<a: int>": "named_struct('a', 1)",
+}
 PAIRS = expected_pairs(SUBSCRIPTIONS, EVENTS)
 
 
@@ -129,7 +135,23 @@ def test_wrong_values_are_rejects_and_the_others_still_answer(spark, tmp_path):
     assert pairs_of(ts.match(frame, tmp_path / "i", **options)) == [("e1", "y"), ("e3", "x")]
     found = ts.event_rejects(frame, tmp_path / "i", **options).collect()
     told = sorted((row["event_id"], row["attribute"], row["kind"]) for row in found)
-    assert told[:2] == [("e1", "a", "wrong-type"), ("e2", None, "bad-row")]
+    assert told == [("e1", "a", "wrong-type"), ("e2", None, "bad-row"), ("e4", None, "bad-row")]
+
+
+@pytest.mark.parametrize("type_", ["string", "map<string, string>", "struct<a: int>", "binary"])
+def test_events_that_are_null_are_listed(spark, tmp_path, type_):
+    ts.build(subscription_frame(spark, [("x", "a = 1"), ("y", "a IS NULL")]), tmp_path / "i")
+    frame = spark.range(3).selectExpr(
+        "id", f"CAST(IF(id = 1, NULL, {VALUES_OF_A[type_]}) AS {type_}) AS event"
+    )
+    options = {"event_id": "id", "attributes": "event"}
+    found = pairs_of(ts.match(frame, tmp_path / "i", **options))
+    assert found == [(0, "x"), (1, "y"), (2, "x")]
+    (row,) = ts.event_rejects(frame, tmp_path / "i", **options).collect()
+    assert (row["event_id"], row["attribute"], row["value"]) == (1, None, "NULL")
+    assert row["reason"] == "the event is NULL; it counts as an event without attributes"
+    # Where attributes are columns, there is always an event.
+    assert ts.event_rejects(frame.selectExpr("id", "NULL AS a"), tmp_path / "i").count() == 0
 
 
 def test_no_events_give_an_empty_typed_result(events, store):

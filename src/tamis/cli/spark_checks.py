@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from tamis.cli.options import split_names
-from tamis.cli.spark_formats import expect_input
+from tamis.cli.spark_formats import expect_input, find_format
 from tamis.cli.spark_io import read_subscriptions
 from tamis.cli.spark_places import OUTPUTS, expect_outputs
 from tamis.errors import InputError
@@ -28,7 +28,8 @@ INPUTS: Final = ("subscriptions", "events")
 
 
 def check_steps(steps: Iterable[click.Context]) -> None:
-    """Refuse inputs that are not there, and places where tables must not be written."""
+    """Refuse inputs that are not there or whose format is not clear, and places where tables must
+    not be written."""
     taken: dict[str, str] = {}
     published: set[str] = set()  # indexes that will have a version that is not there yet
     for step in steps:
@@ -38,6 +39,7 @@ def check_steps(steps: Iterable[click.Context]) -> None:
             path = options.get(name)
             if path and path not in taken:  # else an earlier step writes it
                 expect_input(path, f"[{own}] {name}")
+                find_format(path, options[f"{name}_format"], f"--{name}-format")
         if own != STREAM:  # which adds to what is there
             expect_outputs(step, options)
         if index not in published and not (own == BUILD and not options["update"]):

@@ -4,9 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.errors import PySparkException
-from pyspark.sql.pandas.types import to_arrow_type
-from pyspark.sql.types import MapType, NullType, StructType
+import pyarrow as pa
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    CalendarIntervalType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    TimeType,
+    VariantType,
+)
 
 from tamis.errors import warn
 from tamis.events.arrow_values import can_hold
@@ -25,6 +46,29 @@ if TYPE_CHECKING:
     from tamis.spark.parts import PartSet
 
 SHOWN: Final = 3
+# As which types of Arrow's workers get values. Zones, digits and what is inside do not matter here.
+_AS_ARROW: Final = (
+    (BooleanType, pa.bool_()),
+    (ByteType, pa.int8()),
+    (ShortType, pa.int16()),
+    (IntegerType, pa.int32()),
+    (LongType, pa.int64()),
+    (FloatType, pa.float32()),
+    (DoubleType, pa.float64()),
+    (DecimalType, pa.decimal128(1)),
+    (StringType, pa.string()),
+    (BinaryType, pa.binary()),
+    (DateType, pa.date32()),
+    (TimestampType, pa.timestamp("us", "UTC")),
+    (TimestampNTZType, pa.timestamp("us")),
+    (TimeType, pa.time64("ns")),
+    (DayTimeIntervalType, pa.duration("us")),
+    (CalendarIntervalType, pa.month_day_nano_interval()),
+    (VariantType, pa.struct([])),
+    (ArrayType, pa.list_(pa.null())),
+    (StructType, pa.struct([])),
+    (MapType, pa.map_(pa.string(), pa.string())),
+)
 
 
 def report_columns(
@@ -80,10 +124,11 @@ def _find(type_: DataType, path: Path) -> DataType | None:
 
 
 def _fits(found: DataType, type_: Type) -> bool:
-    try:
-        return can_hold(to_arrow_type(found), type_)
-    except PySparkException:  # of no type of Arrow's: the worker reports what it makes of it
-        return True
+    if isinstance(found, ArrayType) and type_.element is not None:
+        return _fits(found.elementType, type_.element)
+    # What is not known here is not reported: the worker says what it makes of the values.
+    arrow_type = next((own for known, own in _AS_ARROW if isinstance(found, known)), None)
+    return arrow_type is None or can_hold(arrow_type, type_)
 
 
 def _leaves(type_: DataType, prefix: Path) -> Iterator[Path]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tamis.language.types import Type
 
 MOST_LISTED: Final = 100_000  # of one batch; a column of wrong type would list every event
+NULL_EVENT: Final = "the event is NULL; it counts as an event without attributes"
 _TEXTS: Final = ("attribute", "expected", "value", "reason", "kind")
 
 
@@ -44,6 +45,12 @@ class ListedRejects(Rejects):
         is_new = self._has_rows if attribute is None else attribute not in self._known
         if is_new and len(self.listed) < MOST_LISTED:
             self.listed.extend(told)
+
+    def add_nulls(self, is_null: pa.Array) -> None:
+        """Keep a row for each whole event that is NULL."""
+        for row in np.flatnonzero(is_null.to_numpy(zero_copy_only=False)).tolist():
+            told = Reject(row, None, None, "NULL", NULL_EVENT, RejectKind.BAD_ROW)
+            self._add(None, told.kind, [told])
 
     def to_batch(self, event_ids: pa.Array) -> pa.RecordBatch:
         """The rejects with the ids of their events."""

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType, DataType, MapType, StringType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    MapType,
+    StringType,
+    StructType,
+    YearMonthIntervalType,
+)
 
 from tamis.errors import InputError, suggest
 from tamis.language.names import parse_path, print_path
@@ -56,8 +64,31 @@ def select_events(
     else:
         columns += _attribute_columns(events, paths, attributes)
     selected = events.select(*columns)
+    _expect_readable(events, selected.schema)
     types = {field.name: field.dataType for field in selected.schema.fields}
     return selected, Layout(event, types[ID], types.get(KEPT))
+
+
+def _expect_readable(events: DataFrame, selected: StructType) -> None:
+    """Refuse columns whose values Python's Arrow has no class for: their batches cannot be read."""
+    if not _has_months(selected):
+        return
+    names = [field.name for field in events.schema.fields if _has_months(field.dataType)]
+    raise InputError(
+        f"workers cannot read intervals of years and months, which these columns of the events "
+        f"have: {', '.join(names[:10])}",
+        hint="cast them to string, or leave them out: attributes=[…]",
+    )
+
+
+def _has_months(type_: DataType) -> bool:
+    if isinstance(type_, StructType):
+        return any(_has_months(field.dataType) for field in type_.fields)
+    if isinstance(type_, MapType):
+        return _has_months(type_.keyType) or _has_months(type_.valueType)
+    if isinstance(type_, ArrayType):
+        return _has_months(type_.elementType)
+    return isinstance(type_, YearMonthIntervalType)
 
 
 def expect_some(

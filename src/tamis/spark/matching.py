@@ -178,6 +178,8 @@ class RejectValues(Matcher):
                 rejects = ListedRejects(known, has_rows=number == 0)
                 source = batch if self.layout.event is None else batch.column(self.layout.event)
                 read_events(source, table, rejects)
+                if self.layout.kept_type is not None:
+                    rejects.add_nulls(batch.column(KEPT))
                 if rejects.listed:
                     yield rejects.to_batch(batch.column(ID))
 

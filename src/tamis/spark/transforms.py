@@ -289,7 +289,7 @@ def event_rejects(
     attributes: Attributes = None,
 ) -> DataFrame:
     """One row for each value that is not of its attribute's type, which counts as missing, and
-    for each event that cannot be read at all.
+    for each whole event that cannot be read at all or is NULL.
 
     Out: event_id, attribute, expected, value, reason, kind, all string
 
@@ -298,7 +298,10 @@ def event_rejects(
     expect_frame(events, "events")
     parts = open_version(index)
     expect_some(events, parts.version.attributes, attributes)
-    selected, layout = select_events(events, parts.version.attributes, event_id, attributes)
+    paths = parts.version.attributes
+    # Of a struct that is NULL only this tells: its fields are all that workers get.
+    is_null = F.col(quoted(attributes)).isNull() if isinstance(attributes, str) else None
+    selected, layout = select_events(events, paths, event_id, attributes, is_null)
     texts = ("attribute", "expected", "value", "reason", "kind")
     fields = [StructField("event_id", layout.id_type), *(StructField(n, _STRING) for n in texts)]
     return run_on_workers(selected, RejectValues(parts, layout), StructType(fields))

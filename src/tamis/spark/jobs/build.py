@@ -40,6 +40,7 @@ from tamis.spark.manifest import BASE, Part, Version, read_part
 from tamis.spark.parts import REJECTS, digest_rows, is_whole, write_part
 from tamis.spark.printing import format_table
 from tamis.spark.store import IndexStore, Retention
+from tamis.spark.tables import PACKED
 from tamis.spark.tuning import (
     find_operator_statistics,
     find_sample,
@@ -109,11 +110,12 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     In: subscription_id (or id) string, expression string, and if there tags array<string>,
     valid_from timestamp, valid_until timestamp; all other columns are kept as attributes
 
-    A subscription that is wrong becomes a row of `rejects`. Of several with one id the first is
-    taken, of those that have not expired when the build starts. Parts whose subscriptions have not
-    changed are taken over if they are whole, unless `incremental` is off; if no part has changed,
-    the newest version stays and nothing is published. `operators` names modules that register
-    operators; workers need only know their signatures.
+    A subscription that is wrong becomes a row of `rejects`. If there are no subscriptions, or all
+    are wrong or have expired, an `InputError` is raised and nothing is published. Of several
+    with one id the first is taken, of those that have not expired when the build starts. Parts
+    whose subscriptions have not changed are taken over if they are whole, unless `incremental` is
+    off; if no part has changed, the newest version stays and nothing is published. `operators`
+    names modules that register operators; workers need only know their signatures.
 
     `id_column` and `expression_column` are the names of these columns in the input. `schema`
     declares the attributes' types, which are inferred from the expressions without it; `missing`
@@ -134,6 +136,9 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     try:
         with telling():
             n_rows, n_expired = count_rows(rows, now)
+            # What comes from an index may be nothing: all of its subscriptions were removed.
+            if not n_rows and PACKED not in subscriptions.columns:
+                raise _nothing_to_build(n_expired)
             live = rows.where(~has_expired(now)) if n_expired else rows
             elected = infer_schema(live, limits) if declared is None else declared
             elected = with_registered(elected, REGISTRY.load(operators))
@@ -210,6 +215,15 @@ def find_unused(schema: Schema, version: Version) -> tuple[str, ...]:
     """The attributes of a schema that no subscription uses; an operator may read whole events."""
     used = set(version.attributes)
     return () if () in used else tuple(print_path(path) for path in schema if path not in used)
+
+
+def _nothing_to_build(n_expired: int) -> InputError:
+    n = f"all {n_expired:,} subscriptions have" if n_expired > 1 else "the only subscription has"
+    return InputError(
+        "no version was published: "
+        + (f"{n} expired" if n_expired else "the DataFrame holds no subscriptions"),
+        hint="to empty an index, remove its subscriptions: tamis.spark.update(…, removed=[…])",
+    )
 
 
 def _expect_some(target: IndexStore, parts: tuple[Part, ...], n_rows: int) -> None:
