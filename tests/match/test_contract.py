@@ -353,7 +353,7 @@ def test_kernels_without_the_compiler(seed):
     [
         ["a"],
         ["a", "b", "always"],
-        ["", "é日\U0001f600", "zero\0inside"],
+        [" ", "é日\U0001f600", "zero\0inside"],
         [f"s{n}" for n in range(50)],
     ],
 )
