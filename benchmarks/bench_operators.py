@@ -22,15 +22,16 @@ import numpy as np
 
 from tamis.errors import TamisError
 from tamis.lab.experiments.liu.schedules import draw_results, play_all
+from tamis.lab.liu import SCHEDULES, make_schedule
+from tamis.lab.liu.optimum import expected_cost, optimal_cost
 from tamis.lab.workloads.overlaps import OverlapParams, Overlaps, packing_bound
-from tamis.operators.schedules import SCHEDULES, Gates, make_schedule
-from tamis.operators.schedules.kernels.gates import TRUE
-from tamis.operators.schedules.optimum import expected_cost, optimal_cost
+from tamis.operators.schedule import Gates
+from tamis.operators.schedule.kernels.gates import TRUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tamis.operators.schedules import Run, Schedule
+    from tamis.operators.schedule import Run, Schedule
 
 TITLE = "expensive calls per event by schedule (Liu, Table 1)"
 Row = dict[str, Any]

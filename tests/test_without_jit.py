@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[1]
     [
         "tests/events/test_values.py",
         "tests/lab/fontoura",
-        "tests/operators/schedules",
+        "tests/lab/liu",
+        "tests/operators/test_schedule.py",
         "tests/text/test_finder.py",
     ],
 )

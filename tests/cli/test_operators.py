@@ -6,9 +6,8 @@ import json
 
 import pytest
 
-from tamis.cli import match as match_module
-from tamis.match.operators import SCHEDULES
 from tests.cli.shell import json_lines, run, run_process
+from tests.schedules import SCHEDULES, use_schedule
 
 MODULE = "tests.cli.crowds"
 SUBSCRIPTIONS = {
@@ -42,8 +41,9 @@ def match(index, *arguments, stdin=LINES):
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_bindings_of_each_match(index, schedule):
-    rows = json_lines(match(index, "--bindings", "--schedule", schedule).stdout)
+def test_bindings_of_each_match(index, schedule, monkeypatch):
+    use_schedule(monkeypatch, schedule)
+    rows = json_lines(match(index, "--bindings").stdout)
     assert [sorted(row["matches"]) for row in rows] == [
         ["mob", "photo"],
         [],
@@ -77,13 +77,6 @@ def test_bindings_are_not_counted(index):
     result = run("match", index, "--operators", MODULE, "--bindings", "--counts", "event")
     assert result.exit_code == 2
     assert "--counts" in result.stderr
-
-
-def test_the_shell_knows_all_schedules(index):
-    assert match_module.SCHEDULES == SCHEDULES
-    result = run("match", index, "--operators", MODULE, "--schedule", "fastest")
-    assert result.exit_code == 2
-    assert "sub_order" in result.stderr
 
 
 def test_faults_are_told(index):

@@ -25,7 +25,7 @@ print(json.dumps(sorted(sys.modules)))
 HEAVY = {
     *("pandas", "pyarrow.compute", "rich.console", "numpy.typing", "pyspark"),
     *("tamis.index.build", "tamis.index.kernels.nodes", "tamis.index.kernels.scan"),
-    "tamis.operators.schedules",
+    "tamis.operators.schedule",
     *("tamis.cli.build", "tamis.cli.spark", "tamis.cli.lab", "tamis.validate"),
 }
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import bench_operators
 from tamis.errors import TamisError
-from tamis.operators.schedules import SCHEDULES
+from tamis.lab.liu import SCHEDULES
 
 
 @pytest.mark.slow

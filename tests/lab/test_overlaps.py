@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tamis.errors import TamisError
+from tamis.lab.liu.optimum import optimal_cost
 from tamis.lab.workloads import OverlapParams, Overlaps
 from tamis.lab.workloads.overlaps import SELECTIVITIES, packing_bound
-from tamis.operators.schedules import Gates
-from tamis.operators.schedules.optimum import optimal_cost
+from tamis.operators.schedule import Gates
 from tests.effort import examples
 
 

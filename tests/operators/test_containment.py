@@ -13,12 +13,12 @@ import tamis
 from tamis.language import check, parse
 from tamis.logic.evaluate import evaluate
 from tamis.match.index import build
-from tamis.match.operators import SCHEDULES
 from tamis.operators.ask import ask
 from tamis.operators.caller import OperatorLimits
 from tamis.operators.faults import FaultKind
 from tamis.operators.registry import Registry, operator
 from tests.operators.test_faults import RELEASE, hangs, make_index, raises
+from tests.schedules import SCHEDULES, use_schedule
 from tests.waiting import HANG_SECONDS
 
 # ── one bad event ───────────────────────────────────────────────────────────────────────────
@@ -123,7 +123,7 @@ def test_equal_events_share_a_failure():
 
 
 @pytest.mark.parametrize("schedule", ["adaptive", "naive"])
-def test_a_call_that_fails_does_not_silence_others_of_its_operator(schedule):
+def test_a_call_that_fails_does_not_silence_others_of_its_operator(schedule, monkeypatch):
     def by_name(event, name):
         return {"good": True}[name]
 
@@ -131,7 +131,7 @@ def test_a_call_that_fails_does_not_silence_others_of_its_operator(schedule):
     operator("by_name(string)", registry=registry)(by_name)
     texts = {"g": "by_name('good')"} | {f"b{n}": f"by_name('bad{n}')" for n in range(10)}
     index = build(texts, operators=registry)
-    index.operators.schedule = schedule
+    use_schedule(monkeypatch, schedule)
     assert index.match_lists([{"a": n} for n in range(20)]).to_pylist() == [["g"]] * 20
     broken = [fault for fault in index.operators.faults if fault.kind is FaultKind.BREAKER]
     assert len(broken) == 10
@@ -293,14 +293,14 @@ def test_an_answer_is_read_under_the_watch():
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_nan_is_equal_to_itself_in_one_call_and_in_two(schedule):
+def test_nan_is_equal_to_itself_in_one_call_and_in_two(schedule, monkeypatch):
     registry = Registry()
     operator("one(?double, ?double)", registry=registry)(lambda event: [(math.nan, float("nan"))])
     operator("two(?double, ?double)", registry=registry)(lambda event: [(-math.nan, 1.0)])
     joined = "one(?x, ?y) AND two(?x, ?z)"
     texts = {"itself": "one(?x, ?x)", "other": "two(?x, ?x)", "joined": joined}
     index = build(texts, operators=registry)
-    index.operators.schedule = schedule
+    use_schedule(monkeypatch, schedule)
     assert sorted(index.match({})) == ["itself", "joined"]
     for text in texts.values():
         condition = check(parse(text), index.contents.schema)

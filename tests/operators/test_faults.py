@@ -221,8 +221,6 @@ def test_registering():
     with pytest.raises(tamis.InputError, match="is no operator"):
         registry.load(f"{__name__}:raises_nothing")
     assert registry.get("F").signature.name == "f"
-    with pytest.raises(tamis.InputError, match="unknown schedule 'adaptiv'"):
-        make_index(raises).operators.schedule = "adaptiv"
 
 
 def test_pure_operators_are_asked_once_for_equal_attributes():

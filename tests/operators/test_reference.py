@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 import tamis
 from tamis.logic.evaluate import Missing, evaluate, solve
 from tamis.match.index import build
-from tamis.match.operators import SCHEDULES
 from tamis.operators.caller import OperatorLimits
 from tests.effort import examples
 from tests.operators.toys import Toys, random_event, random_subscription, true_answers
+from tests.schedules import SCHEDULES, use_schedule
 
 SEEDS = st.integers(0, 2**32)
 
@@ -55,12 +55,13 @@ def assert_each_call_once(toys):
 @given(SEEDS, st.sampled_from(list(Missing)))
 def test_every_schedule_is_the_reference(schedule, seed, missing):
     toys, index, _, events, expected = draw(seed, missing=missing)
-    index.operators.schedule = schedule
-    for event, wanted in zip(events, expected, strict=True):
-        assert set(index.match(event)) == set(wanted)
-        assert_each_call_once(toys)
-        assert index.match_bindings(event) == wanted
-        assert_each_call_once(toys)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        use_schedule(monkeypatch, schedule)
+        for event, wanted in zip(events, expected, strict=True):
+            assert set(index.match(event)) == set(wanted)
+            assert_each_call_once(toys)
+            assert index.match_bindings(event) == wanted
+            assert_each_call_once(toys)
 
 
 @settings(max_examples=examples(10), deadline=None)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 import tamis
-from tamis.match.operators import SCHEDULES
 from tests.operators.uav import EVENTS, SUBSCRIPTIONS
+from tests.schedules import SCHEDULES, use_schedule
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_the_five_subscriptions(schedule):
+def test_the_five_subscriptions(schedule, monkeypatch):
     index = tamis.build(SUBSCRIPTIONS, operators="tests.operators.uav")
     assert not index.rejects
-    index.operators.schedule = schedule
+    use_schedule(monkeypatch, schedule)
     assert [index.match_bindings(event) for event, _ in EVENTS] == [found for _, found in EVENTS]
     assert {fault.message for fault in index.operators.faults} == {"KeyError: 'x'"}
 

@@ -17,9 +17,9 @@ from tamis.language import Schema
 from tamis.language.signatures import Read, parse_signature
 from tamis.language.types import DOUBLE, decimal_type
 from tamis.match.index import build
-from tamis.match.operators import SCHEDULES
 from tamis.operators.registry import Registry, operator
 from tests.effort import examples
+from tests.schedules import SCHEDULES, use_schedule
 
 
 def record(reads, *, signature="seen()", **options):
@@ -118,7 +118,7 @@ def test_an_operator_may_change_what_it_is_given():
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-def test_calls_of_one_operator_do_not_see_each_other(schedule):
+def test_calls_of_one_operator_do_not_see_each_other(schedule, monkeypatch):
     registry = Registry()
 
     @operator("grows(integer)", reads=["a integer", "b"], registry=registry)
@@ -128,7 +128,7 @@ def test_calls_of_one_operator_do_not_see_each_other(schedule):
         return event["a"] == number and len(event["b"]) == 1
 
     index = build({f"s{n}": f"grows({n})" for n in range(4)}, operators=registry)
-    index.operators.schedule = schedule
+    use_schedule(monkeypatch, schedule)
     event = {"a": 0, "b": set()}
     assert index.match(event) == index.match_lists([event]).to_pylist()[0] == ["s1"]
     assert event == {"a": 0, "b": set()}

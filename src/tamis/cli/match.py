@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tamis.events.encoder import EncodedEvents
 
 OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS`
-SCHEDULES: Final = ("adaptive", "sub_order", "sequential", "naive")  # see `match.operators`
 
 
 @click.command("match")
@@ -59,11 +58,6 @@ SCHEDULES: Final = ("adaptive", "sub_order", "sequential", "naive")  # see `matc
     "the highest number comes first.",
 )
 @click.option("--bindings", is_flag=True, help="Print the values of each match's variables.")
-@click.option(
-    "--schedule",
-    type=click.Choice(SCHEDULES),
-    help="Choose the order in which operators are called; it is adaptive by default.",
-)
 @click.option(
     "--event-id", metavar="NAME", help="Name events by this attribute instead of their number."
 )
@@ -113,7 +107,6 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     output: str,
     counts: str | None,
     bindings: bool,
-    schedule: str | None,
     event_id: str | None,
     subset: str | None,
     at: datetime | None,
@@ -146,8 +139,6 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     expect_rejects_place(rejects_file, events)
     prepare_kernels()
     index = tamis.open(index_path, trusted=trusted, key=key)
-    if schedule is not None:
-        index.operators.schedule = schedule
     run = Run(index, output, only_matches=only_matches, threads=threads, bindings=bindings)
     if subset is not None:
         run.subset = read_subset(subset, index)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.errors import InputError, MissingOperatorError, suggest
+from tamis.errors import InputError, MissingOperatorError
 from tamis.language.check import check
 from tamis.language.limits import NO_LIMITS
 from tamis.language.parser import parse
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from tamis.operators.sources import Sources
     from tamis.operators.verdict import Verdict
 
-SCHEDULES = ("adaptive", "sub_order", "sequential", "naive")
 _NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
@@ -47,7 +46,6 @@ class Operators:
     def __init__(self, contents: Contents, registry: Registry | None) -> None:
         self._contents = contents
         self._registry = registry
-        self._schedule = SCHEDULES[0]
         self._limits = OperatorLimits()
         self._statistics = Statistics(contents.statistics.get("operators"))
         self._caller: Caller | None = None
@@ -61,22 +59,6 @@ class Operators:
     def calls(self) -> list[str]:
         """All distinct calls of the index, as expressions spell them."""
         return [print_call(call) for call in self._contents.plan.calls]
-
-    @property
-    def schedule(self) -> str:
-        """By what order calls are made; it decides how many, and never what matches."""
-        return self._schedule
-
-    @schedule.setter
-    def schedule(self, name: str) -> None:
-        if name not in SCHEDULES:
-            likely = suggest(str(name), SCHEDULES)
-            raise InputError(
-                f"unknown schedule {name!r}; allowed: {', '.join(SCHEDULES)}",
-                hint=f'did you mean "{likely}"?' if likely else None,
-            )
-        with self._lock:
-            self._schedule, self._phase = name, None
 
     @property
     def limits(self) -> OperatorLimits:
@@ -227,7 +209,7 @@ class Operators:
 
     @cached_property
     def _sources(self) -> Sources:
-        from tamis.operators.sources import Sources  # and with it the kernels of schedules
+        from tamis.operators.sources import Sources  # and with it the kernels of the schedule
 
         contents = self._contents
         return Sources(
@@ -245,7 +227,7 @@ class Operators:
 
             caller = self._get_caller()
             announce(packages=SCHEDULING)
-            phase = OperatorPhase(self._sources, caller, self._schedule)
+            phase = OperatorPhase(self._sources, caller)
             with self._lock:
                 self._phase = self._phase or phase
                 phase = self._phase

@@ -75,13 +75,12 @@ def warm_up() -> None:
     index.count_by_event(batch)
     index.summarise_by_subscription(batch)
     index.summarise_by_event(batch)
-    _warm_up_schedules()
+    _warm_up_schedule()
 
 
-def _warm_up_schedules() -> None:
+def _warm_up_schedule() -> None:
     """The same for what chooses calls of operators."""
     from tamis.match.index import build
-    from tamis.match.operators import SCHEDULES
     from tamis.operators.registry import Registry, operator
 
     registry = Registry()
@@ -93,9 +92,7 @@ def _warm_up_schedules() -> None:
         "both": "q(1) AND q(2)",
     }
     index = build(texts, operators=registry)
-    for schedule in SCHEDULES:
-        index.operators.schedule = schedule
-        index.match({})
+    index.match({})
 
 
 def _tell_terminal(message: str) -> None:

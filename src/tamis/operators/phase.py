@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tamis.operators.caller import ABSENT, Cache, Caller, Failure
 from tamis.operators.faults import FaultKind
-from tamis.operators.schedules import make_schedule
+from tamis.operators.schedule import make_schedule
 from tamis.operators.search import BudgetError, Facts
 from tamis.operators.trial import Trial
 from tamis.operators.verdict import Verdict
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from tamis.logic.bindings import Answer
-    from tamis.operators.schedules import Run, Schedule
+    from tamis.operators.schedule import Run, Schedule
     from tamis.operators.sources import Sources
 
     Task = Generator[int, "Answer | Failure", "Verdict"]
@@ -32,18 +32,17 @@ if TYPE_CHECKING:
 TEST_COST: Final = 1e-9  # seconds: tests are no calls, whatever a schedule makes of them
 MOST_RUN_BYTES: Final = 64 << 20  # of all events that wait for a batch operator together
 MOST_TASKS: Final = 512
-REFRESH: Final = 100_000  # calls after which a schedule is made anew, at the latest
+REFRESH: Final = 100_000  # calls after which the schedule is rebuilt, at the latest
 
 
 class OperatorPhase:
     """Decides candidates of one index. Threads share it."""
 
-    def __init__(self, sources: Sources, caller: Caller, schedule: str) -> None:
+    def __init__(self, sources: Sources, caller: Caller) -> None:
         self._sources = sources
         self._gates = sources.gates
         self._caller = caller
         self._has_batches = any(operator.is_batch for operator in caller.operators)
-        self._name = schedule
         self._runs: SimpleQueue[tuple[Schedule, Run]] = SimpleQueue()
         self._n_made = 0
         self._refresh()
@@ -192,7 +191,7 @@ class OperatorPhase:
         costs = [own.cost(operator) for own, operator in zip(known, operators, strict=True)]
         chances = [own.selectivity for own in known]
         self._schedule = make_schedule(
-            self._name, self._gates, costs + n_tests * [TEST_COST], chances + n_tests * [0.5]
+            self._gates, costs + n_tests * [TEST_COST], chances + n_tests * [0.5]
         )
         self._refresh_at = min(2 * max(self._n_made, 128), self._n_made + REFRESH)
 

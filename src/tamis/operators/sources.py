@@ -14,8 +14,8 @@ from tamis.language.parser import parse
 from tamis.logic.evaluate import Missing
 from tamis.operators.plan import joins_of, tests_of
 from tamis.operators.residual import split
-from tamis.operators.schedules import Gates
-from tamis.operators.schedules.kernels.reach import mark_above
+from tamis.operators.schedule import Gates
+from tamis.operators.schedule.kernels.reach import mark_above
 from tamis.operators.search import Search
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tamis.logic.bindings import Answer
     from tamis.operators.caller import Caller
-    from tamis.operators.schedules import Run
+    from tamis.operators.schedule import Run
     from tamis.operators.search import Facts, Search
     from tamis.operators.sources import Sources
 

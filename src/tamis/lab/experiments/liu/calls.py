@@ -1,7 +1,7 @@
 """Calls per event by schedule, as one parameter of Table 1 moves at a time.
 
-The algorithms are the product's schedules: what the paper describes is what matching with operators
-does. `adaptive` is the product's own. Calls are counts, and hold on any machine.
+The algorithms are the paper's, over the gates that matching with operators uses; `adaptive` is the
+product's own. Calls are counts, and hold on any machine.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tamis.lab.experiments.experiment import (
 )
 from tamis.lab.experiments.liu.schedules import play_all
 from tamis.lab.experiments.sentences import does
+from tamis.lab.liu import SCHEDULES
 from tamis.lab.workloads.overlaps import OverlapParams, Overlaps, packing_bound
-from tamis.operators.schedules import SCHEDULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

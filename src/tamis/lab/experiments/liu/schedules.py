@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tamis.lab.experiments.measure import DisagreementError
-from tamis.operators.schedules import SCHEDULES, Gates, make_schedule
-from tamis.operators.schedules.kernels.gates import FALSE, TRUE
+from tamis.lab.liu import SCHEDULES, make_schedule
+from tamis.operators.schedule import Gates
+from tamis.operators.schedule.kernels.gates import FALSE, TRUE
 
 if TYPE_CHECKING:
     from tamis.lab.workloads.overlaps import Overlaps
-    from tamis.operators.schedules import Schedule
+    from tamis.operators.schedule import Schedule
 
 
 class Played(NamedTuple):

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tamis.errors import TamisError
-from tamis.operators.schedules.kernels.gates import FALSE, TRUE
-from tamis.operators.schedules.kernels.optimum import solve
+from tamis.lab.liu.kernels.optimum import solve
+from tamis.operators.schedule.kernels.gates import FALSE, TRUE
 
 if TYPE_CHECKING:
-    from tamis.operators.schedules.gates import Floats, Gates
-    from tamis.operators.schedules.run import Schedule
+    from tamis.operators.schedule.gates import Floats, Gates
+    from tamis.operators.schedule.run import Schedule
 
 MAX_CALLS: Final = 12
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tamis.errors import TamisError
-from tamis.operators.schedules import Gates
-from tamis.operators.schedules.kernels.chains import cost_difference
-from tamis.operators.schedules.linked_chains import LinkedChains
-from tamis.operators.schedules.sub_order import order_chains, rank_calls, sort_chains
+from tamis.lab.liu.kernels.chains import cost_difference
+from tamis.lab.liu.linked_chains import LinkedChains
+from tamis.lab.liu.sub_order import order_chains, rank_calls, sort_chains
+from tamis.operators.schedule import Gates
 from tests.effort import examples
-from tests.operators.schedules.instances import draw_conjunctions, draw_results
+from tests.lab.liu.instances import draw_conjunctions, draw_results
 
 
 def expected_cost_in_order(chains, costs, selectivities) -> float:

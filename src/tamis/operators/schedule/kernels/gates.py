@@ -21,7 +21,7 @@ import numpy as np
 
 from tamis.kernels.compiled import kernel
 from tamis.kernels.prefetch import prefetch_row
-from tamis.operators.schedules.kernels.arena import pack, section
+from tamis.operators.schedule.kernels.arena import pack, section
 
 # Results of calls.
 NOT_MADE, FALSE, TRUE, NO_RESULT = np.int32(0), np.int32(1), np.int32(2), np.int32(3)
@@ -37,9 +37,9 @@ OPEN = 4
 
 # Places in the section of counters.
 N_STARTED, N_DECIDED, N_PENDING, N_MADE, N_TOUCHED, N_ASKED = 0, 1, 2, 3, 4, 5
-N_FORCED, BUCKET, TOP, CURSOR, LINK = 6, 7, 8, 9, 10
-N_COUNTERS = 11
-N_BUCKETS = 4096  # of the adaptive schedule's queue
+N_FORCED, BUCKET, TOP = 6, 7, 8
+N_COUNTERS = 9
+N_BUCKETS = 4096  # of the schedule's queue
 AHEAD = 8  # gates lie anywhere: so many parents ahead their memory is asked for
 
 # Sections of the arenas, as in the tuples below.

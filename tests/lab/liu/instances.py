@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.operators.schedules import Gates
-from tamis.operators.schedules.kernels.gates import FALSE, NO_RESULT, TRUE
+from tamis.operators.schedule import Gates
+from tamis.operators.schedule.kernels.gates import FALSE, NO_RESULT, TRUE
 
 
 class Instance(NamedTuple):

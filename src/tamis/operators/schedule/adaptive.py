@@ -1,11 +1,11 @@
-"""Adaptive: at each step the call that decides most per cost, of what is undecided then.
+"""The adaptive schedule: at each step the call that decides most per cost, of what is undecided.
 
 The priority of a call is popularity × (1 - selectivity) / cost over undecided subscriptions. There,
 a subscription counts the more the harder it is to decide: by 1 / Σ (1 - selectivity) / cost of its
 calls. With hard ones first, easy ones are often decided along the way.
 
 A call that some undecided subscription cannot be decided without goes before all others: every
-schedule has to make it, so to know its result early costs nothing.
+schedule has to make it, so its result costs nothing more when it comes early.
 """
 
 from __future__ import annotations
@@ -14,18 +14,45 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tamis.operators.schedules.kernels.choose import ADAPTIVE
-from tamis.operators.schedules.run import Schedule
+from tamis.errors import TamisError
+from tamis.operators.schedule.run import Schedule
 
 if TYPE_CHECKING:
-    from tamis.operators.schedules.gates import Floats, Gates, Ints
+    from numpy.typing import ArrayLike
 
-_NO_WALK: Ints = np.zeros(5, dtype=np.int32)  # of four sections, all empty
+    from tamis.operators.schedule.gates import Floats, Gates, Ints
+
 _LEAST = 1e-9  # of a gate that hardly any call decides
 
 
-def make_adaptive(gates: Gates, costs: Floats, selectivities: Floats) -> Schedule:
-    """Calls by popularity × merit, renewed after each result."""
+def make_schedule(gates: Gates, costs: ArrayLike = 1.0, selectivities: ArrayLike = 0.5) -> Schedule:
+    """Calls by popularity × merit, renewed after each result.
+
+    `costs` and `selectivities` have one number for each call, or one for all calls.
+    """
+    return _make(gates, *read_statistics(gates, costs, selectivities))
+
+
+def read_statistics(
+    gates: Gates, costs: ArrayLike, selectivities: ArrayLike
+) -> tuple[Floats, Floats]:
+    """The cost and the selectivity of each call, checked."""
+    sizes = (gates.n_calls,)
+    all_costs = np.ascontiguousarray(np.broadcast_to(costs, sizes), dtype=np.float64)
+    chances = np.ascontiguousarray(np.broadcast_to(selectivities, sizes), dtype=np.float64)
+    _refuse_outside("cost", all_costs, (all_costs > 0) & np.isfinite(all_costs), "above 0")
+    _refuse_outside("selectivity", chances, (chances >= 0) & (chances <= 1), "0 to 1")
+    return all_costs, chances
+
+
+def _refuse_outside(what: str, values: np.ndarray, is_allowed: np.ndarray, allowed: str) -> None:
+    """Refuse an invalid statistic; the error names its call."""
+    if (wrong := np.flatnonzero(~is_allowed)).size:
+        call = int(wrong[0])
+        raise TamisError(f"the {what} of call {call} is {values[call]}; allowed: {allowed}")
+
+
+def _make(gates: Gates, costs: Floats, selectivities: Floats) -> Schedule:
     links = find_links(gates, selectivities)
     hardness = 1.0 / np.maximum(
         np.bincount(links.gates, links.rates / costs[links.calls], gates.n_gates), _LEAST
@@ -35,7 +62,7 @@ def make_adaptive(gates: Gates, costs: Floats, selectivities: Floats) -> Schedul
     decided = np.bincount(links.calls, weights[links.gates] * links.rates, gates.n_calls)
     # A call that only roots use is forced: its merit is never looked at.
     rates = np.divide(decided, total, out=np.ones(gates.n_calls), where=total > 0)
-    return Schedule(ADAPTIVE, gates, _NO_WALK, rates / costs, gates.pack_with(weights))
+    return Schedule(gates, gates.pack_with(weights), rates / costs)
 
 
 class Links(NamedTuple):

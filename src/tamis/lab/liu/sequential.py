@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis.operators.schedules.kernels.choose import SEQUENTIAL
-from tamis.operators.schedules.naive import NO_MERITS, pack_walk
-from tamis.operators.schedules.run import Schedule
+from tamis.lab.liu.kernels.walks import SEQUENTIAL
+from tamis.lab.liu.walk import Walk, make_walk
 
 if TYPE_CHECKING:
-    from tamis.operators.schedules.gates import Floats, Gates
+    from tamis.operators.schedule.gates import Floats, Gates
 
 
-def make_sequential(gates: Gates, costs: Floats, selectivities: Floats) -> Schedule:
+def make_sequential(gates: Gates, costs: Floats, selectivities: Floats) -> Walk:
     """Subscriptions and calls as they come: the guarantee holds for any order."""
     del costs, selectivities
-    return Schedule(SEQUENTIAL, gates, pack_walk(gates, *gates.call_lists), NO_MERITS, gates.arena)
+    return make_walk(SEQUENTIAL, gates, *gates.call_lists)

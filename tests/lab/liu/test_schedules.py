@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from tamis.errors import TamisError
-from tamis.operators.schedules import SCHEDULES, Gates, make_schedule
-from tamis.operators.schedules.kernels.gates import TRUE
+from tamis.lab.liu import SCHEDULES, make_schedule
+from tamis.operators.schedule import Gates
+from tamis.operators.schedule.kernels.gates import TRUE
 from tests.effort import examples
-from tests.operators.schedules.instances import (
+from tests.lab.liu.instances import (
     draw_conjunctions,
     draw_gates,
     draw_results,
@@ -107,65 +108,6 @@ def test_a_call_is_made_only_while_it_is_needed(name, seed):
             call = run.tell(call, RESULTS[int(results[call])])
 
 
-def test_an_or_needs_no_more_once_it_is_true():
-    # (c0 OR c1) AND c2, and c1 alone for another subscription.
-    gates = Gates.of(3, [1, 2], [0, 2, 4], [0, 2, 6, 4], [7])
-    run = make_schedule("adaptive", gates).new_run()
-    run.start()
-    run.tell(0, True)
-    assert (run.popularity > 0).tolist() == [False, False, True]
-    assert run.next_call() == 2
-    assert run.tell(2, True) == -1
-    assert run.matched.tolist() == [0]
-
-
-def test_a_call_without_a_result_is_neither_true_nor_false():
-    gates = Gates.of(1, [], [0], [], [0, 1])  # c0, and NOT c0
-    run = make_schedule("adaptive", gates).new_run()
-    run.start()
-    assert run.tell(0, None) == -1
-    assert sorted(run.decided) == [0, 1]
-    assert run.matched.size == 0
-
-
-@pytest.mark.parametrize("is_joined", [True, False])
-def test_a_joined_gate_waits_for_a_word(is_joined):
-    gates = Gates.of(3, [2, 2], [0, 2, 4], [0, 2, 6, 4], [7], [1, 0])
-    run = make_schedule("adaptive", gates).new_run()
-    run.start()
-    assert run.tell(0, True) != -1
-    run.tell(1, True)
-    assert run.pending.tolist() == [0]
-    run.settle(0, is_joined)
-    if is_joined:
-        run.tell(2, True)
-    assert run.next_call() == -1
-    assert run.matched.tolist() == ([0] if is_joined else [])
-    assert run.decided.tolist() == [0]
-
-
-def test_forced_calls_go_first():
-    # c2 alone decides the third subscription, so it is asked though c0 is the most popular.
-    gates = Gates.conjunctions([0, 2, 4, 5], [0, 1, 0, 2, 2], 3)
-    run = make_schedule("adaptive", gates, 1.0, [0.1, 0.1, 0.9]).new_run()
-    run.start()
-    assert run.next_call() == 2
-
-
-def test_adaptive_takes_popularity_selectivity_and_cost():
-    starts, calls = [0, 2, 4, 6], [0, 1, 0, 2, 0, 3]
-    gates = Gates.conjunctions(starts, calls, 4)
-
-    def first(costs, selectivities):
-        run = make_schedule("adaptive", gates, costs, selectivities).new_run()
-        run.start()
-        return run.next_call()
-
-    assert first(1.0, 0.5) == 0  # most popular
-    assert first(1.0, [0.9, 0.5, 0.5, 0.2]) == 3  # 3 · 0.1 < 1 · 0.8
-    assert first([9, 1, 2, 2], 0.5) == 1  # 3 / 9 < 1 / 1
-
-
 def test_naive_evaluates_each_by_itself():
     # c1 is false, which decides both; naive asks c0 of the second all the same.
     gates = Gates.conjunctions([0, 1, 3], [1, 0, 1], 2)
@@ -186,10 +128,6 @@ def test_naive_evaluates_each_by_itself():
         (lambda g: make_schedule("naive", g, 0.0), "cost of call 0 is 0.0"),
         (lambda g: make_schedule("naive", g, 1.0, [0.5, 1.5]), "selectivity of call 1 is 1.5"),
         (lambda g: make_schedule("naive", g, float("nan")), "cost of call 0 is nan"),
-        (lambda _: Gates.of(1, [2], [0, 1], [0], [0]), "gate 0 asks for 2 of 1 children"),
-        (lambda _: Gates.of(1, [1], [0, 1], [2], [0]), "the child 2"),
-        (lambda _: Gates.of(1, [1], [0, 1], [0], [3]), "subscription 0 stands at no node: 3"),
-        (lambda _: Gates.of(1, [1], [0, 2], [0], [0]), "child_starts"),
     ],
 )
 def test_mistakes_are_named(make, message):

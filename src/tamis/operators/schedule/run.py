@@ -1,4 +1,4 @@
-"""One event's way through a schedule: choose a call, tell its result, until all is decided."""
+"""One event's way through a schedule: choose a call, take its result, until all is decided."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.operators.schedules.kernels.choose import (
+from tamis.operators.schedule.kernels.choose import (
     advance,
     next_call,
     play,
     settle_gate,
     start_event,
 )
-from tamis.operators.schedules.kernels.gates import (
+from tamis.operators.schedule.kernels.gates import (
     FALSE,
     MATCHED,
     N_DECIDED,
@@ -30,20 +30,18 @@ from tamis.operators.schedules.kernels.gates import (
 )
 
 if TYPE_CHECKING:
-    from tamis.operators.schedules.gates import Floats, Gates, Ints
+    from tamis.operators.schedule.gates import Floats, Gates, Ints
 
-_RESULTS = {True: int(TRUE), False: int(FALSE), None: int(NO_RESULT)}
+RESULTS = {True: int(TRUE), False: int(FALSE), None: int(NO_RESULT)}
 
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
     """An order of calls for any event; `new_run` gives one event's state."""
 
-    kind: int
     gates: Gates
-    walk: Ints  # an arena, empty for the adaptive schedule
-    merits: Floats  # [n_calls], empty for the walks
-    arena: Ints  # of the gates, with weights of the schedule's choice
+    arena: Ints  # of the gates, with their weights
+    merits: Floats  # [n_calls]: priorities are popularity × merit
 
     def new_run(self) -> Run:
         """A state that can be used for one event after the other."""
@@ -55,7 +53,7 @@ class Schedule:
 
         To copy it is a tenth of the work of opening all gates again.
         """
-        run = Run(self)
+        run = self.new_run()
         run.start(np.arange(self.gates.n_subscriptions, dtype=np.int32))
         return run.state[: run.state[SCRATCH]]
 
@@ -69,12 +67,9 @@ class Run:
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
-        self._kind = schedule.kind
         self._gates = schedule.arena
-        self._walk = schedule.walk
-        self.state = schedule.gates.new_residue()
         self._merits = schedule.merits
-        self._arenas = (self._kind, self._gates, self._walk, self.state, self._merits)
+        self.state = schedule.gates.new_residue()
         self._residue = view_residue(self.state)
 
     def start(self, undecided: Ints | None = None) -> None:
@@ -83,36 +78,31 @@ class Run:
             fresh = self._schedule.fresh
             self.state[: len(fresh)] = fresh
         else:
-            start_event(self._kind, self._gates, self.state, self._merits, undecided)
+            start_event(self._gates, self.state, self._merits, undecided)
 
     def next_call(self) -> int:
         """The call to make now, or -1: nothing is left to ask."""
-        call: int = next_call(self._kind, self._walk, self.state, self._merits)
+        call: int = next_call(self.state, self._merits)
         return call
 
     def tell(self, call: int, result: bool | None) -> int:
         """Take the result of a call, None when it has none, as after a fault; the call to make now.
 
-        A result that nobody waited for, or that was told before, is welcome and changes nothing.
+        A result that no subscription needs, or a second one of the same call, changes nothing.
         """
-        following: int = advance(*self._arenas, call, _RESULTS[result])
+        following: int = advance(self._gates, self.state, self._merits, call, RESULTS[result])
         return following
 
     def settle(self, gate: int, is_true: bool) -> None:
-        """Take the caller's word on a gate of `pending`."""
+        """Take the caller's decision on a gate of `pending`."""
         settle_gate(self._gates, self.state, gate, is_true)
 
     def play(self, results: Ints) -> None:
         """Make all calls at once when every result is known: 1 false, 2 true, 3 none."""
-        play(*self._arenas, results)
+        play(self._gates, self.state, self._merits, results)
 
     def _list(self, items: Ints, counter: int) -> Ints:
         return items[: self._residue.counters[counter]]
-
-    @property
-    def n_decided(self) -> int:
-        """How many subscriptions are decided: those of `decided` that came since are the news."""
-        return int(self._residue.counters[N_DECIDED])
 
     @property
     def decided(self) -> Ints:

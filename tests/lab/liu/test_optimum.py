@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from tamis.errors import TamisError
-from tamis.operators.schedules import SCHEDULES, Gates, make_schedule
-from tamis.operators.schedules.optimum import expected_cost, optimal_cost
+from tamis.lab.liu import SCHEDULES, make_schedule
+from tamis.lab.liu.optimum import expected_cost, optimal_cost
+from tamis.operators.schedule import Gates
 from tests.effort import examples
-from tests.operators.schedules.instances import draw_conjunctions, draw_gates
+from tests.lab.liu.instances import draw_conjunctions, draw_gates
 
 
 def test_one_conjunction_by_hand():

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tamis.errors import TamisError
-from tamis.operators.schedules.gates import Gates
-from tamis.operators.schedules.kernels.chains import cost_difference
-from tamis.operators.schedules.kernels.choose import SUB_ORDER
-from tamis.operators.schedules.naive import NO_MERITS, pack_walk
-from tamis.operators.schedules.run import Schedule
-from tamis.operators.schedules.sub_order import order_chains, rank_calls, sort_chains
+from tamis.lab.liu.kernels.chains import cost_difference
+from tamis.lab.liu.kernels.walks import SUB_ORDER
+from tamis.lab.liu.sub_order import order_chains, rank_calls, sort_chains
+from tamis.lab.liu.walk import Walk, make_walk
+from tamis.operators.schedule.gates import Gates
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tamis.operators.schedules.gates import Floats, Ints
+    from tamis.operators.schedule.gates import Floats, Ints
 
 
 class LinkedChains:
@@ -59,13 +58,13 @@ class LinkedChains:
         """The calls of a chain from top to bottom."""
         return self._chains[chain]
 
-    def to_schedule(self) -> Schedule:
+    def to_schedule(self) -> Walk:
         """Sub-Order over these chains; its subscription i is the i-th of `order`."""
         chains = [self._chains[chain] for chain in self._order]
         starts = np.concatenate(([0], np.cumsum([len(chain) for chain in chains], dtype=np.int64)))
         calls = np.concatenate([np.zeros(0, dtype=np.int32), *chains])
         gates = Gates.conjunctions(starts, calls, len(self.costs))
-        return Schedule(SUB_ORDER, gates, pack_walk(gates, starts, calls), NO_MERITS, gates.arena)
+        return make_walk(SUB_ORDER, gates, starts, calls)
 
     def insert(self, chain: int, calls: Iterable[int]) -> None:
         """Add a chain where it costs least, with all others where they are."""

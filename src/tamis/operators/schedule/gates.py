@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tamis.errors import TamisError
-from tamis.operators.schedules.kernels.arena import pack
-from tamis.operators.schedules.kernels.gates import (
+from tamis.operators.schedule.kernels.arena import pack
+from tamis.operators.schedule.kernels.gates import (
     CHILDREN,
     CHILDREN_END,
     PARENTS,
@@ -23,7 +23,7 @@ from tamis.operators.schedules.kernels.gates import (
     GateArrays,
     pack_residue,
 )
-from tamis.operators.schedules.kernels.reach import collect_calls, count_above
+from tamis.operators.schedule.kernels.reach import collect_calls, count_above
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -132,11 +132,6 @@ class Gates:
         scaled: Ints = np.maximum(1, np.round(weights / unit)).astype(np.int32)
         return scaled
 
-    @cached_property
-    def arena(self) -> Ints:
-        """What the kernels read, with each subscription of the same weight."""
-        return self.pack_with(self.scale_weights(self.n_above))
-
     def pack_with(self, weights: Ints) -> Ints:
         """What the kernels read; calls are as popular as the gates above them are heavy."""
         owners = np.repeat(np.arange(self.n_gates), np.diff(self.child_starts))
@@ -161,16 +156,6 @@ class Gates:
         """The calls that each subscription depends on, each once, as they come: starts, calls."""
         starts, calls = collect_calls(self.n_calls, self.child_starts, self.children, self.roots)
         return starts, calls
-
-    @cached_property
-    def is_conjunction(self) -> Ints:
-        """1 for each subscription that is a call or an AND of calls."""
-        n_literals = 2 * self.n_calls
-        is_plain = self.thresholds == np.diff(self.child_starts)
-        is_call = (self.children < n_literals) & (self.children % 2 == 0)
-        is_plain &= np.add.reduceat(~is_call, self.child_starts[:-1]) == 0 if self.n_gates else True
-        literal = np.tile([True, False], self.n_calls)
-        return np.concatenate((literal, is_plain))[self.roots].astype(np.int32)
 
 
 def invert(keys: Ints, values: Ints, n_keys: int) -> tuple[Ints, Ints]:

@@ -6,28 +6,25 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tamis.operators.schedules.gates import invert
-from tamis.operators.schedules.kernels.chains import link_greedily, unroll, weigh_pairs
-from tamis.operators.schedules.kernels.choose import SUB_ORDER
-from tamis.operators.schedules.naive import NO_MERITS, pack_walk
-from tamis.operators.schedules.run import Schedule
+from tamis.lab.liu.kernels.chains import link_greedily, unroll, weigh_pairs
+from tamis.lab.liu.kernels.walks import SUB_ORDER
+from tamis.lab.liu.walk import Walk, make_walk
+from tamis.operators.schedule.gates import invert
 
 if TYPE_CHECKING:
-    from tamis.operators.schedules.gates import Floats, Gates, Ints
+    from tamis.operators.schedule.gates import Floats, Gates, Ints
 
 # The paper weighs all pairs. Those of a call that is in 30,000 chains are half a billion.
 MAX_PARTNERS: Final = 32
 
 
-def make_sub_order(gates: Gates, costs: Floats, selectivities: Floats) -> Schedule:
+def make_sub_order(gates: Gates, costs: Floats, selectivities: Floats) -> Walk:
     """Chains by cost differences, each with its calls by rank."""
     starts, calls = gates.call_lists
     ranks = rank_calls(costs, selectivities)
     calls = sort_chains(starts, calls, ranks)
     order = order_chains(starts, calls, ranks, costs, selectivities)
-    return Schedule(
-        SUB_ORDER, gates, pack_walk(gates, starts, calls, order), NO_MERITS, gates.arena
-    )
+    return make_walk(SUB_ORDER, gates, starts, calls, order)
 
 
 def rank_calls(costs: Floats, selectivities: Floats) -> Ints:

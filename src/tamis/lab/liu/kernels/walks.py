@@ -1,0 +1,136 @@
+"""Which call is next in a walk through the subscriptions: one function per schedule of Liu's.
+
+Each returns a call that was not made yet, or NONE when no more are needed; asked again before the
+call has a result, it returns the same. A walk keeps its place in two numbers; everything else that
+is known of an event is in the state that the product's kernels keep.
+"""
+
+from __future__ import annotations
+
+from tamis.kernels.compiled import kernel
+from tamis.operators.schedule.kernels.arena import section
+from tamis.operators.schedule.kernels.choose import NONE, is_needed
+from tamis.operators.schedule.kernels.gates import (
+    NOT_MADE,
+    POPULARITY,
+    RESULTS,
+    TRUE,
+    UNASKED,
+    UNDECIDED,
+    VERDICTS,
+    clear,
+    start,
+    tell,
+)
+
+NAIVE, SEQUENTIAL, SUB_ORDER = 0, 1, 2
+
+# The place of a walk: the subscription that is taken, and how far its calls are.
+CURSOR, LINK = 0, 1
+N_PLACES = 2
+
+# Sections of a walk: subscriptions in the order in which they are taken; the calls of each, as
+# starts and calls; which of them are conjunctions of their calls.
+ORDER, CALL_STARTS, CALLS, IS_CONJUNCTION = range(4)
+
+
+@kernel
+def next_naive(walk, place, state):
+    """Each subscription by itself, with the results of earlier calls (Liu §5.2).
+
+    A conjunction is left at the first of its calls, in their order, that is not true. Of other
+    structures only the verdict says that they are done.
+    """
+    order, starts, calls = section(walk, ORDER), section(walk, CALL_STARTS), section(walk, CALLS)
+    verdicts, results = section(state, VERDICTS), section(state, RESULTS)
+    while place[CURSOR] < len(order):
+        subscription = order[place[CURSOR]]
+        is_conjunction = section(walk, IS_CONJUNCTION)[subscription]
+        is_left = verdicts[subscription] == UNASKED
+        while not is_left and starts[subscription] + place[LINK] < starts[subscription + 1]:
+            call = calls[starts[subscription] + place[LINK]]
+            if not is_conjunction and verdicts[subscription] != UNDECIDED:
+                is_left = True
+            elif results[call] == NOT_MADE:
+                return call
+            elif is_conjunction and results[call] != TRUE:
+                is_left = True
+            else:
+                place[LINK] += 1
+        place[CURSOR] += 1
+        place[LINK] = 0
+    return NONE
+
+
+@kernel
+def next_sequential(walk, place, state):
+    """All calls of an undecided subscription that any undecided one needs (Liu, Algorithm 1)."""
+    order, starts, calls = section(walk, ORDER), section(walk, CALL_STARTS), section(walk, CALLS)
+    verdicts, results = section(state, VERDICTS), section(state, RESULTS)
+    popularity = section(state, POPULARITY)
+    while place[CURSOR] < len(order):
+        subscription = order[place[CURSOR]]
+        # Once marked (LINK is not 0), it is gone through to its end, even if it is decided midway.
+        if place[LINK] == 0 and verdicts[subscription] == UNDECIDED:
+            place[LINK] = 1
+        if place[LINK] > 0:
+            while starts[subscription] + place[LINK] - 1 < starts[subscription + 1]:
+                call = calls[starts[subscription] + place[LINK] - 1]
+                if is_needed(popularity, results, call):
+                    return call
+                place[LINK] += 1
+        place[CURSOR] += 1
+        place[LINK] = 0
+    return NONE
+
+
+@kernel
+def next_sub_order(walk, place, state):
+    """The chains one by one, each from its top until it is decided (Liu §4.2.2)."""
+    order, starts, calls = section(walk, ORDER), section(walk, CALL_STARTS), section(walk, CALLS)
+    verdicts, results = section(state, VERDICTS), section(state, RESULTS)
+    popularity = section(state, POPULARITY)
+    while place[CURSOR] < len(order):
+        subscription = order[place[CURSOR]]
+        if verdicts[subscription] == UNDECIDED:
+            while starts[subscription] + place[LINK] < starts[subscription + 1]:
+                call = calls[starts[subscription] + place[LINK]]
+                if is_needed(popularity, results, call):
+                    return call
+                place[LINK] += 1
+        place[CURSOR] += 1
+        place[LINK] = 0
+    return NONE
+
+
+@kernel
+def next_call(kind, walk, place, state):
+    """The call to make now, or NONE."""
+    if kind == NAIVE:
+        return next_naive(walk, place, state)
+    if kind == SEQUENTIAL:
+        return next_sequential(walk, place, state)
+    return next_sub_order(walk, place, state)
+
+
+@kernel
+def start_event(gates, state, subscriptions):
+    """Forget the last event and begin one for which these subscriptions are undecided."""
+    clear(state)
+    start(gates, state, subscriptions)
+
+
+@kernel
+def advance(kind, walk, place, gates, state, call, result):
+    """Take the result of a call; the call to make now, or NONE."""
+    tell(gates, state, call, result)
+    return next_call(kind, walk, place, state)
+
+
+@kernel
+def play(kind, walk, place, gates, state, results):
+    """Make all calls of an event whose results, int32[n_calls], are known beforehand."""
+    call = next_call(kind, walk, place, state)
+    while call != NONE:
+        tell(gates, state, call, results[call])
+        call = next_call(kind, walk, place, state)
