@@ -42,7 +42,7 @@ def test_processes(processes):
     [
         ({"event_id": ["id"]}, r"event_id is \['id'\]; one name.*\n.*write event_id='id'"),
         ({"event_id": ""}, "event_id is ''; one name is expected"),
-        ({"columns": "title"}, r"columns is the text 'title'\n.*write \['title'\]"),
+        ({"columns": "title"}, r"columns is the string 'title'\n.*write \['title'\]"),
         ({"columns": None}, "columns is None; a list of names is expected"),
         ({"columns": [1]}, "columns has 1; a list of names is expected"),
         ({"event_columns": [1]}, "event_columns has 1; a list of names is expected"),

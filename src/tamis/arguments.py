@@ -1,4 +1,4 @@
-"""Arguments of the wrong kind: an `InputError` names the argument, its value, and what to write."""
+"""Checks of arguments: the `InputError` names the argument, its value, and what is allowed."""
 
 from __future__ import annotations
 
@@ -25,40 +25,39 @@ def expect_count(value: Any, argument: str, least: int = 1) -> int:
 
 
 def expect_path(value: Any) -> None:
-    """Refuse what cannot be the path of an index."""
+    """Raise an error unless the value can be the path of an index."""
     if not isinstance(value, str | os.PathLike):
         raise InputError(
-            f"the path of an index is {value!r}; text or a Path is expected",
+            f"the path of an index is {value!r}; a string or a Path is expected",
             hint="write the path of a directory, such as 'people.index'",
         )
 
 
 def expect_name(value: Any, argument: str) -> str:
-    """The value, if it is a text that can name something."""
+    """The value, if it is a valid name."""
     if isinstance(value, str) and value:
         return value
     hint = None
     if isinstance(value, list | tuple) and len(value) == 1:
         hint = f"write {argument}={value[0]!r}"
-    raise InputError(f"{argument} is {value!r}; one name is expected, as text", hint=hint)
+    raise InputError(f"{argument} is {value!r}; one name is expected, as a string", hint=hint)
 
 
 def expect_names(values: Any, argument: str) -> list[str]:
-    """The values, if they are a list of texts."""
+    """The values, if they are a list of strings."""
     if isinstance(values, str):
-        raise InputError(f"{argument} is the text {values!r}", hint=f"write [{values!r}]")
+        raise InputError(f"{argument} is the string {values!r}", hint=f"write [{values!r}]")
     if not isinstance(values, Iterable) or isinstance(values, Mapping | bytes):
         raise InputError(f"{argument} is {values!r}; a list of names is expected")
     names = list(values)
     for name in names:
         if not isinstance(name, str):
-            raise InputError(f"{argument} has {name!r}; a list of names is expected, as texts")
+            raise InputError(f"{argument} has {name!r}; a list of names is expected, as strings")
     return names
 
 
 def expect_distinct(names: list[str], taken: Iterable[str], argument: str, hint: str) -> None:
-    """Refuse a name for which the result would have two columns; `hint` says what to do if the
-    result has a column of that name already."""
+    """Raise an error if the result already has a column of that name; `hint` says what to do."""
     others = set(taken)
     for at, name in enumerate(names):
         is_twice = name in names[:at]

@@ -1,11 +1,11 @@
-"""Files that outlast the process and the power: written whole, locked, cleaned up after the dead.
+"""Durable files: written atomically, locked, and cleaned up after crashed writers.
 
-A *draft* is a file or a directory on its way to its place. Its name is recognisable, and its writer
-holds a lock on it, which the kernel releases when the writer dies, however it dies. So a draft
-without a lock is a leftover, and `sweep` removes it. Locks are those of `flock`: advisory, and seen
-by all processes of this machine, on NFS by all machines.
+A *draft* is a file or a directory that is not yet at its final path. Its name matches a pattern,
+and its writer holds a lock on it, which the kernel releases when the writer ends for any reason. So
+a draft without a lock is a leftover, and `sweep` removes it. Locks are those of `flock`: advisory,
+and visible to all processes of this machine; on NFS, to all machines.
 
-Every function raises OSError where the disk or the file system refuses.
+Every function raises OSError when an operation of the file system fails.
 """
 
 from __future__ import annotations
@@ -33,21 +33,23 @@ _held: set[int] = set()  # descriptors whose locks this process holds
 
 
 class NotPrivateError(PermissionError):
-    """A directory that should be this user's alone is not."""
+    """A directory that must be private to this user is not."""
 
 
 # ── files ───────────────────────────────────────────────────────────────────────────────────
 
 
 def replace_file(path: Path, chunks: Iterable[Any]) -> None:
-    """Write a file, or replace the one that is there, in one step and durably."""
+    """Write or replace a file, atomically and durably."""
     with _draft_file(path.parent, chunks) as draft:
         os.replace(draft, path)
         sync_directory(path.parent)
 
 
 def create_file(path: Path, chunks: Iterable[Any]) -> bool:
-    """Write a file unless one is there; False if one is. Of many writers one succeeds."""
+    """Write a file unless it exists; returns whether it was written. Of concurrent writers one
+    succeeds.
+    """
     with _draft_file(path.parent, chunks) as draft:
         try:
             os.link(draft, path)  # the name appears together with the contents
@@ -59,7 +61,7 @@ def create_file(path: Path, chunks: Iterable[Any]) -> bool:
 
 @contextmanager
 def _draft_file(directory: Path, chunks: Iterable[Any]) -> Iterator[Path]:
-    """A file with these contents, on disk and locked; removed afterwards unless it was moved."""
+    """A locked file on disk with these contents; removed afterwards unless it was moved."""
     draft, descriptor = _make_draft_file(directory)
     try:
         with open(descriptor, "wb", closefd=False) as file:
@@ -76,7 +78,7 @@ def _make_draft_file(directory: Path) -> tuple[Path, int]:
     while True:
         draft = directory / _draft_name()
         descriptor = os.open(draft, _OPEN_LOCK | os.O_CREAT | os.O_EXCL, 0o666)
-        # Somebody may have swept it away before it was locked.
+        # Another process may have removed it before it was locked.
         if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
             _held.add(descriptor)
             return draft, descriptor
@@ -87,7 +89,7 @@ def _make_draft_file(directory: Path) -> tuple[Path, int]:
 
 
 def sync_directory(directory: Path) -> None:
-    """Make sure that the names in a directory are on disk."""
+    """Flush the names in a directory to disk."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -96,7 +98,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory and those above it, durably; what is there already stays as it is."""
+    """Make a directory and its parents durably; existing ones stay as they are."""
     if path.is_dir():
         return
     make_directory(path.parent)
@@ -109,9 +111,9 @@ def make_directory(path: Path) -> None:
 
 
 def make_private_directory(path: Path) -> None:
-    """Make a directory that only this user can read and write, and expect it to be so.
+    """Make a directory that only this user can read and write, and verify it.
 
-    NotPrivateError if somebody else owns it or may use it, or if it is a symbolic link.
+    Raises NotPrivateError if another user owns it or has access, or if it is a symbolic link.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
@@ -122,12 +124,12 @@ def make_private_directory(path: Path) -> None:
     if found.st_uid != os.geteuid():
         raise NotPrivateError(errno.EPERM, "it belongs to another user", str(path))
     if stat.S_IMODE(found.st_mode) & 0o077:
-        raise NotPrivateError(errno.EPERM, "other users may use it", str(path))
+        raise NotPrivateError(errno.EPERM, "other users have access to it", str(path))
 
 
 @contextmanager
 def draft_directory(parent: Path, mode: int = 0o777) -> Iterator[Path]:
-    """An empty directory with a name of its own, locked, and removed afterwards."""
+    """A new, empty, locked directory, removed afterwards."""
     draft, descriptor = _make_draft_directory(parent, mode)
     try:
         yield draft
@@ -138,10 +140,10 @@ def draft_directory(parent: Path, mode: int = 0o777) -> Iterator[Path]:
 
 @contextmanager
 def new_directory(target: Path) -> Iterator[Path]:
-    """A directory to write files into, moved to `target` when all is written, durably.
+    """A directory to write files into, moved to `target` durably when all files are written.
 
-    FileExistsError if something is at the target by then. The target is locked, as by `locked`,
-    until this returns.
+    Raises FileExistsError if the target exists by then. The target is locked, as by `locked`, until
+    this returns.
     """
     with draft_directory(target.parent) as draft:
         yield draft
@@ -152,13 +154,13 @@ def new_directory(target: Path) -> Iterator[Path]:
         except BaseException:
             target.rename(draft)
             raise
-        # Nothing fails any more: what is left undone is a file without contents.
+        # Errors are ignored from here on: at worst an empty file remains.
         with suppress(OSError):
             (target / LOCK).unlink()
 
 
 def remove_directory(path: Path) -> None:
-    """Remove a directory; to others it is there whole, or not at all."""
+    """Remove a directory; other processes see all of it or nothing."""
     grave = path.with_name(_draft_name())
     path.rename(grave)
     shutil.rmtree(grave, ignore_errors=True)
@@ -177,7 +179,7 @@ def _make_draft_directory(parent: Path, mode: int) -> tuple[Path, int]:
     while True:
         draft = parent / _draft_name()
         draft.mkdir(mode)
-        # Somebody may sweep it away before it is locked.
+        # Another process may remove it before it is locked.
         with suppress(FileNotFoundError):
             descriptor = _acquire(draft / LOCK, waits=False)
             if descriptor is not None:
@@ -193,9 +195,9 @@ def _draft_name() -> str:
 
 @contextmanager
 def locked(directory: Path) -> Iterator[None]:
-    """Be the only one to write into a directory; waits until others have finished.
+    """Hold the write lock of a directory; waits until other holders release it.
 
-    The lock goes with the process that holds it, also when it is killed.
+    The lock is released when the process ends, also when it is killed.
     """
     descriptor = _acquire(directory / LOCK, waits=True)
     assert descriptor is not None
@@ -208,15 +210,15 @@ def locked(directory: Path) -> Iterator[None]:
 
 
 def _acquire(path: Path, *, waits: bool) -> int | None:
-    """Hold the lock of that name; None if somebody else does, and `waits` is off."""
+    """Hold the lock of that name; None if another process holds it and `waits` is false."""
     while True:
         descriptor = os.open(path, _OPEN_LOCK | os.O_CREAT, 0o666)
         try:
             is_held = _lock(descriptor, waits=waits)
             if is_held is None and waits:
                 path.unlink(missing_ok=True)
-                raise OSError(errno.ENOLCK, "the file system has no locks", str(path))
-            # Who held it before has removed it: the next to come would make another.
+                raise OSError(errno.ENOLCK, "the file system does not support locks", str(path))
+            # The previous holder removed the file: another process would create and lock a new one.
             is_same = is_held is not False and _is_at(descriptor, path)
         except BaseException:
             os.close(descriptor)
@@ -230,7 +232,7 @@ def _acquire(path: Path, *, waits: bool) -> int | None:
 
 
 def _lock(descriptor: int, *, waits: bool = False) -> bool | None:
-    """Whether the file is now locked by us; None on a file system without locks."""
+    """Whether this process now holds the lock of the file; None if the file system has no locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
     except OSError as error:
@@ -246,13 +248,13 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _release(descriptor: int) -> None:
-    if descriptor in _held:  # not in a child of the process that held it
+    if descriptor in _held:  # not in a forked child of the process that held it
         _held.discard(descriptor)
         os.close(descriptor)
 
 
 def _forget_locks() -> None:
-    # A child shares its parent's locks: if it lived longer, it would hold them.
+    # A forked child shares its parent's locks and would hold them if it lived longer.
     while _held:
         os.close(_held.pop())
 
@@ -264,7 +266,7 @@ os.register_at_fork(after_in_child=_forget_locks)
 
 
 def sweep(directory: Path) -> None:
-    """Remove the drafts of writers that died, as far as it can be done."""
+    """Remove the drafts of dead writers, as far as possible."""
     with suppress(OSError), os.scandir(directory) as entries:
         for entry in entries:
             if DRAFT.fullmatch(entry.name):
@@ -275,14 +277,14 @@ def sweep(directory: Path) -> None:
 def _remove_if_dead(draft: Path) -> None:
     found = draft.lstat()
     if found.st_uid != os.geteuid():
-        return  # its lock, if it has one, may be anything
+        return  # its lock, if any, may be any file
     is_directory = stat.S_ISDIR(found.st_mode)
     if is_directory:
         descriptor = os.open(draft / LOCK, _OPEN_LOCK | os.O_CREAT, 0o666)
     else:
         descriptor = os.open(draft, _OPEN_LOCK)
     try:
-        # Where there are no locks, nobody knows who is dead.
+        # Without locks one cannot tell which writers are dead.
         if not _lock(descriptor):
             return
         if is_directory:

@@ -1,8 +1,8 @@
-"""What can go wrong, and how it is said.
+"""The errors and warnings of the package.
 
 Every error a caller can provoke is a `TamisError`. An error about one expression is an
-`ExpressionError`: it knows the code, the place and the subscription, draws a caret picture for
-people (`str(error)`) and gives a plain dictionary to programs (`error.to_dict()`).
+`ExpressionError`: it holds the code, the place and the subscription, draws a caret picture for
+people (`str(error)`) and returns a plain dictionary for programs (`error.to_dict()`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MIN_SUGGESTION_LENGTH = 2
 
 
 class TamisError(Exception):
-    """Base of every error raised on purpose: a message and, where one helps, a hint."""
+    """Base class of every error raised on purpose: a message and an optional hint."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -33,7 +33,7 @@ class TamisError(Exception):
 
 
 class MissingDependencyError(TamisError):
-    """A package is not installed, here or where Spark's workers are."""
+    """A package is not installed in this process or on Spark's workers."""
 
 
 class JavaNotFoundError(TamisError):
@@ -41,33 +41,33 @@ class JavaNotFoundError(TamisError):
 
 
 class SchemaError(TamisError):
-    """A schema names a type or an attribute in a way that has no meaning."""
+    """A schema is invalid: it contains an unknown type or an invalid attribute name."""
 
 
 class InputError(TamisError):
-    """A file or a value handed in from outside cannot be read."""
+    """A file or a value passed in by the caller cannot be read."""
 
 
 class IndexFormatError(TamisError):
-    """A saved index is missing, damaged, or of another format."""
+    """A saved index is missing, damaged, or has another format."""
 
 
 class TamisWarning(UserWarning):
-    """What was asked for was done, but something needs attention."""
+    """The request was carried out, but something needs attention."""
 
 
 class RejectWarning(TamisWarning):
-    """Subscriptions, events or values were set aside; where they are listed is in the message."""
+    """Subscriptions, events or values were rejected; the message says where they are listed."""
 
 
 class MissingOperatorError(TamisError):
-    """An index calls an operator that this process does not have."""
+    """An index calls an operator that is not registered in this process."""
 
 
 class ExpressionError(TamisError):
-    """Something is wrong with one expression, at one place."""
+    """An error at one place of one expression."""
 
-    def __init__(  # noqa: PLR0913 - an error carries all that a program may want to show
+    def __init__(  # noqa: PLR0913 - an error carries everything that a program may show
         self,
         code: str,
         message: str,
@@ -85,7 +85,7 @@ class ExpressionError(TamisError):
         self.subscription_id = subscription_id
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Errors travel between processes in bulk parsing; Exception's own pickling drops keywords.
+        # Bulk parsing sends errors between processes; Exception's default pickling drops keywords.
         keywords = {
             "span": self.span,
             "text": self.text,
@@ -96,18 +96,18 @@ class ExpressionError(TamisError):
 
     @property
     def line(self) -> int:
-        """The line of the first wrong character, from 1."""
+        """The line of the first wrong character, counted from 1."""
         return 1 if self.text is None else self.text.count("\n", 0, self.span[0]) + 1
 
     @property
     def column(self) -> int:
-        """The column of the first wrong character, from 1."""
+        """The column of the first wrong character, counted from 1."""
         if self.text is None:
             return self.span[0] + 1
         return self.span[0] - (self.text.rfind("\n", 0, self.span[0]) + 1) + 1
 
     def located(self, text: str, subscription_id: str | None = None) -> ExpressionError:
-        """This error, knowing its text and, when given, its subscription."""
+        """This error, with its text and, if given, its subscription set."""
         self.text = text
         if subscription_id is not None:
             self.subscription_id = subscription_id
@@ -122,7 +122,7 @@ class ExpressionError(TamisError):
         width = max(1, min(self.span[1] - self.span[0], len(line) - start))
         left_cut = max(0, start - PICTURE_WIDTH // 2)
         shown = line[left_cut : left_cut + PICTURE_WIDTH]
-        # One column per character, whatever the terminal makes of tabs and control characters.
+        # One column per character, however the terminal shows tabs and control characters.
         shown = "".join(c if c.isprintable() else " " if c == "\t" else "�" for c in shown)
         width = min(width, max(1, PICTURE_WIDTH - (start - left_cut)))
         lead = "…" if left_cut else ""
@@ -142,7 +142,7 @@ class ExpressionError(TamisError):
         return "\n".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
-        """The error for programs, ready for JSON."""
+        """The error as a dictionary of JSON values."""
         return {
             "code": self.code,
             "line": self.line,
@@ -159,7 +159,7 @@ class ParseError(ExpressionError):
 
 
 class QueryError(ParseError, InputError):
-    """What was typed into a search box is no query."""
+    """The text typed into a search box is not a valid query."""
 
 
 class LimitError(ExpressionError):
@@ -167,7 +167,7 @@ class LimitError(ExpressionError):
 
 
 class TypeCheckError(ExpressionError):
-    """The text is an expression, but its types do not fit."""
+    """The text is an expression, but its types are wrong."""
 
 
 class UnknownAttributeError(TypeCheckError):
@@ -188,7 +188,7 @@ def _shorten(message: str) -> str:
 
 
 def suggest(word: str, candidates: Iterable[str]) -> str | None:
-    """The candidate most like `word`, or None when none is close."""
+    """The candidate most similar to `word`, or None if none is similar enough."""
     if len(word) < MIN_SUGGESTION_LENGTH:
         return None
     by_folded = {candidate.lower(): candidate for candidate in candidates}
@@ -197,7 +197,7 @@ def suggest(word: str, candidates: Iterable[str]) -> str | None:
 
 
 def warn(message: str, category: type[TamisWarning] = TamisWarning) -> None:
-    """Warn whoever called this package, at the line where that was done."""
+    """Issue a warning that points at the caller's line outside this package."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         frame, level = frame.f_back, level + 1

@@ -1,1 +1,1 @@
-"""What all kernels share: how they are compiled, and how they ask for memory ahead of time."""
+"""Shared by all kernels: compilation, and prefetching of memory."""

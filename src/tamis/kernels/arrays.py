@@ -1,7 +1,7 @@
-"""The kinds of arrays that records of an index hold.
+"""The kinds of arrays in the records of an index.
 
-A record's annotations are these names, and an index that is opened must have arrays of these kinds
-(`index.content`): a kernel is compiled for them and looks no further.
+The annotations of a record use these names. When an index is opened, its arrays must be of these
+kinds (`index.content`): the kernels are compiled for them and do not check again.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from typing import Any, Final
 
 import numpy as np
 
-# As `numpy.typing.NDArray`, whose import takes 30 ms.
+# Instead of `numpy.typing.NDArray`, whose import takes 30 ms.
 UInt8 = np.ndarray[Any, np.dtype[np.uint8]]
 Int16 = np.ndarray[Any, np.dtype[np.int16]]
 Int32 = np.ndarray[Any, np.dtype[np.int32]]
 Int64 = np.ndarray[Any, np.dtype[np.int64]]
 Float32 = np.ndarray[Any, np.dtype[np.float32]]
 Float64 = np.ndarray[Any, np.dtype[np.float64]]
-Starts = Int32 | Int64  # 32 bits where they are enough
+Starts = Int32 | Int64  # 32 bits where they suffice
 Int32Rows = Int32  # two-dimensional
 Int64Rows = Int64
 
-# By the name of the annotation: the dtypes that a file may have, and the number of dimensions.
+# By name of the annotation: the dtypes that a file may have, and the number of dimensions.
 KINDS: Final[dict[str, tuple[tuple[str, ...], int]]] = {
     "UInt8": (("|u1",), 1),
     "Int16": (("<i2",), 1),

@@ -1,4 +1,4 @@
-"""Bytes in their order, which for UTF-8 is that of code points."""
+"""Comparison of byte strings, which for UTF-8 is the order of code points."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def compare_bytes(left, left_begin, left_end, right, right_begin, right_end):
-    """-1, 0 or 1 for two runs of bytes."""
+    """-1, 0 or 1 as the first run of bytes is less than, equal to or greater than the second."""
     n_common = min(left_end - left_begin, right_end - right_begin)
     for at in range(n_common):
         one, other = left[left_begin + at], right[right_begin + at]

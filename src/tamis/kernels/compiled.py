@@ -1,8 +1,8 @@
 """How kernels are compiled.
 
-A kernel owns no memory: its arrays come from outside and live as long as the call. So none is
-counted, where Numba would count each one each time it is handed on: reading expressions and
-sharing their nodes is twice as fast for it.
+A kernel owns no memory: the caller passes its arrays, which live as long as the call. So reference
+counting is off; Numba would count each array each time it is passed on. Without it, reading
+expressions and sharing their nodes is twice as fast.
 """
 
 from __future__ import annotations
@@ -12,5 +12,5 @@ from typing import Any
 
 from numba import njit
 
-# @kernel, or @kernel(inline="always"); @kernel(_nrt=True) for one that makes arrays of its own.
+# @kernel, or @kernel(inline="always"); @kernel(_nrt=True) for a kernel that allocates arrays.
 kernel: Any = partial(njit, cache=True, nogil=True, _nrt=False)

@@ -1,7 +1,8 @@
-"""The processor's prefetch instruction, which Numba does not offer by itself.
+"""The processor's prefetch instruction, which Numba does not provide.
 
-The children of a node lie anywhere, so no processor guesses which mask is read next; the links
-say it well ahead. Asking for it early makes an OR over masks beyond the cache about twice as fast.
+The children of a node lie anywhere in memory, so the processor cannot predict which mask is read
+next, but the links name it well ahead. Prefetching it makes an OR over masks that exceed the cache
+about twice as fast.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ def _write_prefetch(builder: Any, address: Any) -> None:
 
 
 def _do_nothing(*_arguments: Any) -> None:
-    """What plain Python does about it."""
+    """Does nothing: the version for plain Python."""
 
 
-# prefetch_row(rows, at): say that rows[at] will be read soon. Nothing depends on it but time.
+# prefetch_row(rows, at): rows[at] will be read soon. This affects the speed only.
 prefetch_row: Any = _do_nothing if numba.config.DISABLE_JIT else intrinsic(_prefetch_row)  # type: ignore[attr-defined]
 
-# prefetch_address(address): the same for an address, which need not be one.
+# prefetch_address(address): the same for an address, which may be invalid.
 prefetch_address: Any = _do_nothing if numba.config.DISABLE_JIT else intrinsic(_prefetch_address)  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.kernels.compiled import kernel
 
-FEW: Final = 24  # what insertion sorts faster than a call of sort
+FEW: Final = 24  # up to this length insertion sort is faster than a call of sort
 
 
 @kernel(_nrt=True)

@@ -1,4 +1,4 @@
-"""Analysers: how a text becomes the words it is searched by.
+"""Analysers: how a text becomes the words by which it is searched.
 
 | name | words | case | accents | stop words | stems |
 |---|---|---|---|---|---|
@@ -8,8 +8,7 @@
 | `standard_english`, … | Unicode's | folded | folded | left out | no |
 | `english`, … | Unicode's | folded | folded | left out | Snowball's |
 
-A query and a document are analysed by the same object, so that what is equal for the one is equal
-for the other.
+The same object analyses queries and documents, so that both agree on which words are equal.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 DEFAULT_ANALYSER: Final = "standard"
 _PLAIN: Final = ("keyword", "simple", "standard")
-# The languages of Snowball.
+# The languages that Snowball supports.
 LANGUAGES: Final = tuple(
     "arabic armenian basque catalan czech danish dutch english esperanto estonian finnish french "
     "german greek hindi hungarian indonesian irish italian lithuanian nepali norwegian persian "
@@ -38,21 +37,21 @@ LANGUAGES: Final = tuple(
     "yiddish".split()
 )
 ANALYSERS: Final = (*_PLAIN, *(f"standard_{name}" for name in sorted(STOP_WORDS)), *LANGUAGES)
-_REMEMBERED: Final = 1 << 16  # words whose form is kept
-ANY_WORD: Final = ""  # in the place of a stop word: whatever stands there
+_REMEMBERED: Final = 1 << 16  # words whose form is cached
+ANY_WORD: Final = ""  # in the place of a stop word: matches any word
 
 
 @dataclass(frozen=True, slots=True)
 class Analyser:
-    """How a text becomes words; made by `get_analyser`."""
+    """Splits a text into words; made by `get_analyser`."""
 
     name: str
-    takes_whole: bool  # the text is one word, as it is
-    is_turkish: bool  # I and ı, İ and i are the pairs of cases
-    normalize: Callable[[str], str] = field(compare=False, repr=False)  # a word as it is searched
+    takes_whole: bool  # the whole text is one word, unchanged
+    is_turkish: bool  # the case pairs are I and ı, İ and i
+    normalize: Callable[[str], str] = field(compare=False, repr=False)  # makes the searched form
 
     def words(self, text: str) -> list[str]:
-        """The words of a text, one after another; ANY_WORD in the place of a stop word."""
+        """The words of a text in order, with ANY_WORD in the place of each stop word."""
         if self.takes_whole:
             return [text] if text else []
         return list(map(self.normalize, segment(text)))
@@ -60,7 +59,7 @@ class Analyser:
 
 @cache
 def get_analyser(name: str) -> Analyser:
-    """The analyser of that name; raises a `SchemaError` where there is none."""
+    """The analyser of that name; raises `SchemaError` if it is unknown."""
     if name not in ANALYSERS:
         likely = suggest(name, ANALYSERS)
         raise SchemaError(
@@ -80,7 +79,7 @@ def get_analyser(name: str) -> Analyser:
 
 
 def analyser_versions(name: str) -> dict[str, str]:
-    """The versions of all that the words of this analyser depend on."""
+    """The versions of the libraries and data on which the words of this analyser depend."""
     if get_analyser(name).takes_whole:
         return {}
     versions = {"word boundaries": UNICODE_VERSION, "Unicode of Python": unidata_version}
@@ -92,7 +91,7 @@ def analyser_versions(name: str) -> dict[str, str]:
 
 
 def has_words(words: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether the wanted words stand side by side among the words of a text."""
+    """Whether the wanted words are adjacent, in order, among the words of a text."""
     n_wanted = len(wanted)
     if n_wanted == 1:
         return wanted[0] in words
@@ -105,12 +104,12 @@ def has_words(words: Sequence[str], wanted: Sequence[str]) -> bool:
 def _normalizer(
     stop_words: str, stem: Callable[[str], str] | None, *, is_turkish: bool
 ) -> Callable[[str], str]:
-    """A word's form: folded, then stemmed, then without accents, which stemmers look at."""
+    """The form of a word: folded, then stemmed, then without accents, which stemmers need."""
     stops = frozenset(fold_accents(fold_case(word)) for word in stop_words.split())
 
     def normalize(word: str) -> str:
         folded = fold_case(word, is_turkish=is_turkish)
-        plain = fold_accents(folded) or folded  # a spacing accent is all there is of it
+        plain = fold_accents(folded) or folded  # the word is nothing but a spacing accent
         if plain in stops:
             return ANY_WORD
         return plain if stem is None else fold_accents(stem(folded)) or plain
@@ -123,10 +122,10 @@ def _stemmer(language: str) -> Callable[[str], str]:
         import Stemmer
     except ImportError:
         raise SchemaError(
-            f'the analyser "{language}" stems words, which needs the package PyStemmer',
-            hint=f'pip install \'tamis[text]\', or take "standard_{language}" or "standard"',
+            f'the analyser "{language}" stems words; this requires the package PyStemmer',
+            hint=f'pip install \'tamis[text]\', or use "standard_{language}" or "standard"',
         ) from None
-    # Words are remembered here, once for all forms; a cache below would hold them again.
+    # Words are cached here, once for all forms; a cache below would hold them again.
     stemmer: Any = Stemmer.Stemmer(language, 0)
     stem: Callable[[str], str] = stemmer.stemWord
     return stem

@@ -1,8 +1,8 @@
-"""The terms of an index in many texts at once.
+"""Finds the terms of an index in many texts at once.
 
-Texts are cut into pieces by a kernel (`kernels.scan`); each distinct piece is analysed once and
-remembered, so that folding and stemming cost nothing after the first thousand documents. What is
-remembered is thrown away when it has grown too large.
+A kernel cuts texts into pieces (`kernels.scan`). Each distinct piece is analysed once and cached,
+so that folding and stemming cost nothing after the first thousand documents. The cache is cleared
+when it has grown too large.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from tamis.text.analysers import Analyser
     from tamis.text.numbering import TermArrays
 
-BLOCK_BYTES: Final = 1 << 18  # of texts that are cut at a time
-MAX_PIECES: Final = 1 << 20  # that are remembered
+BLOCK_BYTES: Final = 1 << 18  # of texts cut at a time
+MAX_PIECES: Final = 1 << 20  # in the cache
 MAX_BYTES: Final = 1 << 25
-MAX_TEXTS: Final = 1 << 30  # that are counted in 32 bits
+MAX_TEXTS: Final = 1 << 30  # counted in 32 bits
 _FIRST_SIZE: Final = 1 << 12
 _KIND_OF: Final = {
     "A": scan.LETTER,
@@ -51,18 +51,18 @@ _KINDS: Final = np.array(
 
 
 class TermFinder:
-    """Finds terms in texts. Made once; each thread that uses it remembers its own pieces."""
+    """Finds terms in texts. Made once; each thread that uses it has its own cache of pieces."""
 
     def __init__(self, analyser: Analyser, arrays: TermArrays, n_terms: int) -> None:
         self.analyser = analyser
         self.n_terms = n_terms
         self._words, self.terms = arrays
         self._local = threading.local()
-        # Words in lower case stand for those in upper case, where the analyser has them equal.
+        # Words in lower case also stand for upper case if the analyser folds case.
         self.lowered = _AS_IT_IS if analyser.is_turkish else _LOWERED
 
     def find(self, offsets: np.ndarray, data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The texts, by number, and the terms in them, each once: int32[n], int32[n].
+        """For each text, its number and each distinct term in it: int32[n], int32[n].
 
         Text i is data[offsets[i]:offsets[i + 1]], UTF-8.
         """
@@ -88,9 +88,11 @@ class TermFinder:
         return numbers
 
     def terms_of(self, lengths: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """The one term that each piece is, of so many words each; NO_TERM, or LOOK."""
+        """The single term of each piece, given its number of words; NO_TERM or LOOK if there is
+        none.
+        """
         terms = self.terms
-        # The last place stands for NO_WORD.
+        # The last entry is for NO_WORD.
         of_word = np.append(terms.term_of_word, np.int32(NO_TERM))
         is_anchor = np.append(np.diff(terms.anchor_starts) > 0, False)
         of_word[is_anchor] = LOOK
@@ -114,13 +116,13 @@ class _Memory:
         self._n_analysed = 0
         self._word_starts = np.zeros(_FIRST_SIZE + 1, dtype=np.int64)
         self._words = np.empty(_FIRST_SIZE, dtype=np.int32)
-        self._terms = np.empty(_FIRST_SIZE, dtype=np.int32)  # of each piece, where it is one
+        self._terms = np.empty(_FIRST_SIZE, dtype=np.int32)  # of each piece that is a single term
         self._last_seen = np.full(finder.n_terms, -1, dtype=np.int32)
         self._n_texts = 0
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to forget."""
+        """Whether the cache must be cleared."""
         n_pieces = int(self._pieces.n_pieces[0])
         n_bytes = int(self._pieces.starts[n_pieces])
         return n_pieces > MAX_PIECES or n_bytes > MAX_BYTES or self._n_texts > MAX_TEXTS
@@ -178,7 +180,7 @@ class _Memory:
         return np.concatenate(all_rows), np.concatenate(all_found)
 
     def _analyse(self) -> None:
-        """The words of pieces that are new."""
+        """Analyse the pieces that are new."""
         pieces = self._pieces
         first, end = self._n_analysed, int(pieces.n_pieces[0])
         if first == end:
@@ -216,7 +218,7 @@ def _make_cuts(n_cuts: int) -> scan.Cuts:
 
 
 def grown(array: np.ndarray, n_least: int) -> np.ndarray:
-    """The array, or a copy twice as long where it is too short."""
+    """The array, or a copy twice as long if it is too short."""
     if n_least <= len(array):
         return array
     longer = np.zeros(max(n_least, 2 * len(array)), dtype=array.dtype)

@@ -1,9 +1,9 @@
 """Where words begin and end: Unicode's default word boundaries (UAX #29).
 
 The characters of a text become a string of their classes, and one regular expression finds the
-words in that. A word holds a letter, a number or an emoji; what stands between words is left out.
+words in it. A word contains a letter, a number or an emoji; characters between words are dropped.
 Three things differ from the standard: a colon ends a word (`key:value` is two), a quote after a
-Hebrew letter is not part of the word, and a mark without a character before it is left out.
+Hebrew letter is not part of the word, and a mark without a character before it is dropped.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WORD: Final = re.compile(
 
 
 def segment(text: str) -> Iterator[str]:
-    """The words of the text as they stand there, in order."""
+    """The words of the text, unchanged and in order."""
     for found in _WORD.finditer(text.translate(_CLASSES)):
         yield text[found.start() : found.end()]
 
@@ -45,7 +45,7 @@ def class_of(character: str) -> str:
 
 
 class _Classes(dict[int, str]):
-    """The class of each code point, found when it is first asked for."""
+    """The class of each code point, computed on first use."""
 
     def __missing__(self, code_point: int) -> str:
         firsts, lasts, classes = _ranges()
@@ -60,7 +60,7 @@ _CLASSES: Final = _Classes()
 
 @cache
 def _ranges() -> tuple[list[int], list[int], list[str]]:
-    """The first and the last code point of each range, and its class, rising."""
+    """The first and last code point of each range with its class, ascending."""
     ranges = []
     for name, listed in RANGES.items():
         for written in listed.split():

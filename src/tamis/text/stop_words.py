@@ -1,4 +1,4 @@
-"""Words too common to search for, by language; a language that is not listed has none."""
+"""Words too common to search for, by language; an unlisted language has no stop words."""
 
 from __future__ import annotations
 

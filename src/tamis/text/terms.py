@@ -1,4 +1,4 @@
-"""Terms: what an index looks for in a text, a word or a phrase, spelled as one string."""
+"""Terms: the words and phrases that an index searches texts for, spelled as one string."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def spell_term(words: Sequence[str]) -> str:
-    """A word, or the words of a phrase with one space for each step from one to the next."""
+    """The word, or the words of a phrase, joined by one space per position between them."""
     return " ".join(words)
 
 
 def read_term(term: str, analyser: str) -> tuple[str, ...]:
-    """The words that `spell_term` spelled, for the analyser of that name."""
+    """The words of a string that `spell_term` made, for the analyser of that name."""
     return (term,) if get_analyser(analyser).takes_whole else tuple(term.split(" "))

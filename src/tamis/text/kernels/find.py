@@ -1,4 +1,4 @@
-"""Which terms, words and phrases, are in each text."""
+"""Finds the terms, words and phrases, of each text."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tamis.kernels.compare import compare_bytes
 if TYPE_CHECKING:
     from tamis.kernels.arrays import Int32, Int64
 
-NO_WORD = -1  # a word that no term has
-ANY_WORD = -2  # in a phrase: whatever stands there
-NO_TERM = -1  # a piece that says nothing
-LOOK = -2  # a piece of several words, or one at which phrases are looked for
+NO_WORD = -1  # a word that occurs in no term
+ANY_WORD = -2  # in a phrase: matches any word
+NO_TERM = -1  # a piece that is no term
+LOOK = -2  # a piece of several words, or one that may be in a phrase
 
 
 class Terms(NamedTuple):
-    """The terms of one attribute: words and, in terms of words, phrases."""
+    """The terms of one attribute: words, and phrases made of these words."""
 
     term_of_word: Int32  # [n_words], the term that the word is, or -1
-    # Phrases by one of their words, their anchor.
+    # Phrases, indexed by one of their words, the anchor.
     anchor_starts: Int64  # [n_words + 1]
     anchored: Int32  # [:], numbers of phrases
-    anchor_places: Int32  # [n_phrases], where in the phrase its anchor stands
+    anchor_places: Int32  # [n_phrases], position of the anchor in the phrase
     phrase_starts: Int64  # [n_phrases + 1]
     phrase_words: Int32  # [:], words or ANY_WORD
     term_of_phrase: Int32  # [n_phrases]
@@ -38,7 +38,7 @@ class PieceTexts(NamedTuple):
     ends: np.ndarray  # int64[n_texts], where each text's pieces end
     word_starts: np.ndarray  # int64[n_pieces + 1]
     words: np.ndarray  # int32[:], numbers of words or NO_WORD
-    terms: np.ndarray  # int32[n_pieces], the one term that the piece is, NO_TERM or LOOK
+    terms: np.ndarray  # int32[n_pieces], the single term of the piece, NO_TERM or LOOK
 
 
 @njit(cache=True, nogil=True)
@@ -47,7 +47,7 @@ def find_words(
     known,  # Words, in the order of their bytes, distinct
     numbers,  # int32[n], output
 ):
-    """Write the place of each word among the known ones, or NO_WORD."""
+    """Write the position of each word among the known words, or NO_WORD."""
     for at in range(len(numbers)):
         begin, end = words.offsets[at], words.offsets[at + 1]
         numbers[at] = NO_WORD
@@ -76,14 +76,15 @@ def find_terms(
     first_text,
     texts,  # PieceTexts
     terms,  # Terms
-    last_seen,  # int32[n_terms], the last text that had the term, counted from the first ever
-    n_before,  # how many texts came before text 0
+    last_seen,  # int32[n_terms], the last text with the term, counted over all calls
+    n_before,  # number of texts before text 0
     sequence,  # int32[:], scratch: the words of one text
     rows,  # int32[:], output
-    found,  # int32[:], output: the terms of each text, each once
+    found,  # int32[:], output: the distinct terms of each text
 ):
-    """Write (text, term) for texts from `first_text` on while there is room; the next text and
-    how many were written."""
+    """Write (text, term) for texts from `first_text` on while there is room; return the next text
+    and the number written.
+    """
     begin = texts.ends[first_text - 1] if first_text > 0 else np.int64(0)
     n_found = np.int64(0)
     for text in range(first_text, len(texts.ends)):
@@ -98,7 +99,7 @@ def find_terms(
             n_words = spread_words(texts, begin, end, terms, n_found, sequence, len(found))
             if n_words < 0:
                 return text, n_found
-            # No stamp of the attempt before may hide a term.
+            # Clear the stamps of the previous attempt, which would hide terms.
             for at in range(begin, end):
                 term = texts.terms[texts.pieces[at]]
                 if term >= 0:
@@ -113,8 +114,9 @@ def find_terms(
 
 @njit(cache=True, nogil=True)
 def find_plain_terms(pieces, terms_of, last_seen, stamp, text, rows, found, n_found):
-    """Write the terms of a text whose pieces are words, and return how many there are then; -1
-    where one of them must be looked at."""
+    """Write the terms of a text whose pieces are words; return the new total, or -1 if a piece
+    needs the full search.
+    """
     for piece in pieces:
         term = terms_of[piece]
         if term >= 0:
@@ -130,8 +132,9 @@ def find_plain_terms(pieces, terms_of, last_seen, stamp, text, rows, found, n_fo
 
 @njit(cache=True, nogil=True)
 def spread_words(texts, begin, end, terms, n_found, sequence, room):
-    """Write the words of one text's pieces, and return how many they are; -1 without room for
-    them or for all that could be found."""
+    """Write the words of one text's pieces; return how many, or -1 if there is no room for them or
+    for all possible terms.
+    """
     n_words = np.int64(0)
     for at in range(begin, end):
         piece = texts.pieces[at]
@@ -148,7 +151,7 @@ def spread_words(texts, begin, end, terms, n_found, sequence, room):
 
 @njit(cache=True, nogil=True)
 def find_all_terms(sequence, terms, last_seen, stamp, text, rows, found, n_found):
-    """Write the words and phrases of one text; how many there are then."""
+    """Write the words and phrases of one text; return the new total."""
     for word in sequence:
         if word >= 0:
             term = terms.term_of_word[word]
@@ -164,7 +167,7 @@ def find_all_terms(sequence, terms, last_seen, stamp, text, rows, found, n_found
 
 @njit(cache=True, nogil=True)
 def find_phrases(sequence, terms, last_seen, stamp, text, rows, found, n_found):
-    """Write the phrases of one text, whose words stand in `sequence`."""
+    """Write the phrases of one text, whose words are in `sequence`."""
     n_words = len(sequence)
     for at in range(n_words):
         word = sequence[at]

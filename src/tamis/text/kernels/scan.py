@@ -1,11 +1,11 @@
-"""Texts into numbered pieces, by the bytes.
+"""Cuts texts, as bytes, into numbered pieces.
 
 A piece is a word of plain ASCII, or a run of other characters up to the next white space, or a
-whole text. Each distinct piece has one number. What words a piece stands for is asked of the
-analyser, once for each number.
+whole text. Each distinct piece has one number. The analyser is asked once for the words of each
+number.
 
-A text is cut first and its pieces are looked up afterwards, all together: the table of pieces is
-far larger than the cache, and a loop that only reads it waits for many places in memory at once.
+A text is first cut, then all its pieces are looked up: the table of pieces is far larger than the
+cache, and a loop that only reads it overlaps many memory accesses.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-# Classes of bytes: of ASCII characters as `segment` has them, of white space, and of all others.
-# The first three may stand anywhere in a word.
+# Classes of bytes: ASCII characters as in `segment`, white space, and all others. The first three
+# classes may be anywhere in a word.
 LETTER, DIGIT, LINK, OTHER, MID_LETTER, MID_NUMBER, MID_BOTH, SPACE, BEYOND = range(9)
 
 
-# A row of the table holds all that a short word is told by: one place in memory is looked at.
+# A row of the table identifies a short word completely: a look-up reads one place in memory.
 NUMBER, KEY, HEAD, START, N_FIELDS = range(5)
 HEAD_BYTES = 8
 
@@ -29,26 +29,26 @@ class Pieces(NamedTuple):
     """The distinct pieces seen so far."""
 
     # int64[2 ** k, N_FIELDS]: the piece's number or -1; its length and hash; its first eight bytes;
-    # where it begins in the arena.
+    # its start in the arena.
     table: np.ndarray
-    starts: np.ndarray  # int64[:], by number, where each piece's bytes begin; one more than pieces
-    arena: np.ndarray  # uint8[:], their bytes
+    starts: np.ndarray  # int64[:], start of each piece's bytes by number; one more than pieces
+    arena: np.ndarray  # uint8[:], the bytes of all pieces
     n_pieces: np.ndarray  # int64[1]
 
 
 class Cuts(NamedTuple):
     """The pieces of one text, not yet looked up; room for one piece in two bytes."""
 
-    begins: np.ndarray  # int64[:], in the data
+    begins: np.ndarray  # int64[:], positions in the data
     ends: np.ndarray  # int64[:]
-    is_plain: np.ndarray  # bool[:], a word of ASCII, whose case may not count
+    is_plain: np.ndarray  # bool[:], an ASCII word, whose case may be ignored
     keys: np.ndarray  # int64[:], as in the table
     heads: np.ndarray  # int64[:]
 
 
 @njit(cache=True, nogil=True)
 def rehash_pieces(old, table):
-    """Enter the rows of one table into another, which is empty."""
+    """Insert the rows of one table into another, which is empty."""
     mask = len(table) - 1
     for at in range(len(old)):
         if old[at, NUMBER] >= 0:
@@ -60,7 +60,7 @@ def rehash_pieces(old, table):
 
 @njit(cache=True, nogil=True)
 def find_piece(pieces, data, begin, end, key, head, form):
-    """The number of the piece data[begin:end], new or known; there must be room for it."""
+    """The number of the piece data[begin:end], which is added if it is new; there must be room."""
     length = end - begin
     table = pieces.table
     mask = len(table) - 1
@@ -95,16 +95,17 @@ def read_pieces(
     offsets,  # int64[n_texts + 1]
     data,  # uint8[:], UTF-8
     kinds,  # uint8[256], the class of each byte
-    is_whole,  # whether a text is one piece
+    is_whole,  # whether a whole text is one piece
     lowered,  # uint8[256], the form of each byte of an ASCII word
     as_it_is,  # uint8[256], the same byte
     pieces,  # Pieces
     cuts,  # Cuts, scratch
-    found,  # int32[:], output: the pieces of all texts; room for all of them
+    found,  # int32[:], output: the pieces of all texts, with room for all
     ends,  # int64[n_texts], output: where each text's pieces end
 ):
-    """Write the pieces of texts from `first_text` on while there is room for new ones; the next
-    text."""
+    """Write the pieces of texts from `first_text` on while there is room for new ones; return the
+    next text.
+    """
     n_found = ends[first_text - 1] if first_text > 0 else np.int64(0)
     for text in range(first_text, len(offsets) - 1):
         begin, end = offsets[text], offsets[text + 1]
@@ -130,7 +131,7 @@ def read_pieces(
 
 @njit(cache=True, nogil=True)
 def hash_pieces(data, n_cuts, lowered, as_it_is, cuts):
-    """Write the keys and heads of the pieces that were cut."""
+    """Write the keys and heads of the cut pieces."""
     begins, ends, keys, heads, is_plain = (
         cuts.begins,
         cuts.ends,
@@ -158,7 +159,7 @@ def hash_pieces(data, n_cuts, lowered, as_it_is, cuts):
 
 @njit(cache=True, nogil=True)
 def find_pieces(pieces, data, cuts, lowered, as_it_is, found):
-    """Write the numbers of the pieces that were cut, new or known."""
+    """Write the numbers of the cut pieces, adding new ones."""
     begins, ends, keys, heads = cuts.begins, cuts.ends, cuts.keys, cuts.heads
     table = pieces.table
     mask = np.uint64(len(table) - 1)
@@ -176,12 +177,12 @@ def find_pieces(pieces, data, cuts, lowered, as_it_is, found):
 
 @njit(cache=True, nogil=True)
 def cut_text(data, begin, end, kinds, cuts):
-    """Write where the pieces of one text begin and end; how many they are."""
+    """Write the start and end of each piece of one text; return how many there are."""
     begins, ends, is_plain = cuts.begins, cuts.ends, cuts.is_plain
     at, end = np.uint64(begin), np.uint64(end)
     one = np.uint64(1)
     n_cuts = n_before = np.int64(0)
-    run = at  # where the run without white space began
+    run = at  # start of the run without white space
     while at < end:
         kind = kinds[data[at]]
         if kind <= LINK:
@@ -201,7 +202,7 @@ def cut_text(data, begin, end, kinds, cuts):
             at += one
             run, n_before = at, n_cuts
         elif kind == BEYOND:
-            # The whole run is one piece, in the place of the words that were found in it.
+            # The whole run is one piece; it replaces the words found in it.
             while at < end and kinds[data[at]] != SPACE:
                 at += one
             begins[n_before], ends[n_before], is_plain[n_before] = run, at, False
@@ -213,7 +214,7 @@ def cut_text(data, begin, end, kinds, cuts):
 
 @njit(cache=True, nogil=True)
 def is_inside(data, at, end, kinds):
-    """Whether what stands between two characters of a word is part of it: both sides are alike."""
+    """Whether the character belongs to the word around it: both neighbours are of one class."""
     kind = kinds[data[at]]
     if kind < MID_LETTER or kind > MID_BOTH or at + np.uint64(1) >= end:
         return False
