@@ -42,12 +42,13 @@ ALLOWED = {
     "records": {"errors", "batches", "columnar", "json_arrays", "language", "sniffing"},
     "files": {"errors", "language", "records"},
     "validate": {"errors", "language", "text", "logic", "operators", "records", "files"},
-    "spark": SHARED,
-    "broker": SHARED,
-    ROOT: SHARED | {"spark", "broker"},
-    "server": SHARED | {"broker", ROOT},
-    "lab": SHARED | {"spark", "broker", ROOT},
-    "cli": SHARED | {"spark", "broker", "server", "lab", ROOT},
+    "versions": ENGINE | {"input"},
+    "spark": SHARED | {"versions"},
+    "broker": SHARED | {"versions"},
+    ROOT: SHARED | {"versions", "spark", "broker"},
+    "server": SHARED | {"versions", "broker", ROOT},
+    "lab": SHARED | {"versions", "spark", "broker", ROOT},
+    "cli": SHARED | {"versions", "spark", "broker", "server", "lab", ROOT},
     "__main__": {"cli"},
 }
 
@@ -140,8 +141,12 @@ def test_every_way_to_import_is_seen(source, modules):
     assert imported_modules(source, "tamis.logic") == modules
 
 
-def test_import_tamis_is_light():
-    loaded = f"import sys, tamis; print([name for name in {HEAVY} if name in sys.modules])"
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [("tamis", HEAVY), ("tamis.versions", ["pyspark", "py4j"])],
+)
+def test_import_is_light(module, heavy):
+    loaded = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"
     finished = subprocess.run(
         [sys.executable, "-c", loaded],
         capture_output=True,

@@ -72,7 +72,7 @@ __all__ = [
 ]
 
 _PARTS = frozenset(
-    "events files index input language logic match operators spark text validate".split()
+    "events files index input language logic match operators spark text validate versions".split()
 )
 
 

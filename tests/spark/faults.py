@@ -23,9 +23,9 @@ from pyspark.sql import SparkSession
 import tamis.spark as ts
 from tamis.index.build import build_contents
 from tamis.spark.jobs.stream import MatchBatch
-from tamis.spark.manifest import BASE
-from tamis.spark.parts import write_part
-from tamis.spark.store import IndexStore
+from tamis.versions.manifest import BASE
+from tamis.versions.part_files import write_part
+from tamis.versions.store import IndexStore
 from tests.spark.workloads import subscription_frame
 from tests.waiting import wait_until
 

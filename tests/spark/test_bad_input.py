@@ -161,7 +161,7 @@ def test_a_damaged_table_of_a_part_is_named(spark, store):
         telling(),
     ):
         ts.rejects(spark, store).collect()
-    assert refused.value.hint == "build the index anew, or use an older version"
+    assert refused.value.hint == "rebuild the index, or use an older version"
 
 
 def test_subscriptions_of_a_damaged_part_are_refused(spark, store):

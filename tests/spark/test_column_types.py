@@ -12,7 +12,7 @@ from tamis import TamisWarning
 from tamis.errors import InputError
 from tamis.spark import columns
 from tamis.spark.jobs.stream import MatchBatch
-from tamis.spark.storage import Storage
+from tamis.versions.storage import Storage
 from tests.spark.workloads import subscription_frame
 
 # By a name for columns: values that are good wherever their type is.

@@ -20,8 +20,8 @@ import tamis
 import tamis.spark as ts
 from tests.cli.shell import SOURCE
 from tests.spark import faults
-from tests.spark.test_store import version_of, write
 from tests.spark.test_stream import Place, write_events
+from tests.versions.test_store import version_of, write
 from tests.waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]

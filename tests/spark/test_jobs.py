@@ -15,8 +15,8 @@ from tamis.errors import InputError, TamisWarning
 from tamis.index import artefact
 from tamis.match.learn import count_leaves
 from tamis.spark.jobs.audit_sql import render
-from tamis.spark.parts import _OPEN
-from tamis.spark.tuning import read_sample
+from tamis.versions.part_set import _OPEN
+from tamis.versions.tuning import read_sample
 from tests.spark.workloads import (
     DDL,
     event_frame,

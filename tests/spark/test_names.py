@@ -15,7 +15,7 @@ from pyspark.sql.types import (
 )
 
 import tamis.spark as ts
-from tamis.spark.tuning import read_sample
+from tamis.versions.tuning import read_sample
 from tests.spark.workloads import subscription_frame
 
 EVENT_ID = "ev.id"

@@ -12,8 +12,8 @@ import tamis.spark as ts
 from tamis import TamisWarning
 from tamis.language.lookalikes import Lookalike, Use
 from tamis.spark.jobs.stream import MatchBatch
-from tamis.spark.manifest import read_version
-from tamis.spark.storage import Storage
+from tamis.versions.manifest import read_version
+from tamis.versions.storage import Storage
 from tests.spark.workloads import subscription_frame
 
 RULES = [(f"r{number:02}", f"age > {number} AND user.name = 'x'") for number in range(20)]

@@ -13,7 +13,7 @@ from tamis.errors import InputError, suggest
 from tamis.json_arrays import is_array
 
 if TYPE_CHECKING:
-    from tamis.spark.storage import Storage
+    from tamis.versions.storage import Storage
 
 PARQUET: Final = "parquet"
 JSONL: Final = "jsonl"
@@ -55,7 +55,7 @@ def find_format(path: str, asked: str | None, option: str) -> str:
     found = asked or format_of_name(path)
     if found is not None:
         return found
-    from tamis.spark.storage import Storage
+    from tamis.versions.storage import Storage
 
     try:
         storage = Storage(path)
@@ -86,7 +86,7 @@ def find_format(path: str, asked: str | None, option: str) -> str:
 def expect_input(path: str, option: str) -> None:
     """Refuse a path at which there is nothing; of patterns, and of file systems that only Spark
     knows, nothing is said."""
-    from tamis.spark.storage import Storage
+    from tamis.versions.storage import Storage
 
     if _PATTERN.search(path):
         return
@@ -115,7 +115,7 @@ def _is_filled(storage: Storage) -> bool:
 
 def read_head(path: str) -> bytes:
     """How the first file of a path begins; empty where that cannot be said, as of patterns."""
-    from tamis.spark.storage import Storage
+    from tamis.versions.storage import Storage
 
     with suppress(InputError, OSError):
         storage = Storage(path)

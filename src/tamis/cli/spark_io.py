@@ -275,7 +275,7 @@ def write_frame(
     A table of a pipeline has its mark from the first moment on, so that it is known if the run is
     killed.
     """
-    from tamis.spark.storage import Storage
+    from tamis.versions.storage import Storage
 
     expect_free(path, overwrite=overwrite, mark=mark)
     kind = choose_output_format(path, asked)

@@ -93,7 +93,7 @@ def expect_outputs(
 
 def expect_free(path: str, *, overwrite: bool, mark: str | None = None) -> None:
     """Refuse a place where a table must not be written; the same run's own table may be."""
-    from tamis.spark.storage import Storage
+    from tamis.versions.storage import Storage
 
     found = [stored.name for stored in Storage(path).list()]
     if found and not overwrite and mark not in found:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow.compute as pc
 
 from tamis.index.layout import RootArrays, freeze, run_starts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    import pyarrow as pa
+
+    from tamis.index.contents import Contents
+
+
+def hide(contents: Contents, ids: pa.Array | pa.ChunkedArray) -> Contents:
+    """The same index, in which the subscriptions with these ids match nothing."""
+    is_kept = ~pc.is_in(contents.ids, ids).to_numpy(zero_copy_only=False)
+    return replace(contents, roots=keep_roots(contents.roots, is_kept))
 
 
 def keep_roots(roots: RootArrays, is_kept: npt.NDArray[np.bool_]) -> RootArrays:
-    """The roots of those subscriptions that are kept, by ordinal."""
+    """The roots of the subscriptions that are kept; `is_kept` is by ordinal."""
     kept = is_kept[roots.subscriptions]
     owners = np.repeat(np.arange(len(roots.nodes)), np.diff(roots.subscription_starts))
     counts = np.bincount(owners[kept], minlength=len(roots.nodes))

@@ -22,12 +22,9 @@ from tamis.spark.jobs.stream import BatchReport, stream
 from tamis.spark.jobs.update import compact, update
 from tamis.spark.kafka import register_kafka
 from tamis.spark.listener import MetricsListener, StreamMetrics
-from tamis.spark.manifest import Version, Versions
 from tamis.spark.operators import LearnedStatistics, save_operator_statistics
-from tamis.spark.reading import open_version
 from tamis.spark.session import local_session
 from tamis.spark.sql import register
-from tamis.spark.store import IndexStore, Retention, roll_back, versions
 from tamis.spark.transforms import (
     count_by_event,
     count_by_subscription,
@@ -38,6 +35,9 @@ from tamis.spark.transforms import (
     rejects,
     subscriptions,
 )
+from tamis.versions.manifest import Version, Versions
+from tamis.versions.opening import open_version
+from tamis.versions.store import IndexStore, Retention, roll_back, versions
 
 __all__ = [
     "Audit",

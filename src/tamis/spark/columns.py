@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Path
     from tamis.language.types import Type
-    from tamis.spark.parts import PartSet
+    from tamis.versions.part_set import PartSet
 
 SHOWN: Final = 3
 # As which types of Arrow's workers get values. Zones, digits and what is inside do not matter here.

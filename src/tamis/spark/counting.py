@@ -21,7 +21,7 @@ from tamis.spark.matching import OUTPUT_ROWS, Matcher, cut
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tamis.spark.parts import PartSet
+    from tamis.versions.part_set import PartSet
 
 RUN: Final = 8_192  # subscriptions whose counts are shuffled as one value
 KEYS: Final = ("part", "first")

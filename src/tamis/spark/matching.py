@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tamis.match.index import Index
     from tamis.spark.layout import Layout
     from tamis.spark.operators import News
-    from tamis.spark.parts import PartSet
+    from tamis.versions.part_set import PartSet
 
 MOST_ROWS: Final = 16_384  # events taken at once
 MOST_BYTES: Final = 32 << 20  # of their Arrow data

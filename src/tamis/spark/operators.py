@@ -11,7 +11,7 @@ from pyspark.sql.utils import is_remote
 from tamis.errors import InputError
 from tamis.operators.faults import Fault, FaultReport
 from tamis.operators.statistics import Statistics
-from tamis.spark.store import IndexStore
+from tamis.versions.store import IndexStore
 
 if TYPE_CHECKING:
     import os
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tamis.match.index import Index
-    from tamis.spark.manifest import Version
+    from tamis.versions.manifest import Version
 
 Counts = dict[str, dict[str, float]]
 

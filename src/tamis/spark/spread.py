@@ -16,8 +16,8 @@ from tamis.errors import InputError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tamis.spark.manifest import Part
-    from tamis.spark.parts import PartSet
+    from tamis.versions.manifest import Part
+    from tamis.versions.part_set import PartSet
 
 REPLICATE: Final = "replicate"
 SPLIT: Final = "split"

@@ -10,8 +10,8 @@ from pyspark.sql import functions as F
 from tamis.errors import InputError
 from tamis.spark.layout import ID, Layout
 from tamis.spark.matching import MatchRows, match_lists
-from tamis.spark.reading import open_version
 from tamis.spark.spread import REPLICATE, choose_spread
+from tamis.versions.opening import open_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

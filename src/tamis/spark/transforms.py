@@ -45,10 +45,11 @@ from tamis.spark.matching import (
     MatchRows,
     RejectValues,
 )
-from tamis.spark.reading import open_version
 from tamis.spark.spread import AUTO, choose_spread
-from tamis.spark.tables import OWNER, ReadRejects, ReadSubscriptions
+from tamis.spark.tables import ReadRejects, ReadSubscriptions
 from tamis.spark.workers import run_on_workers
+from tamis.versions.opening import open_version
+from tamis.versions.tables import OWNER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from tamis.spark.operators import LearnedStatistics
-    from tamis.spark.parts import PartSet
+    from tamis.versions.part_set import PartSet
 
     Attributes = str | Sequence[str] | None
 

@@ -22,9 +22,10 @@ from tamis.spark.jobs.audit_sql import IS_LEFT_OUT, audit_by_spark
 from tamis.spark.layout import ID, expect_frame, expect_some, only_attributes, select_events
 from tamis.spark.matching import Matcher, cut
 from tamis.spark.plain_events import plain_events
-from tamis.spark.printing import format_frame, format_table
-from tamis.spark.reading import open_version
+from tamis.spark.printing import format_frame
 from tamis.spark.workers import run_on_workers
+from tamis.versions.opening import open_version
+from tamis.versions.printing import format_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

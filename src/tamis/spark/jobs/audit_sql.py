@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Path, Schema
     from tamis.spark.layout import Layout
-    from tamis.spark.parts import PartSet
+    from tamis.versions.part_set import PartSet
 
 ENGINE: Final = "\x01engine"
 IS_LEFT_OUT: Final = "n_compared = 0"

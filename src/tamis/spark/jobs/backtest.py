@@ -14,16 +14,16 @@ from tamis.errors import InputError
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.spark.layout import expect_frame, select_key
 from tamis.spark.printing import format_frame
-from tamis.spark.reading import open_version
-from tamis.spark.rules import make_rules
 from tamis.spark.transforms import count_by_subscription, match, match_lists, subscriptions
 from tamis.spark.validity import is_valid
+from tamis.versions.opening import open_version
+from tamis.versions.rule_set import make_rules
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from tamis.spark.parts import PartSet
-    from tamis.spark.rules import RuleSet
+    from tamis.versions.part_set import PartSet
+    from tamis.versions.rule_set import RuleSet
 
 Z: Final = 1.959963984540054  # of a confidence of 95%
 

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -36,12 +35,13 @@ from tamis.spark.jobs.rows import (
     select_rows,
     split_problems,
 )
-from tamis.spark.manifest import BASE, Part, Version, read_part
-from tamis.spark.parts import REJECTS, digest_rows, is_whole, write_part
-from tamis.spark.printing import format_table
-from tamis.spark.store import IndexStore, Retention
-from tamis.spark.tables import PACKED
-from tamis.spark.tuning import (
+from tamis.spark.workers import run_on_workers
+from tamis.versions.manifest import BASE, Part, Version, read_part
+from tamis.versions.part_files import REJECTS, digest_rows, is_whole, read_table, write_part
+from tamis.versions.printing import format_table
+from tamis.versions.store import IndexStore, Retention
+from tamis.versions.tables import PACKED
+from tamis.versions.tuning import (
     find_operator_statistics,
     find_sample,
     find_terms,
@@ -49,7 +49,6 @@ from tamis.spark.tuning import (
     read_terms,
     tune,
 )
-from tamis.spark.workers import run_on_workers
 
 if TYPE_CHECKING:
     import os
@@ -57,7 +56,7 @@ if TYPE_CHECKING:
 
     from tamis.index.contents import Contents
     from tamis.index.frequencies import Frequencies
-    from tamis.spark.storage import Storage
+    from tamis.versions.storage import Storage
 
 OFFERED: Final = "operators"  # in a version's provenance: those that could be called
 SUBSCRIPTIONS_PER_PART: Final = 500_000
@@ -231,9 +230,7 @@ def _expect_some(target: IndexStore, parts: tuple[Part, ...], n_rows: int) -> No
     if not n_rows or any(part.n_subscriptions for part in parts):
         return
     part = next(part for part in parts if part.n_rejects)
-    content = target.storage.read(f"{part.folder}/{REJECTS}")
-    assert content is not None
-    first = pq.read_table(pa.BufferReader(content)).slice(0, 1).to_pylist()[0]
+    first = read_table(target.storage, part, REJECTS).slice(0, 1).to_pylist()[0]
     named = f'subscription "{first["subscription_id"]}"' if first["subscription_id"] else "a row"
     raise InputError(
         f"no version was published: all {n_rows:,} subscriptions were rejected, "

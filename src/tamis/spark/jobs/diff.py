@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 from tamis.spark.layout import expect_frame
 from tamis.spark.printing import format_frame
-from tamis.spark.reading import open_version
 from tamis.spark.transforms import count_by_subscription, match, subscriptions
+from tamis.versions.opening import open_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

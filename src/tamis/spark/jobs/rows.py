@@ -29,8 +29,8 @@ from tamis.index.validity import MOMENT
 from tamis.language.moments import HINT, REVERSED_HINT
 from tamis.records import Columns, RowError, batch_rows
 from tamis.spark.layout import expect_column, expect_frame, quoted
-from tamis.spark.tables import PACKED
 from tamis.spark.validity import is_expired
+from tamis.versions.tables import PACKED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -18,17 +18,17 @@ from tamis.language.names import print_path
 from tamis.language.types import STRING
 from tamis.spark.failures import telling
 from tamis.spark.layout import expect_frame, expect_some, quoted, select_events, undisguised
-from tamis.spark.parts import PartSet
-from tamis.spark.store import IndexStore
 from tamis.spark.transforms import count_terms
-from tamis.spark.tuning import write_terms
+from tamis.versions.part_set import PartSet
+from tamis.versions.store import IndexStore
+from tamis.versions.tuning import write_terms
 
 if TYPE_CHECKING:
     import os
 
     from pyspark.sql import Column, DataFrame
 
-    from tamis.spark.manifest import Version
+    from tamis.versions.manifest import Version
 
 SAMPLE_ROWS: Final = 20_000
 TOP: Final = 10

@@ -23,10 +23,10 @@ from tamis.errors import IndexFormatError, InputError
 from tamis.spark.columns import report_columns
 from tamis.spark.layout import expect_frame
 from tamis.spark.operators import LearnedStatistics
-from tamis.spark.reading import open_version
-from tamis.spark.storage import Storage
-from tamis.spark.store import IndexStore
 from tamis.spark.transforms import event_rejects, match
+from tamis.versions.opening import open_version
+from tamis.versions.storage import Storage
+from tamis.versions.store import IndexStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from tamis.spark.parts import PartSet
+    from tamis.versions.part_set import PartSet
 
     Sink = Callable[[DataFrame, int], None]
 

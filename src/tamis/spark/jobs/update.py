@@ -29,13 +29,14 @@ from tamis.spark.jobs.build import (
     run_parts,
 )
 from tamis.spark.jobs.rows import has_expired, select_rows
-from tamis.spark.manifest import DELTA, Part, Version
-from tamis.spark.parts import REMOVED, PartSet
-from tamis.spark.schemas import extend_schema
-from tamis.spark.store import IndexStore
 from tamis.spark.tables import numbered_parts
 from tamis.spark.transforms import packed_subscriptions
 from tamis.spark.workers import run_on_workers
+from tamis.versions.manifest import DELTA, Part, Version
+from tamis.versions.part_files import REMOVED
+from tamis.versions.part_set import PartSet
+from tamis.versions.schemas import extend_schema
+from tamis.versions.store import IndexStore
 
 if TYPE_CHECKING:
     import os

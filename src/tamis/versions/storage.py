@@ -1,7 +1,7 @@
 """Where versions of an index live: a folder on any file system that Arrow knows.
 
-Local and mounted paths, HDFS, S3 and the like are used alike and asked for little: to write a whole
-object, to list, to delete. Nothing relies on renaming directories.
+Local and mounted paths, HDFS, S3 and the like are used in the same way. They need little: to write
+a whole object, to list, to delete. Nothing relies on renaming directories.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tamis.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-# A claim older than this is a dead writer's. A live one writes a few kilobytes within it.
+# An older claim belongs to a dead writer: a live one writes a few kilobytes within this time.
 CLAIM_SECONDS: Final = 60.0
 CLAIM_ATTEMPTS: Final = 50
 CLAIM: Final = ".claim-"
@@ -44,7 +44,7 @@ class Stored:
 
 
 class Storage:
-    """A folder by its path or URI; it travels to other processes by that alone."""
+    """A folder by its path or URI; pickling keeps only that."""
 
     def __init__(self, uri: str | os.PathLike[str]) -> None:
         self.uri = os.fspath(uri)
@@ -89,7 +89,7 @@ class Storage:
         return b"".join(chunks) if self._read_into(name, chunks.append) else None
 
     def read_head(self, name: str, n_bytes: int) -> bytes:
-        """How the object begins; an empty name is the storage's own path, if that is a file."""
+        """The first bytes of the object; an empty name is the storage's path, if that is a file."""
         path = f"{self._path}/{name}" if name else self._path
         with self._fs.open_input_stream(path) as stream:
             return bytes(stream.read(n_bytes))
@@ -105,7 +105,7 @@ class Storage:
         return checksum if self._read_into(name, add) else None
 
     def _read_into(self, name: str, take: Callable[[bytes], None]) -> bool:
-        """Hand the object's contents to `take`, piece by piece; False if there is none."""
+        """Pass the object's contents to `take`, piece by piece; False if there is no object."""
         try:
             with self._fs.open_input_stream(f"{self._path}/{name}") as stream:
                 while chunk := stream.read(CHUNK_BYTES):
@@ -145,7 +145,7 @@ class Storage:
             raise InputError(f"cannot write {self.where(name)}: {error}") from None
 
     def _prepare(self, name: str) -> Path:
-        """The place of a local file, with the folders above it and without leftovers beside it."""
+        """The path of a local file, whose folder is made and freed of leftovers."""
         path = self.local_path(name)
         durable.make_directory(path.parent)
         durable.sweep(path.parent)
@@ -161,32 +161,32 @@ class Storage:
             elif kind == fs.FileType.Directory:
                 self._fs.delete_dir(path)
         except FileNotFoundError:
-            pass  # somebody else did
+            pass  # another process has deleted it
         except OSError as error:
             raise InputError(f"cannot delete {self.where(name)}: {error}") from None
 
     # ── folders ────────────────────────────────────────────────────────────────────────────
 
     def sweep(self, folder: str = "") -> None:
-        """Remove drafts that dead writers left in a local folder."""
+        """Remove drafts that killed writers left in a local folder."""
         if self.is_local:
             durable.sweep(self.local_path(folder))
 
     def delete_own(self, folder: str, first: str, is_own: Callable[[str], bool]) -> None:
-        """Remove the file `first` of a folder, then those others that are our own, then the folder
-        if nothing is left in it."""
+        """Remove the file `first` of a folder, then the others for which `is_own` is true, then the
+        folder if it is empty."""
         self.delete(f"{folder}/{first}")
         for stored in self.list(folder):
             if not stored.is_folder and is_own(stored.name.rpartition("/")[2]):
                 self.delete(stored.name)
         if self.is_local:
-            with suppress(OSError):  # a foreign file is in it
+            with suppress(OSError):  # it holds a foreign file
                 self.local_path(folder).rmdir()
         elif not self.list(folder):
             self.delete(folder)
 
     def list(self, folder: str = "", *, deep: bool = False) -> list[Stored]:
-        """What is in a folder; nothing if there is no such folder."""
+        """The objects and folders in a folder; empty if there is no such folder."""
         path = f"{self._path}/{folder}" if folder else self._path
         selector = fs.FileSelector(path, allow_not_found=True, recursive=deep)
         try:
@@ -234,14 +234,14 @@ class Storage:
     def _no_folder(self) -> InputError:
         return InputError(f"{self.uri} is a file; a folder is expected")
 
-    # ── create-if-absent where the file system has none ────────────────────────────────────
+    # ── create-if-absent for stores without it ─────────────────────────────────────────────
 
     def _create_by_claim(self, name: str, content: bytes) -> bool:
         """Create by claims, for stores that can only write, list and delete.
 
-        A writer puts a claim of its own beside the object, then lists. Alone, it writes the object
-        and only then takes its claim away; not alone, it withdraws and tries again. Of two writers,
-        the one whose claim came second sees the first one's claim, or else the object.
+        A writer writes a claim next to the object, then lists the claims. If there is no other, it
+        writes the object and only then deletes its claim; otherwise it deletes its claim and tries
+        again. Of two writers, the second to write its claim sees the other's claim or the object.
         """
         for attempt in range(CLAIM_ATTEMPTS):
             claim = f"{name}{CLAIM}{secrets.token_hex(8)}"
@@ -268,7 +268,7 @@ class Storage:
             for stored in self.list(folder)
             if stored.name.rpartition("/")[2].startswith(base + CLAIM)
         ]
-        # Ages by the store's own clock: the machines' clocks may differ.
+        # Ages by the store's clock: the machines' clocks may differ.
         now = max((stored.changed_at for stored in claims if stored.name == claim), default=None)
         others = [stored for stored in claims if stored.name != claim]
         for stored in others.copy():

@@ -1,9 +1,8 @@
 """Copies of parts on this machine, for storage that cannot be memory-mapped.
 
-One directory serves all processes of a user, and nobody else. A copy appears whole, and goes whole,
-so nobody opens half of one; its files are compared with the version's checksums each time it is
-handed out, and a copy that is not as it should be is fetched again. Whoever has mapped a copy keeps
-its pages after it is evicted.
+One directory serves all processes of one user. A copy appears and disappears in one step, so nobody
+opens an incomplete one. Its files are compared with the version's checksums each time it is used;
+a damaged copy is downloaded again. A process that has mapped a copy keeps its pages after eviction.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from tamis.errors import IndexFormatError, InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tamis.spark.manifest import Part
-    from tamis.spark.storage import Storage
+    from tamis.versions.manifest import Part
+    from tamis.versions.storage import Storage
 
 VARIABLE: Final = "TAMIS_CACHE_DIR"
 SIZE_VARIABLE: Final = "TAMIS_CACHE_BYTES"
@@ -35,14 +34,14 @@ CHUNK_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class PartCache:
-    """Parts by name, the least recently used evicted first."""
+    """Copies of parts by name; the least recently used are evicted first."""
 
     directory: Path
     max_bytes: int = DEFAULT_BYTES
 
     @classmethod
     def default(cls) -> PartCache:
-        """As TAMIS_CACHE_DIR and TAMIS_CACHE_BYTES say; else in the user's home directory."""
+        """The cache that TAMIS_CACHE_DIR and TAMIS_CACHE_BYTES set; else in the home directory."""
         named = os.environ.get(VARIABLE)
         size = os.environ.get(SIZE_VARIABLE, str(DEFAULT_BYTES))
         if not size.isdecimal():
@@ -50,16 +49,16 @@ class PartCache:
         return cls(Path(named) if named else _own_directory(), int(size))
 
     def fetch(self, storage: Storage, part: Part) -> Path:
-        """The part's directory on this machine; downloaded if need be."""
+        """The part's directory on this machine; downloads it if it is not there."""
         target = self.directory / part.id
         try:
             durable.make_private_directory(self.directory)
             if target.exists():
                 if is_copy(target, part):
                     with suppress(OSError):
-                        os.utime(target)  # used just now
+                        os.utime(target)  # it is now the most recently used
                     return target
-                with suppress(FileNotFoundError):  # somebody else has evicted it
+                with suppress(FileNotFoundError):  # another process has evicted it
                     durable.remove_directory(target)
             durable.sweep(self.directory)
             self.evict(part.n_bytes)
@@ -79,27 +78,27 @@ class PartCache:
 
     @staticmethod
     def _download(storage: Storage, part: Part, draft: Path) -> None:
-        with suppress(FileNotFoundError):  # what is not there is not as it should be
+        with suppress(FileNotFoundError):  # check_files reports the missing file
             storage.download(part.folder, draft, part.checksums)
         check_files(draft, part, part.checksums, storage.where(part.folder))
 
     def evict(self, n_wanted: int = 0) -> None:
-        """Make room for so many bytes more."""
+        """Evict copies until so many more bytes fit."""
         copies = sorted(self._copies(), key=lambda copy: copy[0])
         n_bytes = sum(size for _, size, _ in copies) + n_wanted
         for _, size, path in copies:
             if n_bytes <= self.max_bytes:
                 return
-            with suppress(OSError):  # somebody else was faster
+            with suppress(OSError):  # another process has evicted it
                 durable.remove_directory(path)
                 n_bytes -= size
 
     def _copies(self) -> list[tuple[float, int, Path]]:
-        """(last use, bytes, path) of all copies that are here."""
+        """(last use, bytes, path) of each copy."""
         found = []
         for path in self.directory.iterdir():
             if path.name.startswith("."):
-                continue  # somebody is at it
+                continue  # a draft that is being written
             with suppress(OSError):
                 size = sum(file.stat().st_size for file in path.iterdir())
                 found.append((path.stat().st_mtime, size, path))
@@ -107,16 +106,16 @@ class PartCache:
 
 
 def _own_directory() -> Path:
-    """In the user's home directory; where there is none to write to, one for this process alone.
+    """A directory in the user's home; if that cannot be written, one for this process alone.
 
-    Not a name in the temporary directory that everybody knows: anybody could put parts there.
+    Never a well-known name in the temporary directory: anybody could put parts there.
     """
     home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     own = Path(home).expanduser() / "tamis" / "parts"
     try:
         durable.make_private_directory(own)
     except durable.NotPrivateError:
-        return own  # to be refused with a reason
+        return own  # `fetch` raises the error
     except OSError:
         return _temporary_directory(os.getpid())
     return own
@@ -124,7 +123,7 @@ def _own_directory() -> Path:
 
 @cache
 def _temporary_directory(pid: int) -> Path:
-    """A directory that goes with the process."""
+    """A directory that is removed when the process ends."""
     parent = Path(tempfile.gettempdir())
     durable.sweep(parent)
     stack = ExitStack()
@@ -134,7 +133,7 @@ def _temporary_directory(pid: int) -> Path:
 
 
 def is_copy(directory: Path, part: Part) -> bool:
-    """Whether a directory holds the part as it was published."""
+    """Whether a directory holds the part, unchanged since it was published."""
     try:
         check_files(directory, part, part.checksums, str(directory))
     except IndexFormatError:
@@ -143,13 +142,13 @@ def is_copy(directory: Path, part: Part) -> bool:
 
 
 def check_files(directory: Path, part: Part, names: Iterable[str], where: str) -> None:
-    """Refuse a directory in which one of these files is not as it was published."""
+    """Raise an `IndexFormatError` if one of these files is missing or was changed."""
     for name in names:
         part.expect_file(name, _checksum(directory / name), where)
 
 
 def _checksum(path: Path) -> int | None:
-    """The CRC-32 of a file; None where there is no such file."""
+    """The CRC-32 of a file; None if there is no such file."""
     checksum = 0
     try:
         with path.open("rb") as file:

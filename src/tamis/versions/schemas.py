@@ -1,4 +1,4 @@
-"""Schemas that grow: what a version knows, and what new subscriptions mention."""
+"""A version's schema, extended by the attributes that new subscriptions mention."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from tamis.language.schema import Schema
 
 
 def extend_schema(known: Schema, found: Schema) -> Schema:
-    """The known types, and those of attributes that are new. What contradicts is left out."""
+    """The known types and those of new attributes; contradicting types are left out."""
     types = {path: known[path] for path in known}
     for path in found:
         if path not in types:
             try:
                 Schema({**types, path: found[path]})
             except SchemaError:
-                continue  # `a.b` beside a known `a`: whoever mentions it is rejected
+                continue  # `a.b` when `a` is known: subscriptions that mention it are rejected
             types[path] = found[path]
     merged = Schema(types)
     more = [own for own in found.operators if known.operator(own.name) is None]

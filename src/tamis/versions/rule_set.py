@@ -1,4 +1,4 @@
-"""A few rules as an index that was never saved: workers build it from the rules themselves."""
+"""A few rules as an index that was never saved: each process builds it from the rules."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from tamis.index.build import build_contents, collect_votes
 from tamis.logic.evaluate import Missing
 from tamis.operators.registry import REGISTRY, with_checks, with_registered
-from tamis.spark.manifest import BASE, Part
-from tamis.spark.parts import PartSet, mentioned_paths
-from tamis.spark.schemas import extend_schema
+from tamis.versions.manifest import BASE, Part
+from tamis.versions.part_files import describe_part
+from tamis.versions.part_set import PartSet
+from tamis.versions.schemas import extend_schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleSet(PartSet):
-    """One part that lies nowhere: every worker builds it when it needs it."""
+    """One part without files: each process builds it when it needs it."""
 
     rules: tuple[tuple[str, str], ...]
     schema: Schema
@@ -40,7 +41,7 @@ class RuleSet(PartSet):
 
 
 def make_rules(like: PartSet, rules: Mapping[str, str], limits: Limits) -> RuleSet:
-    """The rules under the schema of a version; the first that is wrong raises its error."""
+    """The rules under the schema of a version; the first invalid rule raises its error."""
     found = collect_votes(list(rules.values()), limits).elect()
     known = with_registered(found, REGISTRY.load(like.operators))
     schema = extend_schema(like.version.typed_schema(), known)
@@ -58,19 +59,7 @@ def make_rules(like: PartSet, rules: Mapping[str, str], limits: Limits) -> RuleS
     built = made.build()
     if built.rejects:
         raise built.rejects[0]
-    contents = built.contents
-    part = Part(
-        id=digest,
-        kind=BASE,
-        digest=digest,
-        checksums={},
-        n_subscriptions=len(contents.ids),
-        n_hidden=0,
-        n_rejects=0,
-        n_nodes=contents.n_nodes,
-        n_bytes=0,
-        attributes=mentioned_paths(contents),
-        operators=tuple(own.name for own in contents.schema.operators),
-    )
+    own = {"id": digest, "kind": BASE, "digest": digest, "checksums": {}}
+    part = describe_part(built.contents, **own, n_rejects=0, n_bytes=0)
     version = replace(made.version, parts=(part,), schema=schema.to_json())
     return replace(made, version=version, parts=(part,))

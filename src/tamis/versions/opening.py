@@ -1,32 +1,33 @@
-"""Which index, and which of its versions: a path, a store, a version, as a caller may name it."""
+"""Which version a caller means: by a path, a store, a number, a name."""
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import InputError
+from tamis.index import artefact
 from tamis.index.saving import MANIFEST
 from tamis.language.moments import read_at
-from tamis.spark.parts import PartSet, plain_part
-from tamis.spark.storage import Storage
-from tamis.spark.store import IndexStore
+from tamis.versions.manifest import BASE, Version
+from tamis.versions.part_files import describe_part
+from tamis.versions.part_set import PartSet
+from tamis.versions.storage import Storage
+from tamis.versions.store import IndexStore
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tamis.spark.manifest import Version
-
 
 def open_version(index: Any, version: int | str | None = None, at: Any = None) -> PartSet:
     """The parts of one version of an index, as they answer at a moment: now, unless `at` names
-    another (a datetime, or text in ISO's format).
+    another (a datetime, or text in ISO format).
 
-    `index` is the path or URI of a store, of which the current version is taken unless `version`
-    names another, or the path of an index saved by `Index.save`; or what this function returned,
-    at its own moment unless `at` names another.
+    `index` is the path or URI of a store, or an `IndexStore`: then the newest version is opened,
+    or the one that `version` names. It may also be the path of an index saved by `Index.save`, or
+    a result of this function, which keeps its moment unless `at` names another.
     """
     if isinstance(index, PartSet):
         return _reopen(index, version, at)
@@ -48,19 +49,26 @@ def _reopen(parts: PartSet, version: int | str | None, at: Any) -> PartSet:
     known = (None, parts.version.name, parts.version.number)
     if version not in known:
         raise InputError(
-            f"this is {parts.version.name}, opened already; {version} cannot be had from it",
+            f"this is {parts.version.name}, opened already; {version} cannot be opened from it",
             hint="open it by the path of the index",
         )
     return parts if at is None else replace(parts, at=read_at(at))
 
 
 def _open_store(store: IndexStore, version: int | str | None, at: datetime) -> PartSet:
-    found: Version = store.current() if version is None else store.version(version)
+    found = store.current() if version is None else store.version(version)
     return PartSet(store.storage, found, found.parts, at=at)
 
 
 def _open_plain(storage: Storage, version: int | str | None, at: datetime) -> PartSet:
+    """An artefact saved by `Index.save`, as a version of one part."""
     if version is not None:
         raise InputError(f"{storage.uri} is one index, without versions; there is no {version}")
-    found, part = plain_part(Path(storage.local_path("")))
+    directory = storage.local_path("")
+    contents = artefact.open_contents(directory, verify=False)
+    own = {"id": directory.name, "kind": BASE, "digest": "", "checksums": {}, "n_rejects": 0}
+    n_bytes = sum(file.stat().st_size for file in directory.iterdir())
+    part = describe_part(contents, **own, n_bytes=n_bytes)
+    schema = json.loads((directory / MANIFEST).read_bytes())["schema"]
+    found = Version(0, (part,), schema, str(contents.missing))
     return PartSet(storage, found, (part,), is_plain=True, at=at)

@@ -10,12 +10,13 @@ import pytest
 
 import tamis
 from tamis.errors import IndexFormatError, InputError
-from tamis.spark import cache, parts
-from tamis.spark.cache import PartCache
-from tamis.spark.reading import open_version
-from tamis.spark.store import IndexStore
-from tests.spark.object_store import object_store  # noqa: F401 - a fixture
-from tests.spark.test_store import version_of, write
+from tamis.versions import cache, part_set
+from tamis.versions.cache import PartCache
+from tamis.versions.opening import open_version
+from tamis.versions.part_files import is_whole
+from tamis.versions.store import IndexStore
+from tests.versions.object_store import object_store  # noqa: F401 - a fixture
+from tests.versions.test_store import version_of, write
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def store(object_store, tmp_path, monkeypatch) -> IndexStore:  # noqa: F811
 
 
 def ask(store: IndexStore) -> list[str]:
-    parts._OPEN.clear()
+    part_set._OPEN.clear()
     return open_version(store).open()[0].match({"a": 1})
 
 
@@ -72,12 +73,12 @@ def test_what_is_damaged_in_the_storage_is_refused(store, tmp_path):
             store.storage.delete(f"{part.folder}/{name}")
             if wrong is not None:
                 store.storage.write(f"{part.folder}/{name}", wrong)
-            assert not parts.is_whole(store.storage, part)
+            assert not is_whole(store.storage, part)
             with pytest.raises(IndexFormatError, match=name):
                 ask(store)
             assert list((tmp_path / "cache").iterdir()) == []
         store.storage.write(f"{part.folder}/{name}", right)
-    assert parts.is_whole(store.storage, part)
+    assert is_whole(store.storage, part)
     assert ask(store) == ["x"]
 
 

@@ -16,14 +16,15 @@ import pytest
 import tamis
 from tamis.errors import IndexFormatError, InputError
 from tamis.index.build import build_contents
-from tamis.spark import manifest, storage
-from tamis.spark.cache import PartCache
-from tamis.spark.manifest import BASE, Version, read_version
-from tamis.spark.parts import _OPEN, PartSet, write_part
-from tamis.spark.reading import open_version
-from tamis.spark.storage import Storage
-from tamis.spark.store import CURRENT, IndexStore, Retention
-from tests.spark.object_store import object_store  # noqa: F401 - a fixture
+from tamis.versions import manifest, storage
+from tamis.versions.cache import PartCache
+from tamis.versions.manifest import BASE, Version, read_version
+from tamis.versions.opening import open_version
+from tamis.versions.part_files import write_part
+from tamis.versions.part_set import _OPEN, PartSet
+from tamis.versions.storage import Storage
+from tamis.versions.store import CURRENT, IndexStore, Retention
+from tests.versions.object_store import object_store  # noqa: F401 - a fixture
 
 FOREVER = Retention(versions=100)
 NOTHING = timedelta(0)

@@ -18,21 +18,21 @@ import pytest
 from tamis import durable
 from tamis.errors import ExpressionError, IndexFormatError, InputError, TamisWarning
 from tamis.index.build import build_contents
-from tamis.spark import parts as parts_module
-from tamis.spark.manifest import DELTA
-from tamis.spark.parts import (
+from tamis.versions import part_set
+from tamis.versions.manifest import DELTA
+from tamis.versions.opening import open_version
+from tamis.versions.part_files import (
     REJECTS,
     REMOVED,
     is_whole,
     write_part,
 )
-from tamis.spark.reading import open_version
-from tamis.spark.storage import Storage
-from tamis.spark.store import CURRENT, IndexStore, Retention
-from tamis.spark.tables import ReadRejects, ReadSubscriptions
+from tamis.versions.storage import Storage
+from tamis.versions.store import CURRENT, IndexStore, Retention
+from tamis.versions.tables import read_rejects, read_subscriptions
 from tests.effort import examples
-from tests.spark.object_store import object_store  # noqa: F401 - a fixture
-from tests.spark.test_store import version_of, write
+from tests.versions.object_store import object_store  # noqa: F401 - a fixture
+from tests.versions.test_store import version_of, write
 
 MOMENT = datetime(2030, 1, 1, tzinfo=UTC)
 NOTHING = timedelta(0)
@@ -71,15 +71,14 @@ def written(tmp_path_factory) -> Path:
 
 def answers(path: Path) -> list:
     """All that a version can be asked."""
-    parts_module._OPEN.clear()
-    parts_module._VALIDITIES.clear()
+    part_set._OPEN.clear()
+    part_set._VALIDITIES.clear()
     opened = open_version(path, at=MOMENT - timedelta(days=1))
     later = open_version(path, at=MOMENT)
     found = [sorted(one.match({"a": a, "b": "y"}) for one in opened.open()) for a in (1, 7, 30)]
     found += [sorted(one.match({"a": 30, "b": "y"}) for one in later.open())]
-    numbers = pa.RecordBatch.from_pydict({"part": list(range(len(opened.parts)))})
-    for read in (ReadRejects(opened), ReadSubscriptions(opened)):
-        found += [batch.to_pylist() for batch in read([numbers])]
+    for read in (read_rejects, read_subscriptions):
+        found += [read(opened, part).to_pylist() for part in opened.parts]
     return found
 
 
@@ -292,7 +291,7 @@ def test_a_claim_that_stays_is_no_failure(object_store, monkeypatch):  # noqa: F
 def test_claims_of_the_dead_are_removed(object_store, monkeypatch):  # noqa: F811
     storage = Storage(object_store)
     storage.write("folder/object.claim-dead", b"")
-    monkeypatch.setattr("tamis.spark.storage.CLAIM_SECONDS", -1.0)
+    monkeypatch.setattr("tamis.versions.storage.CLAIM_SECONDS", -1.0)
     assert not storage._is_alone("folder/object", "folder/object.claim-unknown")
     storage.write("folder/object.claim-own", b"")
     assert storage._is_alone("folder/object", "folder/object.claim-own")

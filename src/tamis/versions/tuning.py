@@ -1,5 +1,5 @@
-"""What events really look like, for the build: access children by a sample of them (A-Tree
-§5.2.2), the order of words by how many documents have each (Irmak §3.3)."""
+"""Statistics of events that a build uses: access children by a sample of events (A-Tree §5.2.2),
+the order of words by the share of documents that have each (Irmak §3.3)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tamis.match.learn import learn
 if TYPE_CHECKING:
     from tamis.index.contents import Contents
     from tamis.index.frequencies import Frequencies
-    from tamis.spark.store import IndexStore
+    from tamis.versions.store import IndexStore
 
 
 def tune(contents: Contents, sample: pa.Table) -> Contents:
@@ -31,7 +31,7 @@ def find_sample(store: IndexStore) -> str | None:
 
 
 def find_operator_statistics(store: IndexStore) -> dict[str, Any]:
-    """What the newest version knows of operators, as an index keeps it."""
+    """What the newest version has learned about operators, as the statistics of an index."""
     newest = store.newest_whole()
     learned = None if newest is None else newest.statistics.get("operators")
     return {} if learned is None else {"operators": learned}
@@ -43,14 +43,14 @@ def find_terms(store: IndexStore) -> str | None:
 
 
 def _find(store: IndexStore, what: str) -> str | None:
-    """An object of the newest version's statistics; None where it is not as it was written."""
+    """An object of the newest version's statistics; None if there is none, or if it was changed."""
     newest = store.newest_whole()
     name: str | None = None if newest is None else newest.statistics.get(what)
     if newest is None or name is None:
         return None
     if store.storage.checksum(name) == newest.statistics.get(f"{what}_crc32"):
         return name
-    # It serves speed alone.
+    # Not an error: statistics only make matching faster.
     warnings.warn(
         f"{store.storage.where(name)} is missing or damaged: the build goes on without it. "
         "Save the statistics again.",

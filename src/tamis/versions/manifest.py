@@ -1,4 +1,4 @@
-"""What a version of an index is: its parts, its schema, its counts. One JSON object on storage."""
+"""A version of an index: its parts, its schema, its counts. One JSON object on storage."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, Final
 from tamis.errors import IndexFormatError
 from tamis.language.lookalikes import Use
 from tamis.language.schema import Schema
-from tamis.spark.printing import format_table
+from tamis.versions.printing import format_table
 
 FORMAT: Final = "tamis-index-version"
 FORMAT_VERSION: Final = 2
 PART_ID: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{12}")
 FILE_NAME: Final = re.compile(r"[a-z0-9-]+\.[a-z]+")
-RESTORE: Final = "build the index anew, or use an older version"
+RESTORE: Final = "rebuild the index, or use an older version"
 BASE: Final = "base"
 COLUMNS: Final = ("version", "created_at", "subscriptions", "rejects", "parts", "bytes")
 DELTA: Final = "delta"  # its subscriptions hide those with the same ids in the parts before it
@@ -33,15 +33,15 @@ class Part:
     digest: str  # of all that decides what is in it
     checksums: dict[str, int]  # the CRC-32 of every file, by name
     n_subscriptions: int
-    n_hidden: int  # of these, by later parts
+    n_hidden: int  # subscriptions that later parts replace or remove
     n_rejects: int
     n_nodes: int
     n_bytes: int
     attributes: tuple[tuple[str, ...], ...]  # paths that its subscriptions mention
-    n_timed: int = 0  # of the subscriptions, valid from or until some moment
+    n_timed: int = 0  # subscriptions with a limited validity
     operators: tuple[str, ...] = ()  # names that its subscriptions call
     columns: tuple[str, ...] = ()  # names of attributes that its subscriptions have
-    uses: tuple[Use, ...] = ()  # of each of `attributes`: by how many, such as whom
+    uses: tuple[Use, ...] = ()  # of each of `attributes`: how many subscriptions, and one of them
 
     @property
     def folder(self) -> str:
@@ -49,8 +49,8 @@ class Part:
         return f"parts/{self.id}"
 
     def expect_file(self, name: str, checksum: int | None, where: str) -> None:
-        """Refuse one of the part's files, by its checksum, unless it is as it was published; None
-        is the checksum of a file that is not there."""
+        """Raise an `IndexFormatError` unless the file has the checksum that it was published with;
+        None is the checksum of a missing file."""
         if checksum is None:
             raise IndexFormatError(
                 f"{where} has no {name}: it is incomplete, or its version was pruned", hint=RESTORE
@@ -63,28 +63,28 @@ class Part:
 
     @property
     def n_live(self) -> int:
-        """How many subscriptions answer."""
+        """How many of its subscriptions later parts do not hide."""
         return self.n_subscriptions - self.n_hidden
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """All that a reader needs to know, and all that the next build may want to know."""
+    """All that readers need, and all that the next build may use."""
 
     number: int  # one more than the version before it
     parts: tuple[Part, ...]  # bases first, then deltas in the order they came
     schema: dict[str, Any]  # Schema.to_json
-    missing: str  # what a test on a missing attribute is
-    partitioning: dict[str, Any] = field(default_factory=dict)  # how subscriptions were dealt
+    missing: str  # how tests on missing attributes are evaluated
+    partitioning: dict[str, Any] = field(default_factory=dict)  # which part has a subscription
     statistics: dict[str, Any] = field(default_factory=dict)  # of events and operators
-    provenance: dict[str, Any] = field(default_factory=dict)  # of what it was built
+    provenance: dict[str, Any] = field(default_factory=dict)  # what it was built from
     created_at: str = ""  # in ISO's format, UTC
 
     def __repr__(self) -> str:
         return format_table(COLUMNS, [self.summary()])
 
     def summary(self) -> list[Any]:
-        """The numbers that tell versions apart, as `COLUMNS` names them."""
+        """One row of a table of versions, with the columns `COLUMNS`."""
         return [
             self.name,
             self.created_at.partition(".")[0],
@@ -96,18 +96,18 @@ class Version:
 
     @property
     def name(self) -> str:
-        """As it is called on storage and in every row that it answered."""
+        """Its name on storage and in results, such as v00000012."""
         return version_name(self.number)
 
     @property
     def n_subscriptions(self) -> int:
-        """How many subscriptions it has: those that are neither replaced nor removed, and that had
-        not expired when their part was built."""
+        """How many subscriptions it has that are neither replaced nor removed, and that had not
+        expired when their part was built."""
         return sum(part.n_live for part in self.parts)
 
     @property
     def n_rejects(self) -> int:
-        """How many subscriptions could not be taken in."""
+        """How many subscriptions were rejected."""
         return sum(part.n_rejects for part in self.parts)
 
     @property
@@ -122,8 +122,9 @@ class Version:
 
     @property
     def uses(self) -> dict[tuple[str, ...], Use]:
-        """How many subscriptions use each of these attributes in tests, and one of them; those of
-        older parts, and those that only operators read, are left out."""
+        """How many subscriptions use each attribute in tests, and one of these subscriptions.
+
+        Attributes that only operators read are left out, and parts of older programs."""
         found: dict[tuple[str, ...], Use] = {}
         for part in self.parts:
             for path, use in zip(part.attributes, part.uses, strict=False):
@@ -142,7 +143,7 @@ class Version:
         return Schema.of(self.schema)
 
     def numbered(self, number: int) -> Version:
-        """The same, as the version of that number, made now."""
+        """The same version with another number, created now."""
         now = datetime.now(UTC).isoformat(timespec="microseconds")
         return replace(self, number=number, created_at=now)
 
@@ -171,11 +172,11 @@ class Versions(tuple[Version, ...]):
 
 
 class DamagedManifestError(IndexFormatError):
-    """A version's manifest is not as it was written."""
+    """A version's manifest was changed or cut short."""
 
 
 def version_name(number: int) -> str:
-    """As a version is called."""
+    """The name of the version with this number."""
     return f"v{number:08d}"
 
 
@@ -191,7 +192,7 @@ def read_version(content: bytes, where: str) -> Version:
         raise IndexFormatError(
             f"{where} has format version {body.get('format_version')}; this program reads "
             f"{FORMAT_VERSION}",
-            hint="build the index anew with this version of the program",
+            hint="rebuild the index with this version of the program",
         )
     if body.get("checksum") != _checksum(body):
         raise DamagedManifestError(f"{where} is damaged: its checksum is wrong", hint=RESTORE)
@@ -204,7 +205,7 @@ def read_version(content: bytes, where: str) -> Version:
 
 
 def read_part(body: dict[str, Any]) -> Part:
-    """A part as it is spelled in JSON; ValueError if it names other files than its own."""
+    """A part from its JSON object; ValueError if it names files outside its folder."""
     if not PART_ID.fullmatch(body["id"]) or not all(map(FILE_NAME.fullmatch, body["checksums"])):
         raise ValueError(f"a part {body['id']!r} of the files {sorted(body['checksums'])}")
     paths = tuple(tuple(path) for path in body["attributes"])

@@ -5,8 +5,8 @@
     <root>/CURRENT                     the newest version's number, replaced whole
 
 The truth is the highest manifest that is whole. CURRENT is for people and other programs: nothing
-here reads it, so it may lag or be lost. A part is never changed, so whoever has opened a version
-keeps it whatever is published meanwhile.
+here reads it, so it may lag or be lost. A part is never changed, so a reader keeps the version that
+it has opened, whatever is published later.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tamis.durable import DRAFT, LOCK
 from tamis.errors import IndexFormatError, InputError, TamisWarning
-from tamis.spark.manifest import (
+from tamis.versions.manifest import (
     PART_ID,
     RESTORE,
     DamagedManifestError,
@@ -30,8 +30,8 @@ from tamis.spark.manifest import (
     read_version,
     version_name,
 )
-from tamis.spark.parts import is_part_file
-from tamis.spark.storage import CLAIM, Storage
+from tamis.versions.part_files import is_part_file
+from tamis.versions.storage import CLAIM, Storage
 
 if TYPE_CHECKING:
     import os
@@ -46,15 +46,15 @@ _VERSION: Final = re.compile(r"v([0-9]{8,18})")
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Which versions are kept: the newest ones, and those that were replaced only lately.
+    """Which versions are kept: the newest ones, and those that were replaced recently.
 
-    Parts of no version are leftovers of builders that died, or the work of builders that are still
-    at it: they stay for a while too.
+    Parts that no version names belong to builders that died or that are still running: they are
+    kept for a while too.
     """
 
     versions: int = 3  # the newest ones, at least
-    replaced_within: timedelta = timedelta(days=1)  # readers may still be at them
-    leftovers_for: timedelta = timedelta(days=1)  # parts of no version
+    replaced_within: timedelta = timedelta(days=1)  # readers may still open their parts
+    leftovers_for: timedelta = timedelta(days=1)  # parts that no version names
 
     def __post_init__(self) -> None:
         if self.versions < 1:
@@ -64,8 +64,8 @@ class Retention:
 class IndexStore:
     """The versions of one index, in the folder `root`: a path, or a URI that Arrow knows.
 
-    `uri` is that folder, `storage` what reads and writes it. Wherever an index is asked for, a
-    store can stand for its current version.
+    `uri` is that folder, `storage` reads and writes it. Functions that take an index take a store
+    too, and use its current version.
     """
 
     def __init__(self, root: str | os.PathLike[str] | Storage) -> None:
@@ -108,7 +108,7 @@ class IndexStore:
         )
 
     def current_or_none(self) -> Version | None:
-        """The newest version there is, which must be whole; None before the first."""
+        """The newest version, which must be whole; None if there is no version."""
         newest = self._newest_number()
         return None if newest is None else self.version(newest)
 
@@ -122,24 +122,24 @@ class IndexStore:
         return None
 
     def expect_versions(self) -> None:
-        """Refuse a folder in which versions would not be found."""
+        """Raise an `InputError` for the folder of a single saved index."""
         if self.storage.exists(ARTEFACT_MANIFEST):
             raise InputError(
                 f"{self.uri} is one saved index, without versions",
-                hint="build versions in a folder of their own: tamis spark build",
+                hint="build versions in another folder: tamis spark build",
             )
 
     def expect_room(self) -> None:
-        """Refuse a folder to which versions cannot be added without harm."""
+        """Raise an `InputError` for a folder of another program, which must not be changed."""
         self.expect_versions()
         if self._newest_number() is None and self.storage.exists(CURRENT):
-            told = None
+            body = None
             with suppress(ValueError, RecursionError):
-                told = json.loads(self.storage.read(CURRENT) or b"")
-            if not isinstance(told, dict) or told.keys() != {"version", "name"}:
+                body = json.loads(self.storage.read(CURRENT) or b"")
+            if not isinstance(body, dict) or body.keys() != {"version", "name"}:
                 raise InputError(
                     f"{self.storage.where(CURRENT)} is not of an index: it is not overwritten",
-                    hint="build the index in a folder of its own",
+                    hint="build the index in an empty folder",
                 )
 
     def version(self, which: int | str) -> Version:
@@ -165,7 +165,7 @@ class IndexStore:
 
     def numbers(self) -> list[int]:
         """The numbers of all versions, rising."""
-        # A folder without a manifest is a version that was never finished, or is being pruned.
+        # A folder without a manifest is a version that is unfinished or being pruned.
         return [number for number in self._folders() if self.storage.exists(_manifest_of(number))]
 
     def _newest_number(self) -> int | None:
@@ -193,21 +193,21 @@ class IndexStore:
     def publish(
         self, derive: Callable[[Version | None], Version | None], *, is_afresh: bool = False
     ) -> Version:
-        """Make the version that `derive` makes of the newest one the next, and CURRENT.
+        """Publish the version that `derive` returns for the newest one, under the next number.
 
-        If somebody else publishes meanwhile, `derive` is called again with theirs, so nobody's
-        change is lost. If it returns None, nothing is published and the newest version is returned.
-        What is made afresh mends a store whose newest version is damaged.
+        If another process publishes first, `derive` is called again with that version, so no change
+        is lost. If it returns None, nothing is published and the newest version is returned.
+        `is_afresh`: the new version does not depend on the newest one, which may be damaged.
         """
         for _ in range(PUBLISH_ATTEMPTS):
             number = (self._newest_number() or 0) + 1
             newest = self.newest_whole() if is_afresh else self.current_or_none()
             made = derive(newest)
-            # A damaged version stays in the way until another follows it.
+            # A damaged version is the newest until another follows it.
             if made is None and newest is not None and newest.number == number - 1:
                 return newest
             made = made or newest
-            assert made is not None, "nothing is made of nothing"
+            assert made is not None, "the first version cannot be None"
             version = made.numbered(number)
             self._expect_parts(version)
             if self._create(version):
@@ -216,20 +216,22 @@ class IndexStore:
         raise InputError(f"{self.uri}: too many others publish at the same time")
 
     def _create(self, version: Version) -> bool:
-        """Create the version's manifest; False if somebody else has taken its number."""
+        """Create the version's manifest; False if another process has taken its number."""
         path, content = _manifest_of(version.number), version.to_bytes()
         try:
             return self.storage.create(path, content)
         except InputError as error:
             if self.storage.read(path) != content:
                 raise
-            # It is there, and others may have read it already: that is no failure.
+            # The manifest exists, and others may have read it already: the version is published.
             _warn(f"{version.name} is published, but may not survive a power cut: {error.message}")
             return True
 
     def _settle(self, version: Version) -> None:
-        """Let CURRENT name the newest version: also when two publishers overtake each other, as
-        each looks again after it has written."""
+        """Write the newest version's name to CURRENT.
+
+        Looks again after each write: another process may have published in between.
+        """
         written = None
         try:
             while (newest := self._newest_number()) is not None and newest != written:
@@ -240,9 +242,9 @@ class IndexStore:
             _warn(f"{version.name} is published, but {CURRENT} does not name it: {error.message}")
 
     def roll_back(self, which: int | str) -> Version:
-        """Publish an older version again, as the newest one; if it is the newest, it stays.
+        """Publish an older version again, as the newest one; the newest version stays as it is.
 
-        `which` is its number or its name.
+        `which` is the version's number or name.
         """
         older = self.version(which)
         return self.publish(lambda newest: None if newest == older else older, is_afresh=True)
@@ -252,7 +254,7 @@ class IndexStore:
             if not self.storage.exists(f"{part.folder}/{ARTEFACT_MANIFEST}"):
                 raise IndexFormatError(
                     f"{self.storage.where(part.folder)} is missing: nothing is published",
-                    hint="build the index anew; parts are pruned when no version names them",
+                    hint="rebuild the index; parts are pruned when no version names them",
                 )
 
     # ── pruning ────────────────────────────────────────────────────────────────────────────
@@ -260,9 +262,10 @@ class IndexStore:
     def prune(self, retention: Retention | None = None) -> list[str]:
         """Delete what the policy does not keep: versions, then parts that no version names.
 
-        Returns what was deleted. A version goes by its manifest, so no reader sees half of one.
-        Versions whose manifests are damaged go as others do. While one stays, parts stay too: which
-        ones it names is not known. Only files that Tamis writes are deleted.
+        Returns the names of what was deleted. A version's manifest is deleted first, so no reader
+        sees an incomplete version. Versions with damaged manifests are deleted like others; while
+        one is kept, all parts are kept, because it may name any of them. Only files that Tamis
+        writes are deleted.
         """
         policy = retention or Retention()
         self.storage.sweep(PARTS)
@@ -270,7 +273,7 @@ class IndexStore:
         gone = _choose_gone(versions, policy)
         for number in gone:
             self.storage.delete_own(version_name(number), ARTEFACT_MANIFEST, _is_version_file)
-        # Asked again: somebody may have published meanwhile.
+        # Read again: another process may have published meanwhile.
         kept = self._read_all()
         for number in kept:
             self.storage.sweep(version_name(number))
@@ -288,13 +291,13 @@ class IndexStore:
         return [version_name(number) for number in gone] + dead
 
     def _read_all(self) -> dict[int, Version | None]:
-        """All versions by number, rising; None for one whose manifest cannot be read."""
+        """All versions by number, rising; None for a version whose manifest cannot be read."""
         found: dict[int, Version | None] = {}
         for number in self._folders():
             try:
                 version = self._read(number)
                 if version is None:
-                    continue  # unfinished, or somebody else prunes it
+                    continue  # unfinished, or another process prunes it
             except IndexFormatError:
                 version = None
             found[number] = version
@@ -313,18 +316,18 @@ class IndexStore:
 def versions(store: str | os.PathLike[str] | IndexStore) -> Versions:
     """All versions of an index, oldest first; the last one is current.
 
-    Where there is no version, an `IndexFormatError` is raised.
+    Raises an `IndexFormatError` if there is no version.
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     found = target.versions()
     if not found:
-        target.current()  # raises an error that says what is there
+        target.current()  # raises the error
     return found
 
 
 def roll_back(store: str | os.PathLike[str] | IndexStore, which: int | str) -> Version:
-    """Publish an older version again, `which` names it or is its number; the version that is
-    current now."""
+    """Publish an older version again and return the new version; `which` is the older version's
+    number or name."""
     return (store if isinstance(store, IndexStore) else IndexStore(store)).roll_back(which)
 
 
@@ -334,7 +337,7 @@ def _choose_gone(versions: dict[int, Version | None], policy: Retention) -> list
     kept = whole[-policy.versions :]
     gone = []
     for number in versions:
-        # The next one that tells when it came; it cannot have come before those between.
+        # The next readable version; damaged versions in between were not published after it.
         successor = next((versions[other] for other in whole if other > number), None)
         if number in kept or successor is None:
             continue

@@ -1,0 +1,20 @@
+"""Which parts make a set of subscriptions at a moment? Versions of an index on storage."""
+
+from __future__ import annotations
+
+from tamis.versions.manifest import Part, Version, Versions
+from tamis.versions.opening import open_version
+from tamis.versions.part_set import PartSet
+from tamis.versions.store import IndexStore, Retention, roll_back, versions
+
+__all__ = [
+    "IndexStore",
+    "Part",
+    "PartSet",
+    "Retention",
+    "Version",
+    "Versions",
+    "open_version",
+    "roll_back",
+    "versions",
+]

@@ -1,0 +1,168 @@
+"""Parts of a version, opened: which subscriptions of which parts answer at a moment."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from tamis.errors import IndexFormatError, InputError
+from tamis.index import artefact
+from tamis.index.hiding import hide
+from tamis.index.saving import MANIFEST
+from tamis.index.validity import Validity
+from tamis.match.index import Index
+from tamis.operators.registry import REGISTRY
+from tamis.versions.cache import SIZE_VARIABLE, PartCache, check_files
+from tamis.versions.manifest import DELTA, Part, Version
+from tamis.versions.part_files import REMOVED, read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+    from pathlib import Path
+
+    from tamis.index.contents import Contents
+    from tamis.versions.storage import Storage
+
+EVICTED_ATTEMPTS: Final = 5
+MOST_OPEN: Final = 8  # parts that a process keeps open beyond those it needs now
+
+
+@dataclass(frozen=True, slots=True)
+class PartSet:
+    """Some parts of one version, and how to open them. It can be sent to another process."""
+
+    storage: Storage
+    version: Version
+    parts: tuple[Part, ...]
+    is_plain: bool = False  # one artefact by itself, at the storage's root
+    at: datetime | None = None  # the moment whose valid subscriptions answer; None: all do
+    operators: tuple[str, ...] = ()  # modules to import before parts are opened
+    is_compared: bool = False  # what is odd about the events' columns was reported before
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of the parts."""
+        return sum(part.n_bytes for part in self.parts)
+
+    def only(self, parts: Sequence[Part]) -> PartSet:
+        """A set of fewer parts."""
+        return replace(self, parts=tuple(parts))
+
+    def with_operators(self, operators: str | Sequence[str]) -> PartSet:
+        """The same set, whose operators are registered by these modules."""
+        named = (operators,) if isinstance(operators, str) else tuple(operators)
+        return replace(self, operators=named) if named else self
+
+    # ── opening ────────────────────────────────────────────────────────────────────────────
+
+    def open(self) -> list[Index]:
+        """The indexes of all parts, which stay open for the next caller in this process."""
+        REGISTRY.load(self.operators)
+        indexes = [self.inspect(part) for part in self.parts]
+        for index in indexes:
+            index.operators.expect_all()
+        return indexes
+
+    def inspect(self, part: Part) -> Index:
+        """The index of one part, to be read: its operators need not be registered."""
+        deltas = (delta.id for delta in self._deltas_after(part))
+        key = (self.storage.uri, part.id, self._period(part), *deltas)
+        index = _OPEN.pop(key, None)
+        if index is None:
+            index = Index(self._open_contents(part), is_timeless=True)
+        _OPEN[key] = index
+        while len(_OPEN) > len(self.parts) + MOST_OPEN:
+            _OPEN.popitem(last=False)
+        return index
+
+    def _open_contents(self, part: Part) -> Contents:
+        contents = self._map(part)
+        learned = self.version.statistics.get("operators")
+        if learned is not None:
+            # A part may be older than what was learned; it is not written again for that.
+            contents = replace(contents, statistics=contents.statistics | {"operators": learned})
+        hidden = self.hidden(part)
+        return contents if hidden is None else hide(contents, hidden)
+
+    def _map(self, part: Part) -> Contents:
+        if self.storage.is_local:
+            return artefact.open_contents(self.directory(part))
+        for _ in range(EVICTED_ATTEMPTS):
+            directory = self.directory(part)
+            try:
+                return artefact.open_contents(directory, verify=False)  # the cache has verified it
+            except IndexFormatError:
+                if directory.exists():  # else another process has just evicted the copy
+                    raise
+        raise InputError(
+            f"copies of {self.storage.where(part.folder)} are evicted before they are opened",
+            hint=f"allow the cache more bytes: {SIZE_VARIABLE}",
+        )
+
+    def directory(self, part: Part) -> Path:
+        """Where the part's files are on this machine."""
+        if self.is_plain:
+            return self.storage.local_path("")
+        if not self.storage.is_local:
+            return PartCache.default().fetch(self.storage, part)
+        directory = self.storage.local_path(part.folder)
+        # The manifest has the checksums of the content, which are compared when it is opened.
+        check_files(directory, part, [MANIFEST], self.storage.where(part.folder))
+        return directory
+
+    def read(self, part: Part, name: str) -> pa.Table | None:
+        """One of the part's tables; None for an artefact by itself, which has no tables."""
+        return None if self.is_plain else read_table(self.storage, part, name)
+
+    # ── hiding ─────────────────────────────────────────────────────────────────────────────
+
+    def hidden(self, part: Part) -> pa.ChunkedArray | None:
+        """The ids of the part's subscriptions that do not answer, and perhaps other ids."""
+        replaced = self.replaced(part)
+        found = [] if replaced is None else replaced.chunks
+        if self.at is not None and part.n_timed:
+            ids, validity = self._validity(part)
+            found = [*found, ids.take(pa.array(validity.asleep(self.at)))]
+        return pa.chunked_array(found, pa.string()) if found else None
+
+    def replaced(self, part: Part) -> pa.ChunkedArray | None:
+        """The ids of the part's subscriptions that later parts replace or remove, and others."""
+        found = [self._hidden_by(delta) for delta in self._deltas_after(part)]
+        return pa.chunked_array(found, pa.string()) if found else None
+
+    def _deltas_after(self, part: Part) -> list[Part]:
+        parts = self.version.parts
+        return [later for later in parts[parts.index(part) + 1 :] if later.kind == DELTA]
+
+    def _hidden_by(self, delta: Part) -> pa.Array:
+        """The ids that a delta replaces or removes in the parts before it."""
+        added = self._map(delta).ids
+        table = self.read(delta, REMOVED)
+        removed = [] if table is None else table["subscription_id"].chunks
+        return pa.concat_arrays([added, *removed])
+
+    # ── validity ───────────────────────────────────────────────────────────────────────────
+
+    def _period(self, part: Part) -> str:
+        """The period around the moment in which the same subscriptions are valid."""
+        if self.at is None or not part.n_timed:
+            return ""
+        return str(self._validity(part)[1].period(self.at))
+
+    def _validity(self, part: Part) -> tuple[pa.Array, Validity]:
+        """The ids of the part's subscriptions, and when each is valid."""
+        key = (self.storage.uri, part.id)
+        if key not in _VALIDITIES:
+            contents = self._map(part)
+            _VALIDITIES[key] = (contents.ids, Validity(contents.validity))
+            while len(_VALIDITIES) > len(self.parts) + MOST_OPEN:
+                _VALIDITIES.popitem(last=False)
+        return _VALIDITIES[key]
+
+
+_OPEN: OrderedDict[tuple[str, ...], Index] = OrderedDict()
+_VALIDITIES: OrderedDict[tuple[str, ...], tuple[pa.Array, Validity]] = OrderedDict()
