@@ -41,14 +41,14 @@ def test_generate(tmp_path):
     assert len(lines) == 20
     assert str(tmp_path / "out" / "events.parquet") in result.output.replace("\n", " ").split()
     again = run("lab", "generate", "abe_gen", tmp_path / "out", *sizes)
-    assert (again.exit_code, "is there already" in again.output) == (1, True)
+    assert (again.exit_code, "exists already" in again.output) == (1, True)
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
         (["generate", "abc", "out"], 1, 'no workload "abc" in the lab; allowed: abe_gen, '),
-        (["generate", "abe_gen", "out", "--set", "depth"], 1, '"depth" is no parameter'),
+        (["generate", "abe_gen", "out", "--set", "depth"], 1, '"depth" is not a parameter'),
         (["generate", "abe_gen"], 2, "Missing argument"),
         (["run", "figure-7"], 1, 'no experiment "figure-7" in the lab; allowed: all, fontoura-'),
         (["run", QUICK, "--scale", "huge"], 2, "'huge' is not one of 'tiny', 'small', 'full'"),
@@ -85,7 +85,7 @@ def test_a_damaged_file(tmp_path):
     for command in (["run", QUICK], ["report"]):
         result = run("lab", *command, *options)
         assert result.exit_code == 1
-        assert "depth=2,most=1000.json is no result of an experiment" in result.output
+        assert "depth=2,most=1000.json is not a valid result of an experiment" in result.output
     path.write_bytes(path.with_name("depth=1,most=1000.json").read_bytes())
     other = run("lab", "report", *options)
     assert "its setting is {'depth': 1, 'most': 1000}, not {'depth': 2" in other.output

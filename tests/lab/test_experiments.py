@@ -86,7 +86,7 @@ def test_a_file_that_is_no_result(tmp_path):
     path.parent.mkdir(parents=True)
     for text in ("{", "", "[]", "7", "null", "{}", '{"rows": [1]}', "\0"):
         path.write_text(text)
-        told = r"(?s)n=1\.json is no result of an experiment: .*hint: delete it, and run"
+        told = r"(?s)n=1\.json is not a valid result of an experiment: .*hint: delete it and run"
         with pytest.raises(InputError, match=told):
             store.load(experiment.sweep)
         with pytest.raises(InputError, match=told):
@@ -286,7 +286,8 @@ def test_rows_of_another_version_are_refused(tmp_path):
     for setting in experiment.sweep.settings(Scale.TINY):
         store.save(experiment.sweep, setting, [{ALGORITHM: "DNF"}], 0.0)
     told = (
-        r"(?s)results of fontoura-figure-7 are not as this .*hint: tamis lab run fontoura-.* --ag"
+        r"(?s)results of fontoura-figure-7 have another format .*"
+        r"hint: tamis lab run fontoura-.* --ag"
     )
     with pytest.raises(InputError, match=told):
         write_markdown(collect([experiment], store))

@@ -46,7 +46,7 @@ def test_text_and_parquet_hold_the_same(name, tmp_path):
 
 def test_files_in_the_way_stay(tmp_path):
     (tmp_path / "events.jsonl").write_text("mine")
-    with pytest.raises(InputError, match=r"events\.jsonl.* is there already"):
+    with pytest.raises(InputError, match=r"events\.jsonl.* exists already"):
         generate(Request("abe_gen", 3, 3, {}), tmp_path)
     assert (tmp_path / "events.jsonl").read_text() == "mine"
 
@@ -58,7 +58,7 @@ def test_what_does_not_exist_is_refused(tmp_path):
         generate(Request("ads", 3, 3, {}), tmp_path)
     with pytest.raises(InputError, match=r'no parameter "dept"; allowed: n_expressions, .*depth'):
         generate(Request("abe_gen", 3, 3, {"dept": 3}), tmp_path)
-    with pytest.raises(InputError, match='"depth" is no parameter; allowed: name=number'):
+    with pytest.raises(InputError, match='"depth" is not a parameter; allowed: name=number'):
         read_settings(["depth"])
     assert read_settings(["depth=4", "alpha = 0.5"]) == {"depth": 4, "alpha": 0.5}
 

@@ -69,5 +69,5 @@ def test_parameters_that_make_no_sense(params, message):
 
 
 def test_too_few_terms_for_so_many_queries():
-    with pytest.raises(TamisError, match="3 terms give 7 queries only"):
+    with pytest.raises(TamisError, match="3 terms allow only 7 distinct queries"):
         Keywords(KeywordParams(100, n_terms=3)).queries()

@@ -67,7 +67,7 @@ def test_saved_and_loaded(topics, tmp_path):
 def test_other_files_are_refused(content, tmp_path):
     path = tmp_path / "topics.json"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match="no classifier"):
+    with pytest.raises(InputError, match="not a valid classifier"):
         Classifier.load(path)
 
 

@@ -46,7 +46,7 @@ def test_a_value_that_makes_no_column_is_one_fault(bad):
     assert index.match_lists(events).to_pylist() == [["s"], [], ["s"], ["s"]]
     (fault,) = index.operators.faults
     assert (fault.kind, fault.n_events) == (FaultKind.WRONG_TYPE, 1)
-    assert "any reads a, which makes no column" in fault.message
+    assert "any reads a, which cannot be converted to an Arrow column" in fault.message
 
 
 def test_a_type_makes_one_column_of_all_events():
@@ -231,7 +231,7 @@ def test_constants_are_checked_when_a_subscription_is_read(tmp_path):
 def test_checks_of_the_wrong_kind():
     with pytest.raises(tamis.SchemaError, match="its check is called with 2 constants"):
         operator("f(string, integer)", check=expect_even, registry=Registry())(raises)
-    with pytest.raises(tamis.SchemaError, match="5 is no function"):
+    with pytest.raises(tamis.SchemaError, match="5 is not a function"):
         operator("f(string)", check=5, registry=Registry())(raises)
 
 

@@ -218,7 +218,7 @@ def test_registering():
             operator("g()", registry=registry, **options)
     with pytest.raises(tamis.InputError, match="cannot be imported"):
         registry.load("no_such_module_anywhere")
-    with pytest.raises(tamis.InputError, match="is no operator"):
+    with pytest.raises(tamis.InputError, match="is not an operator"):
         registry.load(f"{__name__}:raises_nothing")
     assert registry.get("F").signature.name == "f"
 
@@ -302,7 +302,10 @@ def test_calls_that_still_run_are_counted_and_limited():
         timeout, breaker = index.operators.faults
         assert (timeout.kind, timeout.n_events) == (FaultKind.TIMEOUT, 2)
         assert (breaker.kind, breaker.n_events) == (FaultKind.BREAKER, 18)
-        assert breaker.message == "2 calls of bad were given up and still run: not called"
+        assert (
+            breaker.message
+            == "2 calls of bad timed out and still run; it is not called until they end"
+        )
     finally:
         RELEASE.set()
     wait_until(lambda: not index.operators.abandoned, "the calls have ended")
@@ -353,7 +356,7 @@ def test_what_is_no_exception_of_pythons_is_a_fault_too():
 @pytest.mark.parametrize(
     ("signature", "function", "said"),
     [
-        ("f()", 5, "operator f(): 5 is no function"),
+        ("f()", 5, "operator f(): 5 is not a function"),
         ("f()", lambda: True, "is called with the event alone: too many"),
         ("f(string)", lambda event: True, "is called with the event and 1 constant: too many"),
         ("f(?integer)", lambda event, x: True, "the event alone: missing a required argument: 'x'"),

@@ -209,7 +209,7 @@ def test_status_and_size(server):
 
 @pytest.mark.parametrize("url", ["ftp://host/x", "people", "http://"])
 def test_other_urls_are_refused(url):
-    with pytest.raises(InputError, match="is no URL"):
+    with pytest.raises(InputError, match="is not a valid URL"):
         HttpLookup(url, [])
 
 

@@ -128,11 +128,14 @@ def test_unknown_region_is_named():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "no GeoJSON"),
-        ("[]", "no GeoJSON"),
+        ("{", "not a GeoJSON file"),
+        ("[]", "not a GeoJSON file"),
         ('{"type": "Point"}', "no 'features'"),
         ('{"features": [{"properties": {}, "geometry": null}]}', "no 'name'"),
-        ('{"features": [{"properties": {"name": "a"}, "geometry": {"type": "Blob"}}]}', "no Geo"),
+        (
+            '{"features": [{"properties": {"name": "a"}, "geometry": {"type": "Blob"}}]}',
+            "not a Geo",
+        ),
     ],
 )
 def test_other_files_are_refused(text, message, tmp_path):

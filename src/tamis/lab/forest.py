@@ -1,9 +1,9 @@
-"""What a machine of the lab is given: a tree per subscription, the leaves an event satisfies.
+"""The input of the lab's machines: a tree per subscription, and the leaves an event satisfies.
 
-The machines differ in what they do with trees, not in how an attribute is read. So the product
-reads, types and simplifies the expressions and numbers their predicates; here they are trees over
-those numbers, and an event is the set of leaves it makes true. Negations stand at the leaves, as
-leaves of their own, so that three-valued logic needs no third value: a tree is true or it is not.
+The machines differ in how they use trees, not in how they read attributes. So the product reads,
+types and simplifies the expressions and numbers their predicates; here they are trees over those
+numbers, and an event is the set of leaves that it makes true. Negations are at the leaves, as
+separate leaves, so that three-valued logic needs no third value: a tree is true or not.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
 
 class RanOutError(TamisError):
-    """The form that an algorithm needs is larger than it may be."""
+    """The form that an algorithm needs exceeds its size limit."""
 
 
 class Node(NamedTuple):
     """An inner node of a tree."""
 
     operator: int  # AND, OR, AT_LEAST or XOR, as in `tamis.index.layout`
-    required: int  # how many AT_LEAST asks for; the parity of true operands XOR asks for
-    children: tuple[Tree, ...]  # XOR's come in pairs: where an operand is true, where it is false
+    required: int  # the threshold of AT_LEAST; the parity of true operands for XOR
+    children: tuple[Tree, ...]  # for XOR, pairs: the operand, and its negation
 
 
-Tree: TypeAlias = int | Node  # a leaf is its number
+Tree: TypeAlias = int | Node  # a leaf is an integer
 ALWAYS: Final = Node(AND, 0, ())
 NEVER: Final = Node(OR, 0, ())
-MOST_NODES: Final = 10_000  # of a tree, when XOR and AT_LEAST are written with AND and OR
+MOST_NODES: Final = 10_000  # of a tree, with XOR and AT_LEAST written as AND and OR
 
 
 class Rows(NamedTuple):
@@ -58,7 +58,7 @@ class Rows(NamedTuple):
 
 
 class Forest:
-    """The subscriptions as trees, by ordinal, beside the product's index of them."""
+    """The subscriptions as trees, by ordinal, together with the product's index of them."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
@@ -72,23 +72,23 @@ class Forest:
         *args: Any,
         **options: Any,
     ) -> Forest:
-        """The forest of expressions as text; arguments as those of `tamis.build`."""
+        """The forest of expressions as text; the arguments are those of `tamis.build`."""
         return cls(tamis.build(subscriptions, *args, **options))
 
     @property
     def opposites(self) -> dict[int, int]:
-        """Leaves that hold on exactly the events on which another, their opposite, does not."""
+        """Leaves that are true for exactly the events for which another, their opposite, is not."""
         leaves = self.index.contents.leaves
         first = int(leaves.column_complements[-1])
         pairs = (leaves.complement_leaves[first:], leaves.complement_bases[first:])
         return dict(zip(*(array.tolist() for array in pairs), strict=True))
 
     def satisfied(self, events: Sequence[Mapping[str, Any]]) -> Rows:
-        """The leaves that each event makes true, rising."""
+        """The leaves that each event makes true, ascending."""
         return self._leaves(events, find_leaves)
 
     def unsatisfied(self, events: Sequence[Mapping[str, Any]]) -> Rows:
-        """The leaves that each event makes false, not undefined: it has what they ask about."""
+        """The leaves that each event makes false, not undefined: their attributes are present."""
         return self._leaves(events, find_false_leaves)
 
     def _leaves(self, events: Sequence[Mapping[str, Any]], find: Any) -> Rows:
@@ -104,7 +104,7 @@ class Forest:
 
 
 def as_rows(runs: Sequence[np.ndarray]) -> Rows:
-    """The runs one after the other."""
+    """Concatenate the runs."""
     starts = np.zeros(len(runs) + 1, dtype=np.int64)
     np.cumsum([len(run) for run in runs], out=starts[1:])
     values = np.concatenate([np.empty(0, dtype=np.int32), *runs])
@@ -112,9 +112,10 @@ def as_rows(runs: Sequence[np.ndarray]) -> Rows:
 
 
 def collect_rows(find: Callable[[int, Int64, Int32], int], n_events: int, n_most: int) -> Rows:
-    """What a kernel finds for each event, `n_most` numbers at the most.
+    """The numbers that a kernel finds for each event, at most `n_most`.
 
-    `find(first, starts, found)` goes on from an event while there is room; it returns the next.
+    `find(first, starts, found)` continues from an event while there is room; it returns the next
+    event.
     """
     starts = np.zeros(n_events + 1, dtype=np.int64)
     found = np.empty(2 * n_most + 1024, dtype=np.int32)
@@ -126,7 +127,7 @@ def collect_rows(find: Callable[[int, Int64, Int32], int], n_events: int, n_most
 
 
 def rising(found: Rows) -> Rows:
-    """The same numbers, each event's rising."""
+    """The same numbers, sorted for each event."""
     events = np.repeat(np.arange(len(found)), np.diff(found.starts))
     keys = np.sort(events << 32 | found.values)
     return Rows(found.starts, (keys & 0xFFFFFFFF).astype(np.int32))
@@ -152,7 +153,7 @@ def read_trees(contents: Contents) -> list[Tree]:
 
 
 def holds(tree: Tree, satisfied: set[int] | frozenset[int]) -> bool:
-    """Whether the tree is true where exactly these leaves are: the definition."""
+    """Whether the tree is true if exactly these leaves are true: the definition."""
     if isinstance(tree, int):
         return tree in satisfied
     truths = [holds(child, satisfied) for child in tree.children]
@@ -167,9 +168,9 @@ def holds(tree: Tree, satisfied: set[int] | frozenset[int]) -> bool:
 
 
 def to_and_or(tree: Tree, most_nodes: int = MOST_NODES) -> Tree:
-    """The same condition with AND and OR alone, which alternate; for papers that know no others.
+    """The same condition with alternating AND and OR only, for papers without other operators.
 
-    Raises `RanOutError` where it would have more than `most_nodes` nodes.
+    Raises `RanOutError` if it would have more than `most_nodes` nodes.
     """
     left = [most_nodes]
 
@@ -191,7 +192,7 @@ def to_and_or(tree: Tree, most_nodes: int = MOST_NODES) -> Tree:
         return parity(pairs, node.required)
 
     def parity(pairs: list[tuple[Tree, Tree]], wanted: int) -> Tree:
-        """Whether the number of true operands is odd (1) or even (0), by halves."""
+        """Whether the number of true operands is odd (1) or even (0), by recursive halving."""
         if len(pairs) == 1:
             return convert(pairs[0][0 if wanted else 1])
         half = len(pairs) // 2
@@ -205,7 +206,9 @@ def to_and_or(tree: Tree, most_nodes: int = MOST_NODES) -> Tree:
 
 
 def gather(operator: int, children: Sequence[Tree]) -> Tree:
-    """AND or OR of the children: those of the same operator are taken in, one child is itself."""
+    """AND or OR of the children: nested operands of the same operator are merged, and a single
+    child is returned itself.
+    """
     below: list[Tree] = []
     for child in children:
         is_same = isinstance(child, Node) and child.operator == operator

@@ -1,4 +1,6 @@
-"""The contract of the lab: each algorithm is a machine that is given trees and answers events."""
+"""The interface of the lab: each algorithm is a machine that is built from trees and matches
+events.
+"""
 
 from __future__ import annotations
 
@@ -14,40 +16,42 @@ if TYPE_CHECKING:
 class Machine(ABC):
     """One algorithm of one paper."""
 
-    name: ClassVar[str]  # as the paper has it
-    paper: ClassVar[str]  # and its section
+    name: ClassVar[str]  # its name in the paper
+    paper: ClassVar[str]  # with its section
 
     def __init__(self, trees: Mapping[int, Tree], n_leaves: int) -> None:
-        """Take in the trees, by the ordinal of their subscription; leaves are below `n_leaves`."""
+        """Insert the trees, by the ordinal of their subscription; leaves are below `n_leaves`."""
         self.n_leaves = n_leaves
-        self.counts: dict[str, int] = {}  # what the last `match` did: postings read and the like
+        self.counts: dict[str, int] = {}  # counts of the last `match`: postings read and the like
         self.build(trees)
 
     @abstractmethod
     def build(self, trees: Mapping[int, Tree]) -> None:
-        """Make the arrays. Raises `RanOutError` where a tree cannot be taken in."""
+        """Build the arrays. Raises `RanOutError` if a tree is not supported."""
 
     @abstractmethod
     def match(self, satisfied: Rows) -> Rows:
-        """The ordinals each event matches, rising, given the leaves it satisfies, rising."""
+        """The ordinals that each event matches, ascending, given the leaves it satisfies,
+        ascending.
+        """
 
     def find(self, satisfied: Rows) -> Rows:
-        """The same in the order in which the algorithm comes upon them: no paper sorts them."""
+        """The same in the order in which the algorithm finds them: no paper sorts them."""
         return self.match(satisfied)
 
     @property
     @abstractmethod
     def n_bytes(self) -> int:
-        """How much memory the arrays take."""
+        """The memory of the arrays."""
 
 
 class Updatable(Machine):
-    """A machine that takes subscriptions in and lets them go while it runs."""
+    """A machine that supports insertion and deletion of subscriptions."""
 
     @abstractmethod
     def insert(self, ordinal: int, tree: Tree) -> None:
-        """Take in one more subscription, whose ordinal is not in use."""
+        """Insert a subscription, whose ordinal must not be in use."""
 
     @abstractmethod
     def delete(self, ordinal: int) -> None:
-        """Let a subscription go."""
+        """Delete a subscription."""

@@ -1,4 +1,4 @@
-"""All machines by name; the contract tests and the experiments take them from here."""
+"""All machines by name, for the contract tests and the experiments."""
 
 from __future__ import annotations
 

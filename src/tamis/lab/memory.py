@@ -1,4 +1,4 @@
-"""How much memory there is."""
+"""The available memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def available_bytes() -> int:
-    """Memory that is not in use."""
+    """Bytes of memory that are not in use."""
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
         for line in meminfo.read_text(encoding="ascii").splitlines():

@@ -1,1 +1,1 @@
-"""What does it mean? The reference evaluator, normal forms and lint."""
+"""What does an expression mean? The reference evaluator, normal forms and lint."""

@@ -1,4 +1,6 @@
-"""Arithmetic in constraints: exact on integers and decimals, in doubles once one of them is."""
+"""Arithmetic in constraints: exact on integers and decimals, in doubles if an operand is a
+double.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from tamis.logic.order import compare, to_double
 
 
 def calculate(operator: str, left: Any, right: Any) -> Any:
-    """The sum, difference, product or quotient; None where an operand is missing, or 0 divides."""
+    """The sum, difference, product or quotient; None if an operand is missing or the divisor is
+    0.
+    """
     if left is None or right is None:
         return None
     if isinstance(left, float) or isinstance(right, float):
@@ -30,7 +34,7 @@ def calculate(operator: str, left: Any, right: Any) -> Any:
 
 
 def compare_terms(left: Any, right: Any) -> int:
-    """-1, 0 or 1: numbers as doubles where one of them is a double, else exactly."""
+    """-1, 0 or 1: compared as doubles if one of the numbers is a double, else exactly."""
     if isinstance(left, float) or isinstance(right, float):
         return compare(to_double(left), to_double(right), DOUBLE)
     return compare(_exact(left), _exact(right), None)

@@ -1,13 +1,14 @@
 """Answers of operators, and the substitutions that they allow (Liu §2.1).
 
-An operator answers a call for an event by all *feasible bindings*: tuples of values for the places
-that it binds. One that binds nothing answers by the empty tuple (true) or by no tuple at all
-(false). No answer, None, is undefined.
+An operator answers a call for an event with all *feasible bindings*: tuples of values for the
+variables that it binds. An operator that binds nothing answers with the empty tuple (true) or with
+no tuple (false). None means that the call is undefined.
 
 A substitution gives each variable a value, or leaves it unbound. Under it, a call is true if its
 values are among the feasible bindings, else false; a constraint on an unbound variable is
-undefined. Substitutions have an order: by the variables as they come in the text, unbound before
-all values, values ascending. So the first that makes a condition true binds nothing it need not.
+undefined. Substitutions are ordered by the variables in the order of the text; unbound comes before
+all values, and values are ascending. So the first substitution that makes a condition true binds no
+variable unnecessarily.
 """
 
 from __future__ import annotations
@@ -43,16 +44,16 @@ TRUE_ANSWER: Final[Answer] = ((),)
 FALSE_ANSWER: Final[Answer] = ()
 if TYPE_CHECKING:
     Answers = Mapping[OperatorCall, Answer]
-    Substitution = Mapping[str, Any]  # None for a variable that is not bound
+    Substitution = Mapping[str, Any]  # None for an unbound variable
 
 _ascending = cmp_to_key(compare_terms)
 
 
 def call_of(node: OperatorCall) -> OperatorCall:
-    """What is asked of the operator: the same for all calls that differ in bound places only.
+    """The predicate of a call: equal for all calls that differ only in their variables.
 
-    `p(?x1, ?y1)` and `p(?x3, ?y4)` are one predicate, `p(?x7, ?x7)` and `p(?x8, 5)` are others; the
-    feasible bindings that one call finds decide them all.
+    `p(?x1, ?y1)` and `p(?x3, ?y4)` are one predicate; `p(?x7, ?x7)` and `p(?x8, 5)` are others. The
+    feasible bindings that one call returns decide all calls of its predicate.
     """
     if not node.bound:
         return replace(node, span=(0, 0))
@@ -69,7 +70,7 @@ def calls_of(condition: Condition) -> tuple[OperatorCall, ...]:
 
 
 def test_call(node: OperatorCall, answer: Answer, values: Substitution) -> Truth:
-    """Whether the values of the bound places are among the feasible bindings."""
+    """Whether the values of the variables are among the feasible bindings."""
     if answer is None:
         return None
     asked = tuple(_place_value(node.arguments[place], values) for place in node.bound)
@@ -84,7 +85,7 @@ def _place_value(argument: Value, values: Substitution) -> Any:
 
 
 def substitutions(condition: Condition, answers: Answers) -> Iterator[Substitution]:
-    """All substitutions that can matter, in their order; without variables there is one."""
+    """All substitutions that can matter, in order; exactly one if there are no variables."""
     names = variable_order(condition)
     found = candidates(condition, answers)
     for values in product(*((None, *found[name]) for name in names)):
@@ -92,7 +93,7 @@ def substitutions(condition: Condition, answers: Answers) -> Iterator[Substituti
 
 
 def candidates(condition: Condition, answers: Answers) -> dict[str, tuple[Any, ...]]:
-    """For each variable the values that some feasible binding has in its place, ascending."""
+    """For each variable, the values that some feasible binding gives it, ascending."""
     types = {variable.name: variable.type for variable in variables(condition)}
     found: dict[str, list[Any]] = {name: [] for name in types}
     for leaf in leaves(condition):
@@ -107,16 +108,16 @@ def candidates(condition: Condition, answers: Answers) -> dict[str, tuple[Any, .
 
 
 def ascending(values: Iterable[Any], type_: Type | None) -> tuple[Any, ...]:
-    """The values of a variable of that type, each once, in their order."""
+    """The distinct values of a variable of that type, in order."""
     distinct = dict.fromkeys(as_number(value, type_) for value in values)
     return tuple(sorted(distinct, key=_ascending))
 
 
 def as_number(value: Any, type_: Type | None) -> Any:
-    """A number as one of the type, if it is exactly one; other values as they are.
+    """The number converted to the type if it is exactly representable; other values unchanged.
 
-    A variable may be bound by operators of several numeric types. What it stands for must not
-    depend on which of them found it.
+    A variable may be bound by operators of several numeric types. Its value must not depend on
+    which of them returned it.
     """
     if type_ is None or not type_.is_numeric:
         return value
@@ -141,7 +142,7 @@ def _to_double(value: Any, type_: Type) -> float | None:
 def _to_decimal(value: Any, type_: Type) -> Decimal | None:
     exact = Decimal(value)
     if len(exact.as_tuple().digits) > MAX_DECIMAL_DIGITS:
-        return None  # a double that no decimal is equal to
+        return None  # a double that equals no decimal
     scaled = exact.quantize(Decimal(1).scaleb(-type_.scale), context=_WIDE)
     return scaled if scaled == exact else exact.normalize(_WIDE)
 

@@ -1,7 +1,7 @@
-"""The canonical form: one tree for all the ways of writing the same condition down.
+"""The canonical form: one tree for all spellings of the same condition.
 
-Leaves are spelled one way, NOT is pushed to the leaves, and the rules are applied bottom-up until
-nothing changes.
+Leaves are rewritten to one spelling, NOT is pushed to the leaves, and the rules are applied
+bottom-up until nothing changes.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ def canonicalize(
 ) -> Condition:
     """The canonical form of a typed condition: negation normal, sorted, folded, merged.
 
-    It is TRUE for the same events; with `is_exact` it is also undefined for the same events.
-    Where `missing` is SATISFIES_NEGATION, leaves keep their sign as NOT (leaf).
+    It is TRUE for the same events; with `is_exact` it is also undefined for the same events. If
+    `missing` is SATISFIES_NEGATION, leaves keep their sign as NOT (leaf).
     """
     return simplify(to_nnf(condition, missing), missing, is_exact=is_exact)
 
 
 def to_nnf(condition: Condition, missing: Missing = Missing.UNDEFINED) -> Condition:
-    """Negation normal form with leaves in their one spelling; exact in three-valued logic."""
+    """Negation normal form with one spelling of each leaf; exact in three-valued logic."""
     spelled = _map_leaves(spelling.rewrite, condition)
     if missing is Missing.UNDEFINED:
         return push_negation(spelled)
-    # Every test is true or false here, so tests against the empty set are decided.
+    # Every test is true or false here, so tests against the empty set are constant.
     decided = _map_leaves(empty_sets.rewrite, spelled)
     return push_negation(decided, is_signed=True)
 
@@ -52,7 +52,7 @@ def simplify(
 
 
 def content_hash(condition: Condition, missing: Missing = Missing.UNDEFINED) -> bytes:
-    """The 128-bit name of what the condition means, equal on every machine."""
+    """The 128-bit name of the condition's meaning, equal on every machine."""
     return digest(canonicalize(condition, missing))
 
 
@@ -72,7 +72,7 @@ def _map_leaves(rewrite: Callable[[Condition], Condition], node: Condition) -> C
 
 def _simplify(node: Condition, missing: Missing, rules: tuple[Rule, ...]) -> Condition:
     if isinstance(node, NARY):
-        # Inside XOR a false operand and an undefined one differ: exact rules only.
+        # Inside XOR, false and undefined operands differ: only exact rules apply.
         below = _usable(_EXACT, missing) if isinstance(node, Xor | Xnor) else rules
         operands = tuple(_simplify(operand, missing, below) for operand in node.operands)
         if operands != node.operands:
@@ -80,7 +80,7 @@ def _simplify(node: Condition, missing: Missing, rules: tuple[Rule, ...]) -> Con
     for rule in rules:
         rewritten = rule.rewrite(node)
         if rewritten is not node:
-            # New operands, or NOT above an inner node, may have come up: begin again.
+            # A rule may have created new operands, or a NOT above an inner node: start again.
             is_signed = missing is Missing.SATISFIES_NEGATION
             return _simplify(push_negation(rewritten, is_signed=is_signed), missing, rules)
     return order.rewrite(node)

@@ -1,7 +1,7 @@
 """A stable 128-bit name for each canonical node, equal on every machine (A-Tree §4.2.1).
 
 The paper adds and multiplies child ids, which collides easily; hashing the sorted digests of the
-children is as insensitive to their order and does not.
+children is also independent of their order, and does not collide.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DIGEST_BYTES = 16
 
 @lru_cache(maxsize=65_536)
 def digest(node: Condition) -> bytes:
-    """The content digest of a canonical node; its operands may stand in any order."""
+    """The content digest of a canonical node, independent of the order of its operands."""
     below = children(node)
     if not below or isinstance(node, Not):
         return _hash(_spell_leaf(node))
@@ -34,7 +34,9 @@ def digest(node: Condition) -> bytes:
 
 
 def _spell_leaf(node: Condition) -> bytes:
-    """The leaf's text and its attributes' types: `a < b` on strings is not `a < b` on numbers."""
+    """The leaf's text and the types of its attributes: `a < b` on strings is not `a < b` on
+    numbers.
+    """
     types = () if isinstance(node, IsNull) else (str(x.type) for x in attributes(node))
     return "\0".join((print_expression(node), *types)).encode()
 

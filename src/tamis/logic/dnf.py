@@ -1,4 +1,4 @@
-"""Disjunctive normal form: an OR of ANDs of leaves, refused where it would grow too large."""
+"""Disjunctive normal form: an OR of ANDs of leaves; raises an error if it would be too large."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.logic.canonical import canonicalize
 from tamis.logic.evaluate import Missing
 from tamis.logic.rules.negation import push_negation
 
-Conjunction: TypeAlias = frozenset[Condition]  # leaves, all of which must hold
+Conjunction: TypeAlias = frozenset[Condition]  # leaves, all of which must be true
 
 DEFAULT_MAX_CONJUNCTIONS = 10_000
 
@@ -21,10 +21,10 @@ def to_dnf(
     missing: Missing = Missing.UNDEFINED,
     max_conjunctions: int = DEFAULT_MAX_CONJUNCTIONS,
 ) -> frozenset[Conjunction]:
-    """The conjunctions of leaves one of which must hold for the condition to be TRUE.
+    """The conjunctions of leaves; the condition is TRUE if at least one of them is.
 
-    Empty for a condition that is never true; holds the empty conjunction for one that always is.
-    Raises `LimitError` before more than `max_conjunctions` are made.
+    Empty for a condition that is never true; contains the empty conjunction for one that is always
+    true. Raises `LimitError` if there are more than `max_conjunctions`.
     """
     is_signed = missing is Missing.SATISFIES_NEGATION
 
@@ -72,11 +72,11 @@ def to_dnf(
     return _minimal(conjunctions(canonicalize(condition, missing)))
 
 
-_MAX_COMPARED = 512  # absorption compares all pairs; beyond this it costs more than it saves
+_MAX_COMPARED = 512  # absorption compares all pairs; for more it costs more than it saves
 
 
 def _minimal(found: frozenset[Conjunction]) -> frozenset[Conjunction]:
-    """Without conjunctions that hold another one: where they hold, it holds."""
+    """The conjunctions without those that contain another one, which they imply."""
     if len(found) > _MAX_COMPARED:
         return found
     return frozenset(one for one in found if not any(other < one for other in found))

@@ -1,7 +1,7 @@
-"""The reference evaluator: the definition of what an expression means. This is the law.
+"""The reference evaluator: the definition of the meaning of expressions. This is the law.
 
-It is kept as plain as possible and knows nothing of indexes. Every engine answers exactly as it
-does, and it answers exactly as Spark SQL does on the text printed for Spark.
+It is kept as simple as possible and does not use indexes. Every engine answers exactly as it does,
+and it answers exactly as Spark SQL does on the text printed for Spark.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ if TYPE_CHECKING:
 
 
 class Missing(StrEnum):
-    """What a test on a missing attribute is."""
+    """The truth of a test on a missing attribute."""
 
     UNDEFINED = "undefined"  # SQL's and the A-Tree paper's meaning
-    SATISFIES_NEGATION = "satisfies_negation"  # Fontoura's: ∉ on a missing attribute holds
+    SATISFIES_NEGATION = "satisfies_negation"  # Fontoura's: ∉ on a missing attribute is true
 
 
 class Known(NamedTuple):
-    """What is known beside the event: the operators' answers, and values for the variables."""
+    """Facts in addition to the event: the operators' answers, and values of the variables."""
 
     answers: Answers
     values: Substitution
@@ -78,10 +78,10 @@ def evaluate(
 ) -> Truth:
     """Whether the typed condition holds for the event: True, False, or None for undefined.
 
-    A value of the wrong type for its attribute counts as missing. With
-    `Missing.SATISFIES_NEGATION` a test that is undefined is false, so its negation is true, and
-    the answer is never None. `answers` has all calls of the condition. A condition with variables
-    holds if some substitution makes it true; it is undefined if none does and one makes it so.
+    A value of the wrong type for its attribute counts as missing. With `Missing.SATISFIES_NEGATION`
+    an undefined test is false, so its negation is true, and the answer is never None. `answers`
+    must contain all calls of the condition. A condition with variables is true if some substitution
+    makes it true; otherwise it is undefined if some substitution makes it undefined.
     """
     return or_(
         evaluate_under(condition, event, Known(answers, values), missing)
@@ -130,7 +130,7 @@ def evaluate_under(
 def evaluate_leaf(
     node: Condition, event: Mapping[str, Any], missing: Missing, known: Known = NOTHING
 ) -> Truth:
-    """A leaf, which may be spelled as a negation: `<>`, NOT IN, NOT LIKE and so on."""
+    """A leaf, which may be a negated one: `<>`, NOT IN, NOT LIKE and so on."""
     is_negated = getattr(node, "negated", False)
     is_negated |= isinstance(node, Comparison) and node.operator == "<>"
     truth = _test(node, event, known)
@@ -140,7 +140,7 @@ def evaluate_leaf(
 
 
 def test_leaf(node: Condition, event: Mapping[str, Any]) -> Truth:
-    """The leaf's test in its positive form, whatever its `negated` says; None when undefined."""
+    """The leaf's test in its positive form, ignoring `negated`; None if undefined."""
     return _test(node, event, NOTHING)
 
 
@@ -174,7 +174,7 @@ def _test(node: Condition, event: Mapping[str, Any], known: Known) -> Truth:
         case Matches():
             return _matches(node, event)
         case _:
-            raise TamisError(f"no meaning yet for: {print_expression(node)}")
+            raise TamisError(f"the reference evaluator does not support: {print_expression(node)}")
 
 
 # ── tests ───────────────────────────────────────────────────────────────────────────────────
@@ -183,7 +183,7 @@ def _test(node: Condition, event: Mapping[str, Any], known: Known) -> Truth:
 def _test_call(node: OperatorCall, known: Known) -> Truth:
     call = call_of(node)
     if call not in known.answers:
-        raise TamisError(f"no answer is given to the call {print_expression(node)}")
+        raise TamisError(f"no answer for the call {print_expression(node)}")
     return test_call(node, known.answers[call], known.values)
 
 
@@ -204,7 +204,7 @@ def _compare(
         else compare(left, right, _common_type(one, other))
     )
     match operator:
-        case "=" | "<=>" | "<>":  # <> is tested in its positive form
+        case "=" | "<=>" | "<>":  # <> is evaluated in its positive form
             return order == 0
         case "<":
             return order < 0
@@ -224,7 +224,7 @@ def _is_member(value: Any, node: In) -> Truth:
 
 
 def test_text(node: Like | Rlike | StringTest, text: str) -> bool:
-    """Whether the text satisfies the pattern, whatever its `negated` says."""
+    """Whether the string satisfies the pattern, ignoring `negated`."""
     match node:
         case Like(ignores_case=True):
             # Spark's ILIKE is LIKE on the lower case of both sides.
@@ -242,7 +242,7 @@ def test_text(node: Like | Rlike | StringTest, text: str) -> bool:
 
 
 def _matches(node: Matches, event: Mapping[str, Any]) -> Truth:
-    """Each word, or the phrase, may be found in any of the attributes."""
+    """Whether each word, or the phrase, is found in at least one of the attributes."""
     if node.mode == "phrase":
         phrase = query_words(node)
         return or_(_has_words(attribute, phrase, event) for attribute in node.attributes)
@@ -257,8 +257,8 @@ def _matches(node: Matches, event: Mapping[str, Any]) -> Truth:
 
 
 def find_words(node: Matches, event: Mapping[str, Any]) -> dict[str, Truth]:
-    """Whether each word of a query is in one of the attributes, wherever it stands."""
-    # Each text is analysed once: it may be long, and the query too.
+    """Whether each word of a query occurs anywhere in at least one of the attributes."""
+    # Each text is analysed once: both the text and the query may be long.
     texts = [_words_of(attribute, event) for attribute in node.attributes]
     there = [None if words is None else frozenset(words) for words in texts]
     return {
@@ -268,13 +268,13 @@ def find_words(node: Matches, event: Mapping[str, Any]) -> dict[str, Truth]:
 
 
 def _has_words(attribute: Attribute, wanted: tuple[str, ...], event: Mapping[str, Any]) -> Truth:
-    """Whether the words stand side by side in the text; undefined where there is no text."""
+    """Whether the words are adjacent in the text; undefined if there is no text."""
     words = _words_of(attribute, event)
     return None if words is None else has_words(words, wanted)
 
 
 def _words_of(attribute: Attribute, event: Mapping[str, Any]) -> list[str] | None:
-    """The words of the attribute's text; None where there is none."""
+    """The words of the attribute's text; None if there is no text."""
     text = attribute_value(attribute, event)
     if text is None:
         return None
@@ -283,7 +283,7 @@ def _words_of(attribute: Attribute, event: Mapping[str, Any]) -> list[str] | Non
 
 
 def _overlaps(elements: tuple[Any, ...] | None, node: ArraysOverlap) -> Truth:
-    """True if a listed value is an element; else undefined if an element is NULL."""
+    """True if a listed value is an element; otherwise undefined if an element is NULL."""
     if elements is None:
         return None
     assert node.operand.type is not None
@@ -299,7 +299,7 @@ def _overlaps(elements: tuple[Any, ...] | None, node: ArraysOverlap) -> Truth:
 
 
 def _value(value: Value, event: Mapping[str, Any], values: Substitution = NOTHING.values) -> Any:
-    """The constant's value, the attribute's in the event, or the variable's; None when missing."""
+    """The value of the constant, the attribute, or the variable; None if missing."""
     match value:
         case Literal():
             return value.value
@@ -314,7 +314,7 @@ def _value(value: Value, event: Mapping[str, Any], values: Substitution = NOTHIN
 
 
 def attribute_value(attribute: Attribute, event: Mapping[str, Any]) -> Any:
-    """The event's value as the attribute's type; None when missing or of the wrong type."""
+    """The event's value converted to the attribute's type; None if missing or of the wrong type."""
     type_ = _expect_type(attribute)
     value = raw_value(attribute, event)
     if value is None:
@@ -328,18 +328,18 @@ def attribute_value(attribute: Attribute, event: Mapping[str, Any]) -> Any:
 def _expect_type(value: Attribute | Variable) -> Type:
     if value.type is None:
         raise TamisError(
-            f"{print_value(value)} has no type yet", hint="check the condition against a schema"
+            f"{print_value(value)} has no type", hint="check the condition against a schema"
         )
     return value.type
 
 
 def raw_value(attribute: Attribute, event: Mapping[str, Any]) -> Any:
-    """The event's value as it is there; None when missing."""
+    """The event's value, unconverted; None if missing."""
     return value_at(event, attribute.path)
 
 
 def value_at(event: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    """What the event has at a path; None when missing."""
+    """The event's value at a path; None if missing."""
     value: Any = event
     for name in path:
         value = value.get(name) if hasattr(value, "get") else None
@@ -347,6 +347,6 @@ def value_at(event: Mapping[str, Any], path: tuple[str, ...]) -> Any:
 
 
 def _common_type(left: Value, right: Value) -> Type | None:
-    """The type two values are compared as; None for two constants of one type."""
+    """The type in which two values are compared; None for two constants of one type."""
     types = [side.type for side in (left, right) if isinstance(side, Attribute | Literal)]
     return common_type(types[0], types[-1]) if types else None

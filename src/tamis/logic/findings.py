@@ -1,4 +1,4 @@
-"""What lint finds."""
+"""The findings of lint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing worth a second look."""
+    """One suspicious part of an expression."""
 
     code: str
     message: str

@@ -1,8 +1,8 @@
-"""Leaves of canonical trees: which exist, and which is the exact opposite of which.
+"""Leaves of canonical trees: their kinds, and the exact opposite of each.
 
 A canonical scalar leaf compares one attribute with constants: `=`, `<>`, `<`, `<=`, `>`, `>=`, IN
-and NOT IN. An IN list may be empty: `a IN ()` is false and `a NOT IN ()` true wherever `a` is
-present, and both are undefined where it is missing.
+and NOT IN. An IN list may be empty: if `a` is present, `a IN ()` is false and `a NOT IN ()` is
+true; if it is missing, both are undefined.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 TRUE: Final = Literal(True, BOOLEAN)
 FALSE: Final = Literal(False, BOOLEAN)
-# Decimals of so many digits and their doubles stand in one order.
+# Decimals of at most this many digits and their doubles have the same order.
 SHORT_DIGITS: Final = 15
 
 _INVERSES: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -51,7 +51,9 @@ def constant(is_true: bool) -> Literal:
 def one_of(
     attribute: Attribute, values: Iterable[Literal], *, is_negated: bool = False
 ) -> Condition:
-    """The attribute is (not) one of the values: sorted, each once; `=` where there is one."""
+    """Test whether the attribute is (not) one of the values, sorted and distinct; `=` if there is
+    one value.
+    """
     members = distinct(values)
     if len(members) == 1:
         return Comparison("<>" if is_negated else "=", attribute, members[0])
@@ -59,8 +61,9 @@ def one_of(
 
 
 def distinct(values: Iterable[Literal]) -> tuple[Literal, ...]:
-    """The constants sorted, each once. Of numbers, 5 and the double 5.0 are two: as doubles, more
-    decimals are equal."""
+    """The distinct constants, sorted. For numbers, 5 and the double 5.0 are distinct: compared as
+    doubles, more decimals are equal.
+    """
     by_value = {(literal.value, literal.type.is_floating): literal for literal in values}
     return tuple(by_value[key] for key in sorted(by_value))
 
@@ -68,8 +71,8 @@ def distinct(values: Iterable[Literal]) -> tuple[Literal, ...]:
 def bound(attribute: Attribute, operator: str, literal: Literal) -> Condition:
     """`attribute operator literal` for <, <=, > and >=.
 
-    Where values have neighbours (integers, dates, timestamps) only <= and >= are used, so that
-    `level > 4` and `level >= 5` are one leaf.
+    For types with successors (integers, dates, timestamps) only <= and >= are used, so that `level
+    > 4` and `level >= 5` are one leaf.
     """
     assert attribute.type is not None
     if attribute.type == NUMBER:
@@ -81,16 +84,16 @@ def bound(attribute: Attribute, operator: str, literal: Literal) -> Condition:
     if value is not None:
         closed = "<=" if is_upper else ">="
         return Comparison(closed, attribute, Literal(value, attribute.type))
-    # The bound lies beyond the last value: all values are on its one side.
+    # The bound lies beyond the last value: all values are on one side of it.
     holds_all = is_upper == _is_above_all(literal.value)
     return one_of(attribute, (), is_negated=holds_all)
 
 
 def _bound_number(attribute: Attribute, operator: str, literal: Literal) -> Condition:
-    """A bound of a number, spelled so that an index can ask for it by one code (`index.numbers`).
+    """A bound of a number, spelled so that an index can look it up by one code (`index.numbers`).
 
-    A double is equal to all exact constants that are rounded to it. Those below the decimal that
-    the double prints as are bounds as `<` and `>=` only, those above it as `<=` and `>`.
+    A double equals all exact constants that round to it. Constants below the decimal that the
+    double prints as are used with `<` and `>=` only, those above it with `<=` and `>`.
     """
     if literal.type.is_floating or is_short(literal):
         return Comparison(operator, attribute, literal)
@@ -100,7 +103,7 @@ def _bound_number(attribute: Attribute, operator: str, literal: Literal) -> Cond
     equal = Comparison("=", attribute, literal)
     opened, closed = ("<", "<=") if operator in ("<", "<=") else (">", ">=")
     is_lower = operator in (">", ">=")
-    if (literal.value < printed) != is_lower:  # spelled by < or >
+    if (literal.value < printed) != is_lower:  # written with < or >
         bare = Comparison(opened, attribute, literal)
         return bare if operator == opened else Or((bare, equal))
     bare = Comparison(closed, attribute, literal)
@@ -108,7 +111,7 @@ def _bound_number(attribute: Attribute, operator: str, literal: Literal) -> Cond
 
 
 def _nearest(value: Any, *, is_upper: bool, is_open: bool) -> Any:
-    """The outermost value inside the bound; None where the type has none there."""
+    """The outermost value inside the bound; None if the type has no such value."""
     if isinstance(value, Decimal):
         whole = value.to_integral_value(ROUND_FLOOR if is_upper else ROUND_CEILING)
         is_open = is_open and whole == value
@@ -132,27 +135,27 @@ def _is_above_all(value: Any) -> bool:
 
 
 def scalar_attribute(leaf: Condition) -> Attribute | None:
-    """The attribute of a canonical scalar leaf that can be joined with others, else None."""
+    """The attribute of a canonical scalar leaf that can be merged with others, else None."""
     if isinstance(leaf, In):
         return leaf.operand if _are_ordered(leaf.operand, leaf.values) else None
     if isinstance(leaf, Comparison) and isinstance(leaf.right, Literal):
         attribute = leaf.left
-        if isinstance(attribute, Attribute):  # none in a constraint
+        if isinstance(attribute, Attribute):  # a constraint has none
             return attribute if _are_ordered(attribute, (leaf.right,)) else None
     return None
 
 
 def _are_ordered(attribute: Attribute, constants: tuple[Literal, ...]) -> bool:
-    """Whether all values stand in one order with the constants.
+    """Whether the constants and all values have one total order.
 
-    To a number that is a double, long constants may be equal that are different to an integer or a
-    decimal: tests with such constants are left as they are.
+    For a double, long constants may be equal that differ for an integer or a decimal: tests with
+    such constants are not rewritten.
     """
     return attribute.type != NUMBER or all(is_short(constant) for constant in constants)
 
 
 def is_short(constant: Literal) -> bool:
-    """Whether an exact number has so few digits that no other such number has its double."""
+    """Whether an exact number has so few digits that no other such number rounds to its double."""
     if constant.type.is_floating:
         return False
     if isinstance(constant.value, int) and abs(constant.value) < 10**SHORT_DIGITS:
@@ -164,8 +167,8 @@ def is_short(constant: Literal) -> bool:
 def inverse(leaf: Condition) -> Condition:
     """The leaf that is true where this one is false, and undefined where it is undefined.
 
-    Exact because the order of values is total: `NOT a < 1` is `a >= 1`, NaN included. Tests
-    without an opposite of their own (patterns, arrays, operators) are signed by NOT.
+    This is exact because the order of values is total: `NOT a < 1` is `a >= 1`, also for NaN. Tests
+    without an opposite test (patterns, arrays, operators) are put under NOT.
     """
     match leaf:
         case Literal():
@@ -192,7 +195,9 @@ def _inverse_comparison(leaf: Comparison) -> Condition:
 
 
 def required_attributes(leaf: Condition) -> frozenset[tuple[str, ...]]:
-    """The attributes without which the unsigned leaf is undefined; none where it never is."""
+    """The attributes without which the positive leaf is undefined; empty if it is never
+    undefined.
+    """
     if isinstance(
         leaf,
         Comparison | In | Like | Rlike | StringTest | ArraysOverlap | Words | OperatorCall,

@@ -1,7 +1,8 @@
-"""Lint: what is probably not what the author meant, with its place and a better spelling.
+"""Lint: reports parts that the author probably did not mean, with their place and a better
+spelling.
 
-The findings come from the canonical form (what does this part mean, what do these two mean
-together), so they hold whatever the spelling; spans point into the author's text.
+The findings are computed from the canonical form (the meaning of one part, or of two parts
+together), so they do not depend on the spelling; spans refer to the author's text.
 """
 
 from __future__ import annotations
@@ -43,17 +44,17 @@ from tamis.logic.text_order import find_text_order
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Pairs of operands are compared up to this many: n * n canonical forms otherwise.
+# Up to this many operands are compared in pairs: more would take n * n canonical forms.
 MAX_PAIRED_OPERANDS: Final = 40
 _SHOWN: Final = 60
-# Before a letter or a digit, as in the path C:\temp.
+# A backslash before a letter or a digit, as in the path C:\temp.
 _CONTROL: Final = re.compile(r"[\t\n\r\x08\0](?=\w)")
 _CONTROLS: Final = {"\t": r"\t", "\n": r"\n", "\r": r"\r", "\b": r"\b", "\0": r"\0"}
-_BACKSLASH: Final = r"a backslash is written twice, 'C:\\temp', or in a raw string, r'C:\temp'"
+_BACKSLASH: Final = r"write a backslash twice, 'C:\\temp', or use a raw string, r'C:\temp'"
 
 
 def lint(condition: Condition) -> list[Finding]:
-    """Everything suspicious in a typed condition, in the order of the text."""
+    """All findings in a typed condition, in the order of the text."""
     findings = list(_lint_node(condition, is_exact=False))
     form = canonicalize(condition)
     if form in (TRUE, FALSE) and not isinstance(condition, Literal):
@@ -61,7 +62,7 @@ def lint(condition: Condition) -> list[Finding]:
         always = "this expression is always true: every event matches"
         code = "always-true" if form == TRUE else "never-true"
         message = always if form == TRUE else never
-        # The part that makes it so is more useful than the whole, where it was found.
+        # The part that causes this is reported instead of the whole, if it was found.
         if not any(finding.code in _DECISIVE for finding in findings):
             findings.append(Finding(code, message, condition.span))
     return sorted(findings, key=lambda finding: (finding.span, finding.code))
@@ -71,7 +72,7 @@ _DECISIVE: Final = frozenset(("conflict", "never-true", "always-true", "empty-ra
 
 
 def _lint_node(node: Condition, *, is_exact: bool) -> Iterator[Finding]:
-    """Findings below `node`; exact where false and undefined differ, inside NOT and XOR."""
+    """Findings below `node`; exact inside NOT and XOR, where false and undefined differ."""
     if isinstance(node, And | Or):
         yield from _lint_operands(node, is_exact=is_exact)
     elif not isinstance(node, Not) and not children(node):
@@ -101,7 +102,7 @@ def _lint_operands(node: And | Or, *, is_exact: bool) -> Iterator[Finding]:
             message = f"{word} {print_expression(operand)}: the whole {word} is {effect} true"
             yield Finding(f"{effect}-true", message, operand.span)
         elif form in seen:
-            message = f"said twice: the same as {_shown(seen[form])}"
+            message = f"repeated: the same as {_shown(seen[form])}"
             yield Finding("duplicate", message, operand.span, hint="remove one of them")
         else:
             is_marked[at] = False
@@ -131,7 +132,7 @@ def _lint_pair(
     forms: tuple[Condition, Condition],
     joined: Condition,
 ) -> Finding | None:
-    """Two operands that exclude, imply or complete each other, seen from what they make."""
+    """Findings for two operands that exclude, imply or complete each other."""
     first, second = pair
     if isinstance(node, And) and joined == FALSE:
         message = f"conflicts with {_shown(first)}: never both true"
@@ -226,7 +227,7 @@ def _lint_strings(leaf: Condition) -> Iterator[Finding]:
 
 
 def _written_texts(leaf: Condition) -> Iterator[tuple[str, Span]]:
-    """The texts of a leaf, and where they are."""
+    """The string constants of a leaf, with their spans."""
     for literal in _string_literals(leaf):
         yield literal.value, literal.span if literal.span != (0, 0) else leaf.span
     if isinstance(leaf, StringTest):

@@ -1,9 +1,9 @@
-r"""Lint of texts that are patterns in other languages, or elsewhere in this one.
+r"""Lint of strings that would be patterns in other languages, or elsewhere in this one.
 
-They are legal and mean what they say, so only what is hardly ever meant so is reported. A wildcard
-counts at the beginning or the end of a text with a letter or a digit, or as a step of a path.
-Plain texts have `*` and `%`
-as well: `5%`, `%20`, `%TEMP%\x`, `%Y-%m`, `****1234`, `*/5 * * * *`.
+Such strings are valid and are compared literally, so only those that are very rarely meant
+literally are reported. A wildcard counts at the beginning or the end of a string next to a letter
+or a digit, or as a step of a path. Plain strings also contain `*` and `%`: `5%`, `%20`, `%TEMP%\x`,
+`%Y-%m`, `****1234`, `*/5 * * * *`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _EQUALITY: Final = ("=", "<>", "<=>")
 _STAR: Final = re.compile(r"\*(?![*/\s])|.*(?:[^*\s]\*\Z|[\\/]\*[\\/])", re.DOTALL)
 _PERCENT: Final = re.compile(r"%(?![%\s])|.*[^%\s\\]%\Z", re.DOTALL)
-# A percentage, an escape of a URL, a variable of a Windows path, a place of a format.
+# A percentage, a URL escape, a variable of a Windows path, a placeholder of a format.
 _NO_WILDCARD: Final = re.compile(
     r"[-+~<>=≤≥]*\d+(?:[.,]\d+)?%\Z|%(?:\d[0-9A-Fa-f]|[A-Fa-f]\d)(?!.*%\Z)|%\w+%[\\/]"
     r"|%[A-Za-z](?![\w%])",
@@ -47,13 +47,13 @@ _REGEX: Final = re.compile(r"\.\*|\^.*(?:\$|\.\*)\Z", re.DOTALL)
 _SLASHES: Final = re.compile(r"/((?:[^/\\]|\\.)+)/([gimsuxy]{0,4})", re.DOTALL)
 _WORD_WILDCARD: Final = re.compile(r"(?<!\S)[*%]\w\S*|[^\s*%]*\w\*(?!\S)|\S*[^\W\d]%(?!\S)")
 _QUERY_SYNTAX: Final = re.compile(r'(?<!\S)(?:AND|OR|NOT)(?!\S)|(?<!\S)-(?=[^\W\d])|"')
-# Attributes with these in their names have networks as values.
+# Attributes whose names contain these have networks as values.
 _NETWORKS: Final = ("net", "cidr", "prefix", "range", "block", "route", "mask")
 _WHOLE_BYTES: Final = (8, 16, 24)
 
 
 def lint_literals(leaf: Condition) -> Iterator[Finding]:
-    """Patterns, networks and search operators that are plain text in this leaf."""
+    """Findings for patterns, networks and search operators that this leaf compares literally."""
     if isinstance(leaf, Matches):
         yield from _lint_query(leaf)
     tested = _tested(leaf)
@@ -79,7 +79,7 @@ def _tested(leaf: Condition) -> Attribute | None:
 
 
 def _texts(leaf: Condition) -> Iterator[tuple[str, Span]]:
-    """The texts that the attribute is tested by, and where they are."""
+    """The strings that the attribute is compared with, and their spans."""
     match leaf:
         case StringTest():
             yield leaf.text, leaf.span
@@ -98,7 +98,7 @@ def _texts(leaf: Condition) -> Iterator[tuple[str, Span]]:
 
 
 def _find_pattern(leaf: Condition, text: str) -> str | None:
-    """Why the text is suspicious, if it looks like a pattern that the leaf does not take."""
+    """Why the string is suspicious, if it looks like a pattern that the leaf does not support."""
     if isinstance(leaf, Rlike):
         return "RLIKE takes the slashes as plain characters" if _unslash(text) else None
     if not any(map(str.isalnum, text)):
@@ -128,7 +128,7 @@ def _name(leaf: Condition) -> str:
 
 
 def _unslash(text: str) -> str | None:
-    """What is between slashes, as Perl and JavaScript write it; None for a path such as /api/."""
+    """The text between slashes, as in Perl and JavaScript; None for a path such as /api/."""
     found = _SLASHES.fullmatch(text)
     if found is None or not (found[2] or found[1][0] == "^" or found[1][-1] == "$"):
         return None
@@ -137,7 +137,7 @@ def _unslash(text: str) -> str | None:
 
 
 def _write_pattern(leaf: Condition, tested: Attribute, text: str) -> str:
-    """What to write for the pattern."""
+    """The suggested spelling for the pattern."""
     if isinstance(leaf, ArraysOverlap):
         return "members of arrays are compared as a whole: patterns are not supported"
     is_negated = _is_negated(leaf)
@@ -167,14 +167,14 @@ def _write(leaf: Condition, test: Condition) -> str:
 
 
 def _search(regex: str) -> str:
-    """The regular expression of a whole text as one that is searched for."""
+    """The regular expression of a whole string as one that is searched for."""
     begin = "" if regex.startswith((".*", "^")) else "^"
     end = "" if regex.endswith((".*", "$")) else "$"
     return begin + (regex.removeprefix(".*").removesuffix(".*") or ".*") + end
 
 
 def _widen(leaf: StringTest, text: str) -> Condition:
-    """The test of a text without the wildcards around it; a pattern if one is inside."""
+    """The test for the string without its outer wildcards; a pattern if one is inside."""
     inner = text.strip("*%")
     opens = leaf.function != "startswith" or text != text.lstrip("*%")
     closes = leaf.function != "endswith" or text != text.rstrip("*%")
@@ -185,7 +185,7 @@ def _widen(leaf: StringTest, text: str) -> Condition:
 
 
 def _to_like(text: str) -> str:
-    r"""The pattern of LIKE; beside `*`, the characters `_` and `%` are plain."""
+    r"""The LIKE pattern; if `*` is the wildcard, `_` and `%` are escaped."""
     pattern = text.replace("\\", r"\\")
     if "*" in text:
         pattern = re.sub(r"([%_])", r"\\\1", pattern).replace("*", "%")
@@ -196,7 +196,7 @@ def _to_like(text: str) -> str:
 
 
 def _write_network(leaf: Condition, tested: Attribute, text: str) -> str | None:
-    """What to write for a network such as 10.0.0.0/8; None for other texts."""
+    """The suggested spelling for a network such as 10.0.0.0/8; None for other strings."""
     name = tested.path[-1].lower()
     if "/" not in text or any(part in name for part in _NETWORKS):
         return None
@@ -206,7 +206,7 @@ def _write_network(leaf: Condition, tested: Attribute, text: str) -> str | None:
         return None
     if network.prefixlen == network.max_prefixlen:
         return None
-    own = "networks are not supported: register an operator of your own, tamis.operator"
+    own = "networks are not supported: register an operator with tamis.operator"
     is_plain = isinstance(network, IPv4Network) and network.prefixlen in _WHOLE_BYTES
     if not is_plain or isinstance(leaf, ArraysOverlap):
         return own

@@ -1,4 +1,4 @@
-"""The order of values, as Spark has it."""
+"""The order of values, as in Spark."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 def compare(left: Any, right: Any, type_: Type | None) -> int:
     """-1, 0 or 1 as `left` is before, equal to or after `right`.
 
-    Strings compare by code point, which is the order of their UTF-8 bytes. Floats and doubles
-    have a total order: NaN equals itself and is above everything. When one side is floating the
-    other is rounded to a double first, as Spark does; of a number, the value itself tells.
+    Strings compare by code point, which is the order of their UTF-8 bytes. Floats and doubles have
+    a total order: NaN equals itself and is above everything. If one side is a float or a double,
+    the other is first rounded to a double, as in Spark; for type NUMBER this depends on each value.
     """
     if type_ is not None and (
         type_.is_floating
@@ -27,7 +27,7 @@ def compare(left: Any, right: Any, type_: Type | None) -> int:
 
 
 def to_double(value: Any) -> float:
-    """The nearest double; infinite where the number is beyond them."""
+    """The nearest double; infinite if the number is too large."""
     try:
         return float(value)
     except OverflowError:
@@ -35,10 +35,10 @@ def to_double(value: Any) -> float:
 
 
 def common_type(one: Type | None, other: Type | None) -> Type | None:
-    """The type that numbers of two types are compared as.
+    """The type in which numbers of two types are compared.
 
-    As Spark: a float or double on either side makes both doubles. With a number, each pair of
-    values tells.
+    As in Spark, a float or double on either side makes both doubles. With type NUMBER this depends
+    on each pair of values.
     """
     for type_ in (one, other):
         if type_ is not None and type_.is_floating:

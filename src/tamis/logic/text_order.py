@@ -1,4 +1,4 @@
-"""Texts that are compared by order where a number, a date or a time is probably meant."""
+"""Lint of strings compared by order, where a number, a date or a time is probably meant."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EQUALITY: Final = ("=", "<>", "<=>")
 
 
 def find_text_order(leaf: Condition) -> Iterator[Finding]:
-    """Each such text; dates as ISO writes them are in the order of their texts."""
+    """A finding for each such string; ISO dates as strings have the right order."""
     for literal in _ordered(leaf):
         text = literal.value
         hint = _hint(text)
@@ -47,9 +47,9 @@ def _hint(text: str) -> str | None:
     if _NUMBER.fullmatch(text):
         return f"compare numbers without quotes: {text.strip()}"
     if _VERSION.fullmatch(text):
-        return "parts of a version are not in the order of their texts: keep them as numbers"
+        return "parts of a version are not ordered as strings: store them as numbers"
     if _CLOCK.fullmatch(text):
         return "write a TIMESTAMP, or times with two digits for the hour, 09:00"
     if _DATE.fullmatch(text):
-        return "write DATE '2024-01-31', and have dates so in the events"
+        return "write DATE '2024-01-31', and use the same form in the events"
     return None

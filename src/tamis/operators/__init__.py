@@ -1,4 +1,6 @@
-"""What if a test is expensive? Operators of the user's own, their answers, and when to ask."""
+"""What if a predicate is expensive? User-defined operators, their answers, and when to call
+them.
+"""
 
 from tamis.operators.caller import OperatorLimits
 from tamis.operators.registry import REGISTRY, Operator, Registry, operator

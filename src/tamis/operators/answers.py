@@ -1,4 +1,6 @@
-"""What operators return, read as answers: all feasible bindings, typed, each once, ascending."""
+"""Converts the values that operators return to answers: all feasible bindings, typed, distinct,
+ascending.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ class TooManyBindingsError(ValueError):
 
 
 def read_answer(returned: Any, signature: Signature, most_bindings: int) -> Answer:
-    """The answer that a returned value stands for; raises `WrongTypeError` where it is none."""
+    """The answer for a returned value; raises `WrongTypeError` if the value is invalid."""
     if returned is None:
         return None
     types = tuple(signature.parameters[place].type for place in signature.bound)
@@ -46,7 +48,7 @@ def _read_truth(returned: Any, signature: Signature) -> Answer:
 
 
 def _is_many(returned: Any) -> bool:
-    """Whether these are bindings, and not one."""
+    """Whether this is a collection of bindings, not a single binding."""
     is_one = isinstance(returned, str | bytes | tuple | dict) or not isinstance(returned, Iterable)
     return not is_one
 
@@ -71,7 +73,7 @@ def _read_bound(value: Any, type_: Type, signature: Signature) -> Any:
         read = read_value(value, type_)
     except WrongTypeError as error:
         raise WrongTypeError(f"{signature} returned a wrong value: {error}") from None
-    # One object for all NaN, so that equal bindings are equal.
+    # One object for all NaN values, so that equal bindings compare equal.
     return math.nan if isinstance(read, float) and math.isnan(read) else read
 
 

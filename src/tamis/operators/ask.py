@@ -1,4 +1,4 @@
-"""All calls of one condition, asked at once: for the reference evaluator."""
+"""Makes all calls of one condition at once, for the reference evaluator."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Asked(NamedTuple):
-    """What operators said of one event."""
+    """The answers of the operators for one event."""
 
     answers: dict[OperatorCall, Answer]
     failures: dict[OperatorCall, str]  # why a call has no answer
 
 
 def ask(condition: Condition, event: Mapping[str, Any], registry: Registry = REGISTRY) -> Asked:
-    """All calls of a typed condition, made; one that fails is undefined."""
+    """Make all calls of a typed condition; a failed call is undefined."""
     calls = calls_of(condition)
     if not calls:
         return Asked({}, {})

@@ -1,4 +1,4 @@
-"""Batch operators: an Arrow table of events in, an Arrow array of answers out."""
+"""Batch operators: they take an Arrow table of events and return an Arrow array of answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def call_batch(operator: Operator, table: pa.Table, constants: tuple[Any, ...]) -> list[Any]:
-    """What the operator returns for each event, as Python values."""
+    """The values that the operator returns for each event, as Python values."""
     values = _to_list(operator, operator.function(table, *constants))
     if len(values) != table.num_rows:
         raise WrongTypeError(
@@ -31,11 +31,11 @@ def call_batch(operator: Operator, table: pa.Table, constants: tuple[Any, ...]) 
 def tables_of(
     operator: Operator, events: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[list[int], pa.Table | WrongTypeError]]:
-    """The events as tables, with their places; an event that makes none has an error.
+    """The events as tables, with their positions; an event that cannot be converted has an error.
 
-    Where all that the operator reads has a type there is one. Otherwise there is one for each
-    combination of types that values have: what an event is to an operator does not depend on
-    the others.
+    There is one table if every attribute that the operator reads has a declared type. Otherwise
+    there is one table for each combination of value types, so that the form in which the operator
+    gets an event does not depend on the other events.
     """
     reading = operator.reading
     untyped = None
@@ -55,7 +55,7 @@ def tables_of(
 
 
 def _shape(value: Any) -> Any:
-    """The types of a value and of all inside it."""
+    """The types of a value and of all values inside it."""
     if isinstance(value, dict):
         return tuple((name, _shape(own)) for name, own in value.items())
     if isinstance(value, list | tuple):
@@ -64,7 +64,7 @@ def _shape(value: Any) -> Any:
 
 
 def _table(operator: Operator, events: Sequence[Mapping[str, Any]]) -> pa.Table | WrongTypeError:
-    """The events by attribute: those that the operator reads, or all there are."""
+    """The events as columns: the attributes that the operator reads, or all of them."""
     import pyarrow as pa
 
     reading = operator.reading
@@ -75,15 +75,18 @@ def _table(operator: Operator, events: Sequence[Mapping[str, Any]]) -> pa.Table 
         values = [event.get(name) for event in events]
         try:
             columns[str(name)] = pa.array(values, _arrow_type(own))
-        except Exception as error:  # Arrow's own, and those of values that are not what they seem
-            read = f"{operator.name} reads {print_path((str(name),))}, which makes no column"
+        except Exception as error:  # Arrow's errors, and those of values that misreport their type
+            read = (
+                f"{operator.name} reads {print_path((str(name),))}, which cannot be converted to "
+                "an Arrow column"
+            )
             return WrongTypeError(f"{read}: {tell(error)}")
-    # A column that nobody asks for, so that a table without others has its rows.
+    # An unused column, so that a table without other columns has rows.
     return pa.table(columns or {"": pa.nulls(len(events))})
 
 
 def _arrow_type(reading: Reading) -> pa.DataType | None:
-    """The type of a column; None to take it from the values."""
+    """The type of a column; None to infer it from the values."""
     import pyarrow as pa
 
     from tamis.language.arrow_types import arrow_type
@@ -105,7 +108,7 @@ def _to_list(operator: Operator, returned: Any) -> list[Any]:
 
 
 def _from_arrow(value: Any) -> Any:
-    """Structs are bindings of several values."""
+    """The returned values; structs are bindings of several values."""
     if isinstance(value, dict):
         return tuple(value.values())
     if isinstance(value, list):

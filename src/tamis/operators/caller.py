@@ -1,4 +1,4 @@
-"""Calls made: answers read, faults caught, costs measured, equal questions asked once."""
+"""Makes calls: reads answers, catches faults, measures costs, and makes equal calls once."""
 
 from __future__ import annotations
 
@@ -30,43 +30,43 @@ if TYPE_CHECKING:
     from tamis.operators.statistics import Statistics
     from tamis.operators.views import Views
 
-MOST_CACHED: Final = 100_000  # answers kept during one batch
-MOST_RETRIES: Final = 32  # of a batch that failed, in parts
+MOST_CACHED: Final = 100_000  # answers cached during one batch
+MOST_RETRIES: Final = 32  # calls for the parts of a failed batch
 _AS_THEY_ARE: Final = (str, bytes, dict, list, tuple, set, frozenset)
-ABSENT: Final = object()  # no answer is kept; None is one
+ABSENT: Final = object()  # marks an answer that is not cached, since None is an answer
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorLimits:
-    """What operators may take before their predicates are undefined."""
+    """Limits for operators; beyond them their predicates are undefined."""
 
     calls_per_event: int = 100_000
     bindings_per_call: int = 10_000
-    search_steps: int = 100_000  # in search of one subscription's substitution
-    faults_in_a_row: int = 5  # then an operator is not called for a while
+    search_steps: int = 100_000  # in the search for one subscription's substitution
+    faults_in_a_row: int = 5  # then the operator is not called for a while
     pause: float = 30.0  # seconds
-    abandoned_calls: int = 16  # of one operator, given up and still running: no more are made
+    abandoned_calls: int = 16  # running, of one operator: then no more calls are made
 
     def __post_init__(self) -> None:
         for name in self.__slots__:
             value = getattr(self, name)
             is_number = isinstance(value, int if name != "pause" else int | float)
             if not is_number or isinstance(value, bool) or not value >= (name != "pause"):
-                allowed = "seconds" if name == "pause" else "a whole number from 1 on"
+                allowed = "seconds" if name == "pause" else "a whole number, at least 1"
                 raise InputError(f"operator limit {name} is {value!r}; allowed: {allowed}")
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a call has no answer."""
+    """The reason why a call has no answer."""
 
     kind: FaultKind
     message: str
-    is_of_event: bool = False  # it lacks an attribute: another event may well have an answer
+    is_of_event: bool = False  # the event lacks an attribute: other events may have an answer
 
 
 class Caller:
-    """The calls of one index: by whom they are answered. Threads share it."""
+    """Makes the calls of one index. Threads share it."""
 
     def __init__(
         self,
@@ -84,11 +84,11 @@ class Caller:
             tuple(x.value for x in call.arguments if isinstance(x, Literal)) for call in calls
         ]
         self._abandoned = {name: Abandoned() for name in operators}
-        self._breakers: dict[int | str, Breaker] = {}  # of calls and of operators, once called
+        self._breakers: dict[int | str, Breaker] = {}  # of calls, and of operators once called
 
     @property
     def abandoned(self) -> dict[str, int]:
-        """Calls that were given up and still run, by operator."""
+        """Number of abandoned calls that still run, by operator."""
         counts = {name: own.n_running for name, own in self._abandoned.items()}
         return {name: n_running for name, n_running in counts.items() if n_running}
 
@@ -105,7 +105,7 @@ class Caller:
         return self._guarded(number, lambda: self._attempt(number, call, 1), 1)[0]
 
     def call_batch(self, number: int, views: Sequence[Views]) -> list[Answer | Failure]:
-        """The answers of a batch operator for several events, by one call if all goes well."""
+        """The answers of a batch operator for several events, by one call unless it fails."""
         operator = self.operators[number]
         answers: dict[int, Answer | Failure] = {}
         for places, table in tables_of(operator, [own.of(operator) for own in views]):
@@ -120,14 +120,17 @@ class Caller:
     def _guarded(
         self, number: int, attempt: Callable[[], list[Answer | Failure]], n_events: int
     ) -> list[Answer | Failure]:
-        """The answers of a call, unless it or its operator has failed too often."""
+        """The answers of a call, unless the call or its operator failed too often."""
         operator = self.operators[number]
         own, all_calls = self._breakers_of(number)
         if own.is_open or all_calls.is_open:
             told = f"{self.texts[number] if own.is_open else operator.name} failed too often"
             return [Failure(FaultKind.BREAKER, f"{told}: not called")] * n_events
         if (n_running := self._abandoned[operator.name].n_running) >= self.limits.abandoned_calls:
-            told = f"{n_running} calls of {operator.name} were given up and still run: not called"
+            told = (
+                f"{n_running} calls of {operator.name} timed out and still run; it is not called "
+                "until they end"
+            )
             return [Failure(FaultKind.BREAKER, told)] * n_events
         answers = attempt()
         if not all(isinstance(one, Failure) and one.is_of_event for one in answers):
@@ -136,8 +139,9 @@ class Caller:
         return answers
 
     def _attempt_parts(self, number: int, table: pa.Table) -> list[Answer | Failure]:
-        """The answers for all rows. Where the operator raises, the rows that make it are looked for
-        by halves, so that the others have their answers."""
+        """The answers for all rows. If the operator raises an error, bisection finds the rows that
+        cause it, so that the other rows have answers.
+        """
         operator, constants = self.operators[number], self._constants[number]
         n_more = MOST_RETRIES if operator.is_pure else 0
 
@@ -173,7 +177,7 @@ class Caller:
             failure = Failure(FaultKind.BUDGET, str(error))
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # whatever an operator may raise, asyncio's included
+        except BaseException as error:  # any error that an operator may raise, asyncio's included
             failure = Failure(FaultKind.RAISED, tell(error))
         else:
             seconds = (time.perf_counter() - started) / max(1, n_events)
@@ -181,8 +185,9 @@ class Caller:
         return [failure] * n_events
 
     def _breakers_of(self, number: int) -> tuple[Breaker, Breaker]:
-        """The one of the call, for all faults: another may do with other constants; and the one
-        of its operator, for calls that take too long."""
+        """The breakers to notify: that of the call for all faults, since a call with other
+        constants may succeed, and that of the operator for timeouts.
+        """
         limits = self.limits
         for key in (number, self.operators[number].name):
             if key not in self._breakers:
@@ -199,30 +204,32 @@ class Caller:
             return Failure(FaultKind.BUDGET, str(error))
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # what is returned may raise when it is looked at
+        except BaseException as error:  # inspecting the returned value may raise an error
             return Failure(FaultKind.RAISED, tell(error))
         self.statistics.add(self.texts[number], is_true=bool(answer), seconds=seconds)
         return answer
 
 
 class Cache:
-    """Answers of pure operators during one batch, by call and the attributes they read."""
+    """Answers of pure operators during one batch, by call and values of the attributes read."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller
         self._answers: dict[tuple[int, Hashable], Answer | Failure] = {}
 
     def key(self, number: int, views: Views) -> tuple[int, Hashable] | None:
-        """What the answer depends on; None where that is not known."""
+        """The values on which the answer depends; None if they are unknown."""
         own = views.key(self._caller.operators[number])
         return None if own is None else (number, own)
 
     def get(self, key: tuple[int, Hashable] | None) -> Any:
-        """The answer, or ABSENT."""
+        """The cached answer, or ABSENT."""
         return ABSENT if key is None else self._answers.get(key, ABSENT)
 
     def put(self, key: tuple[int, Hashable] | None, answer: Answer | Failure) -> None:
-        """Keep an answer, or why there is none; but ask again what was not asked."""
+        """Store an answer, or the reason why there is none; a call that was not made is not
+        stored.
+        """
         is_asked = not isinstance(answer, Failure) or answer.kind is not FaultKind.BREAKER
         if key is not None and is_asked:
             if len(self._answers) >= MOST_CACHED:
@@ -231,14 +238,13 @@ class Cache:
 
 
 def print_call(call: OperatorCall) -> str:
-    """A call as it is told of: without the names that one subscription or another has given to
-    what it finds."""
+    """The call as it is reported: without the variable names that a subscription chose."""
     places = ("?" if isinstance(x, Variable) else print_value(x) for x in call.arguments)
     return f"{call.name}({', '.join(places)})"
 
 
 def _exhaust(returned: Any, most: int) -> Any:
-    """What is returned, read while it is watched; what has no end is too many."""
+    """The returned bindings, read within the time limit; an endless iterator has too many."""
     if isinstance(returned, _AS_THEY_ARE) or not isinstance(returned, Iterable):
         return returned
     rows = list(islice(returned, most + 1))
@@ -248,6 +254,6 @@ def _exhaust(returned: Any, most: int) -> Any:
 
 
 def _common_fault(answers: Sequence[Answer | Failure]) -> FaultKind | None:
-    """The kind of fault that left all events without an answer."""
+    """The kind of fault, if all events have no answer."""
     kinds = {one.kind if isinstance(one, Failure) else None for one in answers}
     return kinds.pop() if len(kinds) == 1 else None

@@ -1,11 +1,12 @@
-"""What is it about? A text classifier in the shape of a model: a batch of events in, labels out.
+"""What is a text about? A text classifier as an example of a model: it takes a batch of events and
+returns labels.
 
     topics = Classifier.train(texts, labels)
     topics.register("topic(?string)")       topic(?label): the likeliest label of each text
     topics.register("is_about(string)")     is_about('sport'): whether that is its likeliest label
 
-The model is multinomial naive Bayes over the words of an analyser: small, exact to repeat, learned
-in one pass and kept as JSON. A network takes its place by having the same two functions.
+The model is multinomial naive Bayes over the words of an analyser: small, reproducible, trained in
+one pass and saved as JSON. A neural network can replace it by providing the same two functions.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
-    """Labels, words, and how probable each word is under each label."""
+    """Labels, words, and the probability of each word given each label."""
 
     labels: list[str]
     words: dict[str, int]
@@ -52,9 +53,14 @@ class Classifier:
         analyser: str = "standard",
         attribute: str = "text",
     ) -> Classifier:
-        """A classifier from labelled texts; `attribute` is where events have theirs."""
+        """A classifier trained on labelled texts; `attribute` is the event's attribute that holds
+        the text.
+        """
         if not texts or len(texts) != len(labels):
-            raise InputError(f"{len(texts)} texts and {len(labels)} labels; as many, and some")
+            raise InputError(
+                f"{len(texts)} texts and {len(labels)} labels; the numbers must be equal and at "
+                "least 1"
+            )
         names = sorted(set(labels))
         numbers = np.searchsorted(names, labels)
         words: dict[str, int] = {}
@@ -62,7 +68,7 @@ class Classifier:
             [words.setdefault(word, len(words)) for word in read_words(analyser, text)]
             for text in texts
         ]
-        counts = np.ones((len(words), len(names)))  # one of each beforehand (Laplace)
+        counts = np.ones((len(words), len(names)))  # Laplace smoothing
         for number, own in zip(numbers, found, strict=True):
             np.add.at(counts, (own, number), 1)
         priors = np.log(np.bincount(numbers) / len(texts))
@@ -83,8 +89,10 @@ class Classifier:
     # ── operators ──────────────────────────────────────────────────────────────────────────
 
     def register(self, signature: str, **options: Any) -> Callable[..., Any]:
-        """An operator of that signature: the label if it binds, else whether it is the one asked
-        for. `options` are those of `tamis.operator`."""
+        """Register an operator of that signature, which returns the label if it binds a variable,
+        and otherwise whether the given label is the likeliest. `options` are those of
+        `tamis.operator`.
+        """
         options = {"reads": [read_as_text(self.attribute)], "batch": True, **options}
         if parse_signature(signature).bound:
             return operator(signature, **options)(self.label_batch)
@@ -92,7 +100,7 @@ class Classifier:
         return operator(signature, **options)(self.is_batch)
 
     def label_batch(self, events: pa.Table) -> pa.Array:
-        """The likeliest label of each row, null without a text."""
+        """The likeliest label of each row; null if the row has no text."""
         import pyarrow as pa
 
         texts = column_at(events, parse_path(self.attribute)).to_pylist()
@@ -103,7 +111,7 @@ class Classifier:
         )
 
     def is_batch(self, events: pa.Table, label: str) -> pa.Array:
-        """Whether the label is the likeliest one of each row, null without a text."""
+        """Whether the label is the likeliest one of each row; null if the row has no text."""
         import pyarrow.compute as pc
 
         self.expect_label(label)
@@ -115,14 +123,14 @@ class Classifier:
         return None if text is None else self.labels[int(self.scores([text]).argmax())]
 
     def expect_label(self, label: str) -> None:
-        """Refuse a label that no text was given."""
+        """Raise an error for a label that no training text has."""
         if label not in self.labels:
             raise InputError(f'unknown label "{label}"; allowed: {", ".join(self.labels)}')
 
     # ── on disk ────────────────────────────────────────────────────────────────────────────
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Keep the classifier as JSON."""
+        """Save the classifier as JSON."""
         kept = {
             "labels": self.labels,
             "words": list(self.words),
@@ -135,7 +143,7 @@ class Classifier:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Classifier:
-        """A classifier that was saved."""
+        """Load a saved classifier."""
         try:
             kept = orjson.loads(Path(path).read_bytes())
             words = {word: number for number, word in enumerate(kept["words"])}
@@ -145,12 +153,14 @@ class Classifier:
             reading = (kept["analyser"], kept["attribute"])
             loaded = cls(kept["labels"], words, priors, likelihoods, *reading)
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path}: no classifier: {error}") from error
+            raise InputError(f"{path}: not a valid classifier: {error}") from error
         if loaded.likelihoods.shape != (len(words), len(loaded.labels)):
-            raise InputError(f"{path}: no classifier: its tables do not fit its words and labels")
+            raise InputError(
+                f"{path}: not a valid classifier: its tables do not fit its words and labels"
+            )
         return loaded
 
 
 def read_words(analyser: str, text: str) -> list[str]:
-    """The words of a text, without those that the analyser leaves out."""
+    """The words of a text, without the analyser's stop words."""
     return [word for word in get_analyser(analyser).words(text) if word != ANY_WORD]

@@ -1,4 +1,4 @@
-"""Faults: calls that went wrong, told with whom they concerned; and the circuit breaker."""
+"""Faults: failed calls, reported with the affected subscriptions; and the circuit breaker."""
 
 from __future__ import annotations
 
@@ -11,22 +11,24 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-MOST_IDS: Final = 1_000  # affected subscriptions that are listed with a fault
+MOST_IDS: Final = 1_000  # affected subscriptions listed with a fault
 
 
 class FaultKind(StrEnum):
-    """Why a call has no answer."""
+    """The reason why a call has no answer."""
 
     RAISED = "raised"
     TIMEOUT = "timeout"
     WRONG_TYPE = "wrong-type"
-    BUDGET = "budget"  # more calls, bindings or substitutions than an event may take
+    BUDGET = "budget"  # more calls, bindings or substitutions than the limit for an event
     BREAKER = "breaker"  # not called: it failed too often
 
 
 @dataclass(slots=True)
 class Fault:
-    """One kind of fault of one call: how often, why first, and which subscriptions it left open."""
+    """One kind of fault of one call: its count, the first reason, and the undecided
+    subscriptions.
+    """
 
     call: str
     kind: FaultKind
@@ -35,7 +37,7 @@ class Fault:
     subscription_ids: dict[str, None] = field(default_factory=dict)  # in order, at most MOST_IDS
 
     def to_dict(self) -> dict[str, Any]:
-        """The fault for programs, ready for JSON."""
+        """The fault as a dictionary of JSON values."""
         return {
             "call": self.call,
             "kind": str(self.kind),
@@ -46,7 +48,7 @@ class Fault:
 
 
 def tell(error: BaseException) -> str:
-    """What an error says, if it can."""
+    """The text of an error, if it can be obtained."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:
@@ -71,7 +73,7 @@ class FaultReport:
                 fault.subscription_ids[subscription_id] = None
 
     def merge(self, other: Fault) -> None:
-        """Add a fault that another process has counted."""
+        """Add a fault that another process counted."""
         with self._lock:
             key = (other.call, other.kind)
             fault = self._faults.setdefault(key, Fault(other.call, other.kind, other.message))
@@ -86,14 +88,16 @@ class FaultReport:
             return list(self._faults.values())
 
     def take(self) -> list[Fault]:
-        """The faults, which are forgotten here."""
+        """Return the faults and clear them."""
         with self._lock:
             taken, self._faults = self._faults, {}
             return list(taken.values())
 
 
 class Breaker:
-    """Stops calling an operator that failed too often in a row; tries it again after a while."""
+    """Stops calls of an operator that failed too often in a row; allows them again after a
+    while.
+    """
 
     def __init__(
         self, most_faults: int, pause: float, clock: Callable[[], float] = time.monotonic
@@ -104,7 +108,7 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether calls are not to be made now."""
+        """Whether calls are blocked now."""
         return self._n_faults >= self._most_faults and self._clock() < self._closed_until
 
     def tell(self, *, is_fault: bool) -> None:

@@ -1,12 +1,13 @@
-"""What does another system know? Look-ups in a database or by HTTP, as an example to build upon.
+"""Look-ups in a database or by HTTP, as an example to build upon.
 
     owner = SqlLookup(lambda: sqlite3.connect("file:accounts.db?mode=ro", uri=True),
                       "SELECT name, score FROM account WHERE id = ?", attributes=["account_id"])
     owner.register("owner(?string, ?double)")   owner(?name, ?score): a binding for each row
     owner.register("is_owned()")                is_owned(): whether there is any row
 
-A look-up is given attributes of the event, then the constants of the call. Connections are kept
-and shared by threads, one at a time; answers are kept for `ttl` seconds, the latest `size` of them.
+A look-up gets attributes of the event, then the constants of the call. Connections are pooled; one
+thread at a time uses a connection. The `size` most recently used answers are cached for `ttl`
+seconds.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
 
 Connection = TypeVar("Connection")
 Rows = list[tuple[Any, ...]]
-MAX_BYTES: Final = 1 << 20  # of an HTTP answer
+MAX_BYTES: Final = 1 << 20  # of an HTTP response
 
 
 class Pool(Generic[Connection]):
-    """At most `size` connections, made when they are needed; one that failed is thrown away."""
+    """At most `size` connections, made when needed; a failed connection is discarded."""
 
     def __init__(self, connect: Callable[[], Connection], size: int) -> None:
         if size < 1:
@@ -48,7 +49,7 @@ class Pool(Generic[Connection]):
 
     @contextmanager
     def borrow(self) -> Iterator[Connection]:
-        """A connection that nobody else has until it is given back."""
+        """A connection for exclusive use until it is returned."""
         with self._free:
             try:
                 connection = self._idle.get_nowait()
@@ -62,13 +63,13 @@ class Pool(Generic[Connection]):
             self._idle.put(connection)
 
     def close(self) -> None:
-        """Close the connections that nobody has."""
+        """Close the idle connections."""
         while not self._idle.empty():
             _close(self._idle.get_nowait())
 
 
 class Cache:
-    """Answers by question, for a while, the latest ones used."""
+    """A cache of the most recently used answers, which expire."""
 
     def __init__(self, size: int, ttl: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._size, self._ttl, self._clock = size, ttl, clock
@@ -77,7 +78,7 @@ class Cache:
         self.n_hits = self.n_misses = 0
 
     def get(self, key: Any) -> Rows | None:
-        """The answer, if it is fresh."""
+        """The cached answer, unless it has expired."""
         with self._lock:
             kept = self._answers.get(key)
             if kept is None or self._clock() - kept[0] >= self._ttl:
@@ -88,7 +89,7 @@ class Cache:
             return kept[1]
 
     def put(self, key: Any, rows: Rows) -> None:
-        """Keep an answer."""
+        """Store an answer."""
         with self._lock:
             self._answers[key] = self._clock(), rows
             self._answers.move_to_end(key)
@@ -97,7 +98,7 @@ class Cache:
 
 
 class Lookup(Generic[Connection]):
-    """What both kinds share: attributes, pool and cache. A kind says how to `ask`."""
+    """Base class of look-ups: attributes, pool and cache. A subclass implements `ask`."""
 
     def __init__(
         self, pool: Pool[Connection], attributes: Sequence[str], size: int, ttl: float
@@ -107,7 +108,8 @@ class Lookup(Generic[Connection]):
         self.cache = Cache(size, ttl)
 
     def register(self, signature: str, **options: Any) -> Callable[..., Any]:
-        """An operator of that signature: all rows if it binds, else whether there is any.
+        """Register an operator of that signature, which returns all rows if it binds a variable,
+        and otherwise whether there is a row.
 
         `options` are those of `tamis.operator`.
         """
@@ -117,7 +119,7 @@ class Lookup(Generic[Connection]):
         return made
 
     def __call__(self, event: Mapping[str, Any], *constants: Any) -> Rows | None:
-        """All rows, as bindings; None when the event lacks an attribute that is asked about."""
+        """All rows, as bindings; None if the event lacks an attribute of the look-up."""
         values = tuple(value_at(event, read.path) for read in self.reads)
         if None in values:
             return None
@@ -135,15 +137,16 @@ class Lookup(Generic[Connection]):
         return None if rows is None else bool(rows)
 
     def ask(self, connection: Connection, values: tuple[Any, ...]) -> Rows:
-        """The rows for one question."""
+        """The rows for one set of parameters."""
         raise NotImplementedError
 
 
 class SqlLookup(Lookup[Any]):
-    """A query with a placeholder for each attribute and constant; `connect` is any of DB-API 2.
+    """A query with a placeholder for each attribute and constant; `connect` returns a DB-API 2
+    connection.
 
-    Connections of sqlite3 are used by one thread at a time, but not by the one that made them: open
-    them with check_same_thread=False.
+    One thread at a time uses a connection of sqlite3, but not always the one that opened it: open
+    connections with check_same_thread=False.
     """
 
     def __init__(  # noqa: PLR0913 - what is asked, of whom, and how much is kept
@@ -170,10 +173,10 @@ class SqlLookup(Lookup[Any]):
 
 
 class HttpLookup(Lookup[HTTPConnection]):
-    """A GET of a URL with `{}` for each attribute and constant, quoted; the answer is JSON.
+    """An HTTP GET of a URL with `{}` for each attribute and constant, quoted; the response is JSON.
 
-    A list gives a row for each member, an object one row: its `fields`, or without them the member
-    itself. 404 gives no row; any other status than 200 is an error.
+    A list gives one row for each member, an object one row: its `fields`, or without them the
+    member itself. Status 404 gives no row; any status except 200 and 404 is an error.
     """
 
     def __init__(  # noqa: PLR0913 - what is asked, of whom, and how much is kept
@@ -189,7 +192,7 @@ class HttpLookup(Lookup[HTTPConnection]):
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise InputError(f'"{url}" is no URL; allowed: http://… or https://…')
+            raise InputError(f'"{url}" is not a valid URL; allowed: http://… or https://…')
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         pool = Pool(lambda: kind(parts.netloc, timeout=timeout), connections)
         super().__init__(pool, attributes, size, ttl)
@@ -197,7 +200,9 @@ class HttpLookup(Lookup[HTTPConnection]):
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
     def ask(self, connection: HTTPConnection, values: tuple[Any, ...]) -> Rows:
-        """The rows of the answer; an idle connection that the server has closed is opened again."""
+        """The rows of the response; if the server closed an idle connection, a new one is
+        opened.
+        """
         target = self._target.format(*(quote(str(value), safe="") for value in values))
         try:
             status, body = _get(connection, target)

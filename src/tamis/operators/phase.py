@@ -1,8 +1,7 @@
-"""The operator phase: of candidates, whose cheap part holds, those that match, by few calls.
+"""The operator phase: finds the candidates that match with few calls; their cheap part holds.
 
-Each event is a task that asks for one call after the other, as its schedule says, and ends with its
-verdicts. Tasks that want a batch operator wait for each other, so that it is called for all of them
-at once.
+Each event is a task that requests one call after another, as its schedule says, and ends with its
+verdicts. Tasks that need a batch operator wait for each other, so that one call serves all of them.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ if TYPE_CHECKING:
 
     Task = Generator[int, "Answer | Failure", "Verdict"]
 
-TEST_COST: Final = 1e-9  # seconds: tests are no calls, whatever a schedule makes of them
-MOST_RUN_BYTES: Final = 64 << 20  # of all events that wait for a batch operator together
+TEST_COST: Final = 1e-9  # seconds: a schedule treats tests as calls of this cost
+MOST_RUN_BYTES: Final = 64 << 20  # of all events that wait for one batch operator
 MOST_TASKS: Final = 512
 REFRESH: Final = 100_000  # calls after which the schedule is rebuilt, at the latest
 
 
 class OperatorPhase:
-    """Decides candidates of one index. Threads share it."""
+    """Decides the candidates of one index. Threads share it."""
 
     def __init__(self, sources: Sources, caller: Caller) -> None:
         self._sources = sources
@@ -55,7 +54,7 @@ class OperatorPhase:
         *,
         with_bindings: bool = False,
     ) -> Iterator[Verdict]:
-        """The verdict on each event, given with the ordinals of its candidates."""
+        """The verdict for each event; each event comes with the ordinals of its candidates."""
         cache = Cache(self._caller)
         if not self._has_batches:
             for event, ordinals in events:
@@ -77,7 +76,7 @@ class OperatorPhase:
         *,
         with_bindings: bool,
     ) -> Verdict:
-        """One event from its beginning to its end."""
+        """Process one event from beginning to end."""
         with self._borrow() as run:
             step = _Step(self._task(run, event, ordinals, with_bindings=with_bindings), event)
             while step.verdict is None:
@@ -91,7 +90,7 @@ class OperatorPhase:
         *,
         with_bindings: bool,
     ) -> list[Verdict]:
-        """Events side by side: each goes on until it wants a batch operator, then it waits."""
+        """Process events concurrently: each runs until it needs a batch operator, then it waits."""
         with self._borrow_many(len(pairs)) as runs:
             steps = [
                 _Step(self._task(run, event, ordinals, with_bindings=with_bindings), event)
@@ -131,7 +130,7 @@ class OperatorPhase:
         self, call: int, views: list[Views], cache: Cache
     ) -> list[Answer | Failure]:
         keys = [cache.key(call, own) for own in views]
-        # Of events that are equal to the operator the first is asked about.
+        # Of events that look equal to the operator only the first is passed to it.
         first = {key: at for at, key in reversed(list(enumerate(keys))) if key is not None}
         asked = [at for at, key in enumerate(keys) if key is None or first[key] == at]
         made = self._caller.call_batch(call, [views[at] for at in asked])
@@ -166,7 +165,7 @@ class OperatorPhase:
         return Verdict(set(matched), found)
 
     def _bind(self, ordinal: int, trial: Trial) -> Generator[int, Any, dict[str, Any]]:
-        """The first substitution; calls that may lead to an earlier one are made for it."""
+        """The first substitution; makes the calls that may lead to an earlier one."""
         search = self._sources.whole(ordinal)
         if search is None:
             return {}
@@ -184,7 +183,7 @@ class OperatorPhase:
     # ── schedules ──────────────────────────────────────────────────────────────────────────
 
     def _refresh(self) -> None:
-        """Make the schedule by what is known of costs and selectivities now."""
+        """Make a schedule from the costs and selectivities known now."""
         known = [self._caller.statistics.of(text) for text in self._caller.texts]
         operators = self._caller.operators
         n_tests = self._gates.n_calls - self._sources.n_calls
@@ -228,7 +227,7 @@ class OperatorPhase:
 
 
 class _Step:
-    """A task, and the call it waits for; or its verdict."""
+    """A task, and the call for which it waits, or its verdict."""
 
     __slots__ = ("_task", "call", "verdict", "views")
 
@@ -240,7 +239,7 @@ class _Step:
         self._advance(lambda: next(task))
 
     def send(self, answer: Answer | Failure) -> None:
-        """Hand over the answer that the task waits for."""
+        """Pass the answer to the task that waits for it."""
         self._advance(lambda: self._task.send(answer))
 
     def _advance(self, step: Callable[[], int]) -> None:

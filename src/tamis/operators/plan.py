@@ -1,8 +1,8 @@
-"""The plan of an index: the residuals of all its subscriptions, as gates that share all they can.
+"""The plan of an index: the residuals of all its subscriptions, as gates that share common parts.
 
-Calls come first, then tests, which the schedules take for calls without cost. Calls are stored by
-their texts. Tests and joins are not stored: they are found again in the expression of a
-subscription that has them, by their place in it.
+Calls are numbered first, then tests, which schedules treat as calls without cost. Calls are stored
+by their texts. Tests and joins are not stored: they are located by their position in the expression
+of a subscription that contains them.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ if TYPE_CHECKING:
 
 
 class PlanArrays(NamedTuple):
-    """What is stored of the residuals; nodes are numbered as in `schedules.gates`."""
+    """The stored form of the residuals; nodes are numbered as in `schedules.gates`."""
 
-    subscriptions: Int32  # [n], ordinals of those with operators, ascending
+    subscriptions: Int32  # [n], ordinals of subscriptions with operators, ascending
     roots: Int32  # [n], nodes
     thresholds: Int32  # [n_gates]
     child_starts: Int64  # [n_gates + 1]
     children: Int32  # [:], nodes
     is_joined: Int32  # [n_gates]
-    test_owners: Int32  # [n_tests], ordinal of a subscription that has the test
-    test_places: Int32  # [n_tests], its place among that one's tests
-    join_owners: Int32  # [n_gates], the same for joins; -1 where there is none
+    test_owners: Int32  # [n_tests], ordinal of a subscription that contains the test
+    test_places: Int32  # [n_tests], position among that subscription's tests
+    join_owners: Int32  # [n_gates], the same for joins; -1 if there is no join
     join_places: Int32  # [n_gates]
 
 
 class Plan(NamedTuple):
-    """All that an index holds about its operators."""
+    """Everything that an index stores about its operators."""
 
     arrays: PlanArrays
     calls: tuple[OperatorCall, ...]
-    paths: tuple[tuple[str, ...], ...] = ()  # of attributes that residuals look at
+    paths: tuple[tuple[str, ...], ...] = ()  # of attributes that residuals read
 
     def __len__(self) -> int:
         return len(self.arrays.subscriptions)
 
 
 def tests_of(root: Node) -> list[Condition]:
-    """The tests of a residual, in their order."""
+    """The tests of a residual, in order."""
     return list(dict.fromkeys(node.condition for node in _walk(root) if isinstance(node, Test)))
 
 
 def joins_of(root: Node) -> list[Condition]:
-    """The joins of a residual, in their order."""
+    """The joins of a residual, in order."""
     gates = (node for node in _walk(root) if isinstance(node, Gate))
     return list(dict.fromkeys(gate.join for gate in gates if gate.join is not None))
 
@@ -75,21 +75,21 @@ def _walk(root: Node) -> Iterator[Node]:
 
 
 class PlanWriter:
-    """Takes in residuals one by one, and ends as a `Plan`."""
+    """Collects residuals and builds the `Plan`."""
 
     def __init__(self) -> None:
         self._subscriptions: list[int] = []
         self._roots: list[tuple[str, int]] = []
         self._calls: dict[OperatorCall, int] = {}
-        self._tests: dict[Condition, tuple[int, int, int]] = {}  # number, owner, place
+        self._tests: dict[Condition, tuple[int, int, int]] = {}  # number, subscription, position
         self._gates: dict[Gate, int] = {}
         self._thresholds: list[int] = []
         self._children: list[list[tuple[str, int]]] = []
-        self._joins: list[tuple[int, int]] = []  # owner and place of each gate's join
+        self._joins: list[tuple[int, int]] = []  # subscription and position of each gate's join
         self._paths: set[tuple[str, ...]] = set()
 
     def add(self, ordinal: int, residual: Residual) -> None:
-        """Add the residual of a subscription; ordinals come ascending."""
+        """Add the residual of a subscription; ordinals must be ascending."""
         if residual.root is None:
             return
         tests = {test: place for place, test in enumerate(tests_of(residual.root))}
@@ -118,7 +118,7 @@ class PlanWriter:
         return "gate", self._gates[node]
 
     def finish(self, ordinals: np.ndarray | None = None) -> Plan:
-        """The plan; `ordinals` gives subscriptions their final numbers, ascending as well."""
+        """The plan; `ordinals` gives the final numbers of subscriptions, also ascending."""
         n_calls = len(self._calls)
         first = {"call": 0, "test": 2 * n_calls, "gate": 2 * (n_calls + len(self._tests))}
         final = (
@@ -145,11 +145,11 @@ class PlanWriter:
 
 
 def read_calls(texts: list[str], schema: Schema) -> tuple[OperatorCall, ...]:
-    """The calls that were stored by their texts."""
+    """The stored calls, parsed from their texts."""
     nodes = [check(parse(text, NO_LIMITS), schema, NO_LIMITS) for text in texts]
     calls = tuple(call_of(node) for node in nodes if isinstance(node, OperatorCall))
     if len(calls) < len(texts):
-        raise IndexFormatError("an index names a call of an operator that is none")
+        raise IndexFormatError("the index names a call that is not a valid operator call")
     return calls
 
 

@@ -4,14 +4,14 @@
     def distance_from(event, place):
         return haversine((event["lat"], event["lon"]), PLACES[place])
 
-The function is given what it reads of the event and the constants of the call, and returns:
+The function gets the attributes that it reads and the constants of the call, and returns:
 
-- without bound places, True or False;
-- with one, the value found, or a list (or set) of all values found;
-- with several, a tuple of values, or a list of tuples;
-- None where it cannot say: the call is undefined for that event.
+- without variables, True or False;
+- with one variable, the value found, or a list (or set) of all values found;
+- with several variables, a tuple of values, or a list of tuples;
+- None if there is no answer: the call is undefined for that event.
 
-With `batch` it is given an Arrow table of events and returns an Arrow array of as many answers.
+With `batch` it gets an Arrow table of events and returns an Arrow array of as many answers.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ TIMEOUT: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A function, and what the engine must know to call it."""
+    """A function, and the properties that the engine needs to call it."""
 
     signature: Signature
     function: Callable[..., Any]
     cost: float | None = None  # in seconds per call; measured if None
-    is_pure: bool = True  # the same answer for the same arguments and attributes
-    timeout: float | None = TIMEOUT  # in seconds; None: called without a watch
+    is_pure: bool = True  # same answer for same arguments and attributes
+    timeout: float | None = TIMEOUT  # in seconds; None: no time limit
     is_batch: bool = False
-    # What it reads, by name; None for the whole event.
+    # The attributes read, by name; None for the whole event.
     reading: Mapping[str, Reading] | None = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -57,12 +57,12 @@ class Operator:
 
     @property
     def name(self) -> str:
-        """The name in calls."""
+        """The name used in calls."""
         return self.signature.name
 
 
 class Registry:
-    """Operators by name, which ignores case."""
+    """Operators by name; names are case-insensitive."""
 
     def __init__(self, operators: Iterable[Operator] = ()) -> None:
         self._operators: dict[str, Operator] = {}
@@ -70,13 +70,15 @@ class Registry:
             self.add(one)
 
     def add(self, operator: Operator) -> None:
-        """Register an operator; a name is taken once, except by the same function loaded again."""
+        """Register an operator; a name can be registered once, except by the same function loaded
+        again.
+        """
         key = operator.name.lower()
         other = self._operators.get(key)
         if other is not None and not _is_same(other, operator):
             raise SchemaError(
                 f"operator {operator.name} is registered already, by {_place_of(other)}",
-                hint="give one of them another name, or a registry of its own",
+                hint="give one of them another name, or use a separate registry",
             )
         self._operators[key] = operator
 
@@ -86,11 +88,11 @@ class Registry:
 
     @property
     def signatures(self) -> tuple[Signature, ...]:
-        """What can be called."""
+        """The signatures of all operators."""
         return tuple(operator.signature for operator in self._operators.values())
 
     def load(self, paths: str | Iterable[str]) -> Registry:
-        """Import modules that register operators, or name functions as `module:function`."""
+        """Import modules that register operators, or register functions named `module:function`."""
         for path in module_names(paths):
             self._load(path)
         return self
@@ -101,7 +103,7 @@ class Registry:
         module_name, _, name = path.partition(":")
         try:
             module = importlib.import_module(module_name)
-        except Exception as error:  # whatever the module does when it is imported
+        except Exception as error:  # any error raised by the import
             is_plain = isinstance(error, ImportError)
             why = str(error) if is_plain else f"{type(error).__name__}: {error}"
             is_file = path.endswith(".py")
@@ -118,12 +120,12 @@ class Registry:
             own = getattr(function, ATTRIBUTE, None)
             if own is None:
                 raise InputError(
-                    f'"{path}" is no operator', hint="decorate the function: @tamis.operator(…)"
+                    f'"{path}" is not an operator', hint="decorate the function: @tamis.operator(…)"
                 )
             self.add(own)
 
     def find(self, names: Iterable[str]) -> dict[str, Operator]:
-        """The operators of these names; an error names one that is not registered."""
+        """The operators of these names; raises an error for a name that is not registered."""
         found: dict[str, Operator] = {}
         for name in names:
             own = self.get(name)
@@ -133,7 +135,7 @@ class Registry:
         return found
 
     def resolve(self, signatures: Iterable[Signature]) -> dict[str, Operator]:
-        """The operators of an index, by name; an error names all that are missing or different."""
+        """The operators of an index, by name; the error names all that are missing or different."""
         found: dict[str, Operator] = {}
         missing: list[str] = []
         for signature in signatures:
@@ -177,11 +179,11 @@ def operator(  # noqa: PLR0913 - all that the engine should know of an operator
 ) -> Callable[[Function], Function]:
     """Register the decorated function as an operator that expressions can call.
 
-    `reads` names the attributes that it is given, each with a type if it should have one
-    ("lat double"); equal ones are not asked about twice if it is `pure`. `cost` is in seconds per
-    call, and measured if not given. A call that takes longer than `timeout` seconds is given up,
-    and undefined. `check` is given the constants of a call that a subscription has, and raises an
-    error where they are wrong: the subscription is refused.
+    `reads` names the attributes that it gets, each with an optional type ("lat double"). A `pure`
+    operator is called once for equal attributes. `cost` is in seconds per call; without it the cost
+    is measured. A call that takes longer than `timeout` seconds is abandoned, and undefined.
+    `check` gets the constants of each call in a subscription and raises an error if they are
+    invalid: the subscription is then rejected.
     """
     for what, seconds, most in (("cost", cost, None), ("timeout", timeout, TIMEOUT_MAX)):
         if seconds is not None and not _is_duration(seconds, most):
@@ -201,7 +203,7 @@ def operator(  # noqa: PLR0913 - all that the engine should know of an operator
         registry.add(own)
         try:
             setattr(function, ATTRIBUTE, own)
-        except (AttributeError, TypeError):  # methods and builtins have none of their own
+        except (AttributeError, TypeError):  # methods and builtins take no attributes
             named: Any = partial(function)
             setattr(named, ATTRIBUTE, own)
             return cast("Function", named)
@@ -211,12 +213,12 @@ def operator(  # noqa: PLR0913 - all that the engine should know of an operator
 
 
 def module_names(modules: str | Iterable[str]) -> tuple[str, ...]:
-    """Modules that were named alone or together."""
+    """The modules, given as one name or several."""
     return (modules,) if isinstance(modules, str) else tuple(modules)
 
 
 def with_registered(schema: Schema, registry: Registry = REGISTRY) -> Schema:
-    """The schema with all operators that are registered; its own come first."""
+    """The schema with all registered operators added; those of the schema take precedence."""
     more = [own for own in registry.signatures if schema.operator(own.name) is None]
     return schema.with_operators((*schema.operators, *more)) if more else schema
 
@@ -224,7 +226,9 @@ def with_registered(schema: Schema, registry: Registry = REGISTRY) -> Schema:
 def with_checks(
     schema: Schema, modules: Iterable[str] = (), registry: Registry = REGISTRY
 ) -> Schema:
-    """The schema with the checks of constants that this process has; without where it has none."""
+    """The schema with the checks of constants registered in this process; without a check for an
+    operator that has none.
+    """
     with suppress(InputError):
         registry.load(modules)
 
@@ -237,14 +241,16 @@ def with_checks(
 
 
 def _expect_reads(stored: Signature, own: Signature) -> None:
-    """Refuse code that reads more than the index was built for: Spark would not hand it over."""
+    """Raise an error if the code reads more than the index was built for: Spark would not pass
+    it.
+    """
     if stored.reads is None:
         return
     known = {read.path for read in stored.reads}
     if own.reads is None or any(read.path not in known for read in own.reads):
         raise MissingOperatorError(
             f"the index calls {stored}, {stored.kind}; the operator registered is {own.kind}",
-            hint="build the index anew: the operator reads other attributes now",
+            hint="rebuild the index: the operator reads other attributes now",
         )
 
 
@@ -255,14 +261,16 @@ def _is_duration(seconds: Any, most: float | None) -> bool:
 
 
 def _expect_callable(function: Any, declared: Signature, events: str | None) -> None:
-    """Refuse what cannot be called with the constants of a call, after `events` if there are."""
+    """Raise an error if the function cannot be called with the constants of a call, after `events`
+    if it takes them.
+    """
     if not callable(function):
-        raise SchemaError(f"operator {declared}: {function!r} is no function")
+        raise SchemaError(f"operator {declared}: {function!r} is not a function")
     n_constants = len(declared.parameters) - len(declared.bound)
     try:
         inspect.signature(function).bind(*[None] * (n_constants + (events is not None)))
     except ValueError:
-        return  # some builtins do not tell
+        return  # some builtins have no signature
     except TypeError as error:
         constants = f"{n_constants} constant{'s' * (n_constants != 1)}" if n_constants else ""
         given = " and ".join(filter(None, (events, constants))) or "nothing"
@@ -270,7 +278,10 @@ def _expect_callable(function: Any, declared: Signature, events: str | None) -> 
         raise SchemaError(
             f"operator {declared}: {which} is called with {given}"
             f"{' alone' if events and not constants else ''}: {error}",
-            hint="what has a question mark is found by the function, and is not handed to it",
+            hint=(
+                "the function returns the values of places with a question mark; they are not "
+                "passed to it"
+            ),
         ) from None
 
 
@@ -281,8 +292,9 @@ def _place_of(operator: Operator) -> str:
 
 
 def _is_same(one: Operator, other: Operator) -> bool:
-    """Whether it is the same code, perhaps loaded again: not another object's, nor a closure of its
-    own."""
+    """Whether both are the same code, perhaps loaded twice, not bound to another object and not
+    another closure.
+    """
     if one.function is other.function:
         return True
     return _place_of(one) == _place_of(other) and _state_of(one) == _state_of(other)
@@ -293,7 +305,7 @@ def _state_of(operator: Operator) -> list[Any]:
     cells = getattr(function, "__closure__", None) or ()
     owner = getattr(function, "__self__", None)
     is_plain = owner is None or inspect.ismodule(owner)
-    # Objects say whether they are equal; most are equal to themselves alone.
+    # Objects define their equality; most are equal only to themselves.
     state = [None if is_plain else owner, *(cell.cell_contents for cell in cells)]
     is_local = "<" in getattr(function, "__qualname__", "")
     return [*state, getattr(function, "__code__", None)] if is_local else state

@@ -1,14 +1,15 @@
-"""What is left of a subscription when its cheap part holds: gates over calls, tests and joins.
+"""The rest of a subscription once its cheap part holds: gates over calls, tests and joins.
 
 A subscription is indexed by its *relaxation*, in which every operator call and constraint is TRUE:
-where that does not hold, the subscription cannot either, and no operator is called. What passes is
-decided by the residual, in negation normal form:
+if that is not true, the subscription cannot be either, and no operator is called. Otherwise the
+residual, in negation normal form, decides:
 
 - a *call* is true if it has feasible bindings;
 - a *test* is a cheap condition that the relaxation does not imply, as in `a = 1 AND p() OR q()`;
 - a *gate* is true when enough of its children are;
-- a *joined* gate also needs one substitution for all its variables. It stands as deep as it can:
-  the variables of an OR's side, or of conjuncts that share none with others, are theirs alone.
+- a *joined* gate also needs one substitution for all its variables. It is placed as deep as
+  possible: variables of one operand of an OR, or of conjuncts that share none with others, are
+  local to them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The call has feasible bindings, or if negated, it has an answer and there are none."""
+    """The call has feasible bindings; if negated, it has an answer and no feasible bindings."""
 
     call: OperatorCall
     is_negated: bool = False
@@ -62,11 +63,11 @@ class Test:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """At least `threshold` of the children are true, and some substitution satisfies `join`."""
+    """At least `threshold` children are true, and some substitution satisfies `join`."""
 
     threshold: int
     children: tuple[Node, ...]
-    join: Condition | None = None  # its variables have names of their own: v1, v2, …
+    join: Condition | None = None  # its variables are renamed to v1, v2, …
 
 
 Node: TypeAlias = Call | Test | Gate
@@ -74,23 +75,23 @@ Node: TypeAlias = Call | Test | Gate
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """A subscription in its two parts."""
+    """A subscription, split in two parts."""
 
-    form: Condition  # canonical, the whole
+    form: Condition  # canonical, the whole condition
     relaxed: Condition  # canonical, without operators
-    root: Node | None  # None: no operator decides anything
+    root: Node | None  # None: no operator affects the result
     names: tuple[str, ...]  # of variables, in the order of the text
 
 
 def is_costly(condition: Condition) -> bool:
-    """Whether an operator call, or a constraint on variables, is in the tree."""
+    """Whether the tree contains an operator call or a constraint on variables."""
     return any(
         isinstance(leaf, OperatorCall) or any(variables_of(leaf)) for leaf in leaves(condition)
     )
 
 
 def split(condition: Condition, missing: Missing) -> Residual:
-    """The typed condition in its two parts."""
+    """The typed condition, split in two parts."""
     form = canonicalize(condition, missing)
     if not is_costly(form):
         return Residual(form, form, None, ())
@@ -110,7 +111,7 @@ def _relax(node: Condition) -> Condition:
 
 
 class _Writer:
-    """Conditions in negation normal form into gates."""
+    """Converts conditions in negation normal form to gates."""
 
     def __init__(self, missing: Missing) -> None:
         self._is_signed = missing is Missing.SATISFIES_NEGATION
@@ -146,7 +147,9 @@ class _Writer:
         )
 
     def _write_parity(self, node: Xor | Xnor) -> Node:
-        """An odd (even) number of operands true, and none undefined: both sides of each count."""
+        """An odd (even) number of operands is true, and none is undefined: both signs of each
+        operand count.
+        """
         odd: Node | None = None
         even: Node | None = None
         for operand in node.operands:
@@ -172,7 +175,7 @@ class _Writer:
         return Gate(1, (above,), named)
 
     def _bound_above(self, node: Condition) -> Node | None:
-        """What must be true whatever the substitution; None for nothing."""
+        """The condition that must be true under every substitution; None if there is none."""
         match node:
             case And() | Or() | AtLeast():
                 n = len(node.operands)
@@ -203,7 +206,7 @@ def _joined_by_and(operands: list[Condition]) -> Condition:
 
 
 def _with_one_test(node: And | Or) -> list[Condition]:
-    """The operands, the cheap ones together as one."""
+    """The operands, with all cheap ones combined into one."""
     cheap = [x for x in node.operands if not is_costly(x)]
     costly = [x for x in node.operands if is_costly(x)]
     if len(cheap) > 1:
@@ -242,14 +245,16 @@ def _components(operands: list[Condition]) -> list[tuple[Condition, ...]]:
 
 
 def _is_free(call: OperatorCall) -> bool:
-    """Whether any feasible binding will do: the bound places are distinct variables."""
+    """Whether any feasible binding suffices: the bound places are distinct variables."""
     bound = [call.arguments[place] for place in call.bound]
     names = {argument.name for argument in bound if isinstance(argument, Variable)}
     return len(names) == len(bound)
 
 
 def _rename(node: Condition) -> Condition:
-    """The same with its variables called v1, v2, …: what differs in names only is one join."""
+    """The same condition with its variables renamed to v1, v2, …, so that joins that differ only in
+    names are equal.
+    """
     names = {name: f"v{number}" for number, name in enumerate(variable_order(node), 1)}
     return _renamed(node, names)
 

@@ -1,12 +1,14 @@
-"""What does the text say? A scanner by regular expressions.
+"""Searches texts by regular expressions.
 
     scanner = Scanner("body")
     scanner.register("body_has(string)")               body_has('CVE-[0-9]+')
     scanner.register("mail(string, ?string, ?string)") mail('(\\w+)@(\\w+)', ?user, ?host)
 
-The first asks whether the expression is in the text, the second what its groups stand for.
+The first tests whether the expression occurs in the text, the second returns the values of its
+groups.
 
-Expressions are those of RE2, which takes time linear in the text, whatever the expression.
+Expressions use the syntax of RE2, whose time is linear in the length of the text for any
+expression.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-MAX_PATTERNS: Final = 4096  # kept compiled
-_GROUPS: Final = "what is captured stands in ( ), what is only grouped in (?: )"
+MAX_PATTERNS: Final = 4096  # cached compiled expressions
+_GROUPS: Final = "use ( ) for a group that is captured, and (?: ) for one that is not"
 MAX_MEMORY: Final = 8 << 20  # bytes of one expression
 
 
@@ -41,7 +43,8 @@ class Scanner:
     attribute: str
 
     def register(self, signature: str, **options: Any) -> Callable[..., Any]:
-        """An operator of that signature: what is captured if it binds, else whether it is found.
+        """Register an operator of that signature, which returns the captured groups if it binds
+        variables, and otherwise whether the expression is found.
 
         `options` are those of `tamis.operator`.
         """
@@ -53,13 +56,15 @@ class Scanner:
         return operator(signature, **options)(self.found_batch if options["batch"] else self.found)
 
     def found(self, event: Mapping[str, Any], pattern: str) -> bool | None:
-        """Whether the expression is anywhere in the text; None without a text."""
+        """Whether the expression occurs in the text; None without a text."""
         expression = compile_pattern(pattern)
         text = value_at(event, parse_path(self.attribute))
         return None if text is None else expression.search(text) is not None
 
     def captured(self, event: Mapping[str, Any], pattern: str) -> list[tuple[str, ...]] | None:
-        """What the groups stand for, each place once; a group that took no part is empty."""
+        """The distinct values of the groups over all matches; a group that took no part is
+        empty.
+        """
         expression = compile_pattern(pattern)
         if not expression.groups:
             raise InputError(f'the expression "{pattern}" has no group', hint=_GROUPS)
@@ -81,7 +86,9 @@ class Scanner:
 
 
 def expect_pattern(pattern: str, *, n_groups: int) -> None:
-    """Refuse what is no expression, or has another number of groups than are bound."""
+    """Raise an error for an invalid expression, or if its number of groups differs from the number
+    of bound variables.
+    """
     found = compile_pattern(pattern).groups
     if n_groups and found != n_groups:
         raise InputError(
@@ -101,4 +108,4 @@ def compile_pattern(pattern: str) -> Any:
     except re2.error as error:
         reason = error.args[0]
         reason = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else reason
-        raise InputError(f'the expression "{pattern}" cannot be read: {reason}') from error
+        raise InputError(f'the expression "{pattern}" is invalid: {reason}') from error

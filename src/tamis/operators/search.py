@@ -1,9 +1,9 @@
-"""The search for a substitution, among the answers that are known so far.
+"""Searches for a substitution among the answers known so far.
 
-Each node of a condition is evaluated to two bounds of its truth, in the order FALSE < undefined <
-TRUE: what it is at least and at most, whatever the open calls answer and the open variables take.
-Variables are bound one by one in their order, and given up where the whole cannot be true. So the
-first substitution found is the first one of the reference evaluator.
+Each node of a condition is evaluated to a lower and an upper bound of its truth, in the order FALSE
+< undefined < TRUE, over all answers of the open calls and all values of the open variables.
+Variables are bound one by one in their order; the search backtracks where the whole condition
+cannot be true. So the first substitution found is also the first one of the reference evaluator.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ if TYPE_CHECKING:
 
 _FALSE, _UNDEFINED, _TRUE, _OPEN = (0, 0), (1, 1), (2, 2), (0, 2)
 _EXACT: Final = {False: _FALSE, None: _UNDEFINED, True: _TRUE}
-_OTHER: Final = object()  # a value that no known binding has
+_OTHER: Final = object()  # a value that occurs in no known binding
 
 
 class BudgetError(Exception):
-    """A search took more steps than it may."""
+    """A search exceeded its limit of steps."""
 
 
 class Facts:
-    """What is known of one event: answers by call, and cheap conditions once they are asked."""
+    """The known facts of one event: answers by call, and cheap conditions evaluated so far."""
 
     __slots__ = ("_projections", "_truths", "answers", "event", "missing", "most_steps", "n_steps")
 
     def __init__(self, event: Mapping[str, Any], missing: Missing, most_steps: int) -> None:
         self.event = event
         self.missing = missing
-        self.most_steps = most_steps  # that one search may take
-        self.n_steps = 0  # of the search under way
+        self.most_steps = most_steps  # limit of one search
+        self.n_steps = 0  # of the current search
         self.answers: dict[int, Answer] = {}
         self._truths: dict[Condition, Truth] = {}
         self._projections: dict[tuple[int, tuple[int, ...], tuple[int, ...]], set[Any]] = {}
@@ -69,8 +69,9 @@ class Facts:
         return self._truths[condition]
 
     def projection(self, call: int, pattern: tuple[int, ...], places: tuple[int, ...]) -> set[Any]:
-        """The feasible bindings at some places, of those that have equal values where `pattern`
-        has equal numbers."""
+        """The feasible bindings at some positions, restricted to those with equal values where
+        `pattern` has equal numbers.
+        """
         key = call, pattern, places
         if key not in self._projections:
             self._projections[key] = {
@@ -85,7 +86,7 @@ class Facts:
 
 
 class Search:
-    """One condition, ready to be searched for event after event."""
+    """One condition, prepared for searches over many events."""
 
     def __init__(
         self,
@@ -103,7 +104,7 @@ class Search:
         self._places = _places(condition, calls)
 
     def certain(self, facts: Facts) -> dict[str, Any] | None:
-        """The first substitution that makes it true whatever the open calls answer, or None."""
+        """The first substitution that makes it true for all answers of the open calls, or None."""
         values: dict[str, Any] = {}
         facts.n_steps = 0
         found = self._search(0, values, facts, self._candidates(facts, with_other=False), side=0)
@@ -112,7 +113,7 @@ class Search:
         return {name: value for name, value in values.items() if value is not None}
 
     def is_possible(self, facts: Facts) -> bool:
-        """Whether some substitution may make it true, whatever the open calls may answer."""
+        """Whether some substitution may make it true for some answers of the open calls."""
         facts.n_steps = 0
         return self._search(0, {}, facts, self._candidates(facts, with_other=True), side=1)
 
@@ -184,7 +185,7 @@ def _calls_in(condition: Condition) -> list[OperatorCall]:
 def _places(
     condition: Condition, calls: Mapping[OperatorCall, int]
 ) -> dict[str, list[tuple[int, int]]]:
-    """For each variable the calls that bind it, and where in their bindings."""
+    """For each variable, the calls that bind it, and its positions in their bindings."""
     found: dict[str, list[tuple[int, int]]] = {}
     for leaf in _calls_in(condition):
         for number, place in enumerate(leaf.bound):
@@ -198,7 +199,7 @@ def _places(
 
 
 def _compile(node: Condition, calls: Mapping[OperatorCall, int], missing: Missing) -> Term:
-    """A function that bounds the truth of the node."""
+    """A function that returns the bounds of the node's truth."""
     if not is_costly(node):
         return lambda facts, values: _EXACT[facts.test(node)]
     match node:
@@ -232,7 +233,7 @@ def _bound_some(k: int, terms: list[Term]) -> Term:
         return bound_all
 
     def bound(facts: Facts, values: dict[str, Any]) -> Bounds:
-        # at_least(k) is the k-th greatest, of lower bounds and of upper ones.
+        # at_least(k) is the k-th greatest of the lower bounds, and of the upper bounds.
         own = [term(facts, values) for term in terms]
         lows = sorted((low for low, _ in own), reverse=True)
         highs = sorted((high for _, high in own), reverse=True)

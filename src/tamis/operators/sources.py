@@ -1,4 +1,4 @@
-"""Tests and joins of a plan, found again in the expressions of subscriptions, when first needed."""
+"""Tests and joins of a plan, located in the expressions of subscriptions on first use."""
 
 from __future__ import annotations
 
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
     from tamis.operators.plan import Plan
     from tamis.operators.residual import Node, Residual
 
-MOST_WHOLE: Final = 100_000  # subscriptions whose searches are kept
+MOST_WHOLE: Final = 100_000  # subscriptions whose searches are cached
 
 
 class Sources:
-    """The expressions behind a plan. Threads share it: what is found twice is the same."""
+    """The expressions behind a plan. Threads share it; concurrent computations give equal
+    results.
+    """
 
     def __init__(
         self,
@@ -50,12 +52,12 @@ class Sources:
 
     @property
     def n_calls(self) -> int:
-        """How many calls there are; tests are numbered after them."""
+        """The number of calls; tests are numbered after them."""
         return len(self._plan.calls)
 
     @cached_property
     def gates(self) -> Gates:
-        """The plan as schedules take it."""
+        """The plan in the form that schedules use."""
         arrays = self._plan.arrays
         return Gates.of(
             self.n_calls + len(arrays.test_owners),
@@ -67,12 +69,12 @@ class Sources:
         )
 
     def rows(self, ordinals: Sequence[int]) -> np.ndarray:
-        """Subscriptions by their places in the plan."""
+        """Subscriptions by their positions in the plan."""
         found = np.searchsorted(self._plan.arrays.subscriptions, np.asarray(ordinals))
         return found.astype(np.int32)
 
     def ordinal(self, row: int) -> int:
-        """The subscription at a place in the plan."""
+        """The subscription at a position of the plan."""
         return int(self._plan.arrays.subscriptions[row])
 
     def _calls_of_row(self, row: int) -> np.ndarray:
@@ -88,7 +90,7 @@ class Sources:
 
     @cached_property
     def has_more(self) -> np.ndarray:
-        """For each subscription of the plan, whether it has tests or joins beside its calls."""
+        """For each subscription of the plan, whether it has tests or joins in addition to calls."""
         arrays, gates = self._plan.arrays, self.gates
         n_literals = 2 * gates.n_calls
         marks = np.zeros(gates.n_nodes, dtype=np.bool_)
@@ -99,7 +101,7 @@ class Sources:
         return found
 
     def rows_of_call(self, call: int) -> np.ndarray:
-        """The subscriptions of the plan that depend on a call, joins apart."""
+        """The subscriptions of the plan that depend on a call, other than by joins."""
         starts, rows = self._rows_by_call
         return rows[starts[call] : starts[call + 1]]
 
@@ -113,7 +115,7 @@ class Sources:
 
     @property
     def is_signed(self) -> bool:
-        """Whether an undefined test is false."""
+        """Whether an undefined test counts as false."""
         return self.missing is Missing.SATISFIES_NEGATION
 
     @cached_property
@@ -134,7 +136,7 @@ class Sources:
     def _misfit(self, ordinal: int) -> IndexFormatError:
         return IndexFormatError(
             f'the index does not fit the expression of its subscription "{self.id_of(ordinal)}"',
-            hint="build it from its subscriptions",
+            hint="rebuild it from its subscriptions",
         )
 
     def test(self, number: int) -> Condition:

@@ -1,13 +1,13 @@
-"""Where did it happen? Operators over the regions of a GeoJSON file.
+"""Operators over the regions of a GeoJSON file.
 
-    loc_in('Bronx')                 the event's place is in the region, or on its border
+    loc_in('Bronx')                 the event's position is in the region, or on its border
     loc_within('Bronx', 500)        … or at most 500 m away from it
     distance_from('Bronx', ?m)      how many metres away it is; 0 inside
-    region_at(?name)                the regions that it is in
+    region_at(?name)                the regions that contain it
 
-An event has its place in `lat` and `lon`, in degrees (WGS 84); without them the answer is None. The
-regions are those of the file that the environment's TAMIS_REGIONS names, or the five boroughs of
-New York; `Regions` takes any others.
+An event has its position in `lat` and `lon`, in degrees (WGS 84); without them the answer is None.
+The regions are those of the file named by the environment variable TAMIS_REGIONS, by default the
+five boroughs of New York; `Regions` takes any others.
 """
 
 from __future__ import annotations
@@ -39,18 +39,19 @@ if TYPE_CHECKING:
 BOROUGHS: Final = Path(__file__).with_name("regions") / "nyc_boroughs.geojson"
 VARIABLE: Final = "TAMIS_REGIONS"
 PLACE: Final = ("lat double", "lon double")
-# By names that others may want as well: they are known to who asks for this module.
+# Registered only when this module is imported, since other modules may want the same names.
 OWN: Final = Registry()
 EARTH_RADIUS: Final = 6_371_008.8  # metres, mean
 METRES_PER_DEGREE: Final = math.pi * EARTH_RADIUS / 180
 
 
 class Regions:
-    """Named geometries, prepared for many questions.
+    """Named geometries, prepared for many queries.
 
-    They are kept in a plane that is true to scale at the latitude of their middle, in metres. The
-    nearest point of a region is found there, and the distance to it is that on the sphere: only
-    which point is nearest can be wrong, by less than 1% of the distance across a city.
+    They are projected to a plane, in metres, that is true to scale at the latitude of their centre.
+    The nearest point of a region is found in the plane, and the distance to it is computed on the
+    sphere: only the choice of the nearest point can be wrong, by less than 1% of the distance
+    across a city.
     """
 
     def __init__(self, names: Sequence[str], geometries: Sequence[Any]) -> None:
@@ -69,7 +70,7 @@ class Regions:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], name: str = "name") -> Regions:
-        """The features of a GeoJSON file; `name` is the property that they are called by."""
+        """Read the features of a GeoJSON file; `name` is the property that holds their names."""
         try:
             features = orjson.loads(Path(path).read_bytes())["features"]
             names = [feature["properties"][name] for feature in features]
@@ -79,9 +80,9 @@ class Regions:
             raise InputError(f"{path}: {error.strerror}") from error
         except KeyError as error:
             hint = "features need a geometry and properties with a name; Regions.read(path, name=…)"
-            raise InputError(f"{path}: no {error} in the GeoJSON", hint=hint) from error
+            raise InputError(f"{path}: the GeoJSON has no {error}", hint=hint) from error
         except (ValueError, TypeError, shapely.errors.GEOSException) as error:
-            raise InputError(f"{path}: no GeoJSON features: {error}") from error
+            raise InputError(f"{path}: not a GeoJSON file of features: {error}") from error
 
     # ── one event ──────────────────────────────────────────────────────────────────────────
 
@@ -92,18 +93,18 @@ class Regions:
         return None if place is None else bool(shapely.intersects_xy(geometry, *place))
 
     def loc_within(self, event: Mapping[str, Any], region: str, metres: float) -> bool | None:
-        """Whether the event is in the region or at most so many metres away."""
+        """Whether the event is in the region or at most that many metres away."""
         distance = self.distance_from(event, region)
         return None if distance is None else distance <= metres
 
     def distance_from(self, event: Mapping[str, Any], region: str) -> float | None:
-        """Metres from the region's nearest point, 0 inside."""
+        """Distance to the nearest point of the region in metres; 0 inside."""
         geometry = self.expect(region)
         place = self._place_of(event)
         return None if place is None else float(self._distances(geometry, *np.array([place]).T)[0])
 
     def region_at(self, event: Mapping[str, Any]) -> list[str] | None:
-        """The names of the regions that the event is in."""
+        """The names of the regions that contain the event."""
         place = self._place_of(event)
         if place is None:
             return None
@@ -133,7 +134,7 @@ class Regions:
     # ── places ─────────────────────────────────────────────────────────────────────────────
 
     def expect(self, region: str) -> Any:
-        """The geometry of a region; an error says which there are."""
+        """The geometry of a region; the error lists the known regions."""
         if (geometry := self._by_name.get(region)) is not None:
             return geometry
         guess = suggest(region, self.names)
@@ -142,14 +143,14 @@ class Regions:
         raise InputError(f'there is no region "{region}"; allowed: {shown}', hint=hint)
 
     def _place_of(self, event: Mapping[str, Any]) -> tuple[float, float] | None:
-        """The event's place in the plane, or None."""
+        """The event's position in the plane, or None."""
         latitude, longitude = event.get("lat"), event.get("lon")
         if latitude is None or longitude is None or not _is_on_earth(latitude, longitude):
             return None
         return longitude * self._scale, latitude * METRES_PER_DEGREE
 
     def _places_of(self, events: pa.Table) -> tuple[Any, Any, Any]:
-        """x and y of each row, and where they are known."""
+        """x and y of each row, and whether they are known."""
         latitude, longitude = (
             events.column(name).cast("float64").to_numpy() for name in ("lat", "lon")
         )
@@ -158,7 +159,9 @@ class Regions:
         return longitude * self._scale, latitude * METRES_PER_DEGREE, is_known
 
     def _distances(self, geometry: Any, x: Any, y: Any) -> Any:
-        """Metres on the sphere from each place to the nearest point of the region."""
+        """Distance on the sphere, in metres, from each position to the nearest point of the
+        region.
+        """
         lines = shapely.shortest_line(geometry, shapely.points(x, y))
         ends = shapely.get_coordinates(lines).reshape(-1, 4) / np.array(
             [self._scale, METRES_PER_DEGREE] * 2
@@ -167,7 +170,7 @@ class Regions:
 
 
 def haversine(lon_1: Any, lat_1: Any, lon_2: Any, lat_2: Any) -> Any:
-    """Metres between places in degrees, on the sphere."""
+    """Distance on the sphere between positions in degrees, in metres."""
     lon_1, lat_1, lon_2, lat_2 = (np.radians(each) for each in (lon_1, lat_1, lon_2, lat_2))
     chord = (
         np.sin((lat_2 - lat_1) / 2) ** 2
@@ -177,7 +180,7 @@ def haversine(lon_1: Any, lat_1: Any, lon_2: Any, lat_2: Any) -> Any:
 
 
 def _is_on_earth(latitude: Any, longitude: Any) -> Any:
-    """Whether these are degrees; NaN is not."""
+    """Whether these are valid degrees; NaN is not."""
     return (np.abs(latitude) <= 90) & (np.abs(longitude) <= 180)
 
 
@@ -189,12 +192,12 @@ def _as_array(values: Any, is_known: Any) -> pa.Array:
 
 @cache
 def default_regions() -> Regions:
-    """The regions of the file that TAMIS_REGIONS names, or the boroughs of New York."""
+    """The regions of the file named by TAMIS_REGIONS, or the boroughs of New York."""
     return Regions.read(os.environ.get(VARIABLE) or BOROUGHS)
 
 
 def expect_region(region: str, metres: float = 0.0) -> None:
-    """Refuse a region that there is not, and a distance that is none."""
+    """Raise an error for an unknown region or an invalid distance."""
     default_regions().expect(region)
     if not metres >= 0:
         raise InputError(f"a distance of {metres} metres; allowed: 0 or more")
@@ -202,23 +205,23 @@ def expect_region(region: str, metres: float = 0.0) -> None:
 
 @operator("loc_in(string)", reads=PLACE, check=expect_region, registry=OWN)
 def loc_in(event: Mapping[str, Any], region: str) -> bool | None:
-    """Whether the event is in a region of the default ones."""
+    """Whether the event is in one of the default regions."""
     return default_regions().loc_in(event, region)
 
 
 @operator("loc_within(string, double)", reads=PLACE, check=expect_region, registry=OWN)
 def loc_within(event: Mapping[str, Any], region: str, metres: float) -> bool | None:
-    """Whether the event is in a region of the default ones, or at most so far away."""
+    """Whether the event is in one of the default regions, or at most that many metres away."""
     return default_regions().loc_within(event, region, metres)
 
 
 @operator("distance_from(string, ?double)", reads=PLACE, check=expect_region, registry=OWN)
 def distance_from(event: Mapping[str, Any], region: str) -> float | None:
-    """How many metres the event is away from a region of the default ones."""
+    """Distance from the event to one of the default regions, in metres."""
     return default_regions().distance_from(event, region)
 
 
 @operator("region_at(?string)", reads=PLACE, registry=OWN)
 def region_at(event: Mapping[str, Any]) -> list[str] | None:
-    """Which of the default regions the event is in."""
+    """The default regions that contain the event."""
     return default_regions().region_at(event)

@@ -1,7 +1,7 @@
-"""What calls cost and how often they hold, learned from those that were made.
+"""Costs and selectivities of calls, learned from the calls that were made.
 
-Counts decay: of n calls in a row, the one made k calls ago weighs DECAY ** k, so that what is
-learned follows what happens. They are kept per call, that is by operator and arguments.
+Counts decay: of n calls in a row, the one made k calls ago weighs DECAY ** k, so that the
+statistics follow recent calls. They are kept per call, that is, by operator and arguments.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tamis.operators.registry import Operator
 
 DECAY: Final = 0.999
-PRIOR_SELECTIVITY: Final = 0.5  # of a call never seen
-PRIOR_WEIGHT: Final = 2.0  # how many calls that guess is worth
+PRIOR_SELECTIVITY: Final = 0.5  # prior for a call never made
+PRIOR_WEIGHT: Final = 2.0  # number of calls that the prior weighs
 PRIOR_COST: Final = 1e-3  # in seconds
 
 
@@ -41,14 +41,14 @@ class CallStatistics:
         return (self.n_true + PRIOR_WEIGHT * PRIOR_SELECTIVITY) / (self.n_calls + PRIOR_WEIGHT)
 
     def cost(self, operator: Operator) -> float:
-        """Seconds per call: as declared, else as measured."""
+        """Seconds per call: the declared cost, else the measured one."""
         if operator.cost is not None:
             return operator.cost
         return max(self.seconds / self.n_calls, 1e-9) if self.n_calls else PRIOR_COST
 
 
 class Statistics:
-    """Statistics of calls by their texts. Threads share it."""
+    """Statistics by text of the call. Threads share it."""
 
     def __init__(self, saved: Mapping[str, Any] | None = None) -> None:
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class Statistics:
         self.merge(saved or {})
 
     def of(self, call: str) -> CallStatistics:
-        """The statistics of one call, to be read."""
+        """The statistics of one call, read-only."""
         return self._calls.get(call) or _UNSEEN
 
     def add(self, call: str, *, is_true: bool, seconds: float) -> None:
@@ -67,7 +67,7 @@ class Statistics:
                 counts.setdefault(call, CallStatistics()).add(is_true=is_true, seconds=seconds)
 
     def merge(self, saved: Mapping[str, Any]) -> None:
-        """Add what was learned elsewhere, as `to_json` tells it."""
+        """Add the statistics of another process, in the form of `to_json`."""
         with self._lock:
             for call, counts in saved.items():
                 own = self._calls.setdefault(call, CallStatistics())
@@ -81,7 +81,7 @@ class Statistics:
             return _tell(self._calls)
 
     def take_news(self) -> dict[str, dict[str, float]]:
-        """What was counted here since the last time, and not merged from elsewhere."""
+        """The counts since the last time, without those merged from elsewhere."""
         with self._lock:
             news, self._news = self._news, {}
             return _tell(news)

@@ -1,4 +1,4 @@
-"""One event's candidates, between the schedule that chooses calls and the joins."""
+"""The candidates of one event, between the schedule that chooses calls and the joins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Trial:
-    """Tells the schedule of answers, and of joined gates as soon as they are decided."""
+    """Passes answers to the schedule, and joined gates as soon as they are decided."""
 
     def __init__(
         self, sources: Sources, caller: Caller, run: Run, facts: Facts, rows: np.ndarray
@@ -32,10 +32,10 @@ class Trial:
         self._joins: dict[int, Search] = {}  # searches of open joined gates
         self._by_call: dict[int, list[int]] = {}  # joined gates that a call is part of
         self._joining: dict[int, list[int]] = {}  # subscriptions that have a joined gate
-        self._following: int | None = None  # the call to make now, where the schedule has said it
+        self._following: int | None = None  # the call to make now, if the schedule has chosen it
 
     def start(self) -> None:
-        """Begin with the cheap tests."""
+        """Start with the cheap tests."""
         self._run.start(self._rows)
         for row in self._rows[self._sources.has_more[self._rows]].tolist():
             for gate in self._sources.joined_gates(row):
@@ -49,18 +49,18 @@ class Trial:
                 self._run.tell(self._sources.n_calls + test, truth is True)
 
     def next_call(self) -> int:
-        """The call to make now, or -1."""
+        """The call to make now, or -1 if there is none."""
         call = self._run.next_call() if self._following is None else self._following
         if call >= 0 or len(self._run.undecided) == 0:
             return call
-        # Only calls that no gate stands for are left: they decide between substitutions.
+        # Only calls that are under no gate are left: they decide between substitutions.
         for search in self._joins.values():
             if open_calls := search.open_calls(self.facts):
                 return int(open_calls[0])
-        raise AssertionError("a subscription is undecided, and no call can decide it")
+        raise AssertionError("a subscription is undecided, but no call can decide it")
 
     def tell(self, call: int, answer: Answer | Failure) -> None:
-        """Take an answer and all that follows from it."""
+        """Take an answer and propagate its consequences."""
         known = self.take(call, answer, None)
         truth = None if known is None else bool(known)
         if truth is None and self._sources.is_signed:
@@ -72,7 +72,7 @@ class Trial:
         self._following = None if gates else following
 
     def take(self, call: int, answer: Answer | Failure, ordinals: list[int] | None) -> Answer:
-        """Keep an answer; a failure is reported and leaves the call undefined."""
+        """Store an answer; a failure is reported and leaves the call undefined."""
         if isinstance(answer, Failure):
             self.report(call, answer, ordinals)
             answer = None
@@ -80,7 +80,7 @@ class Trial:
         return answer
 
     def report(self, call: int, failure: Failure, ordinals: list[int] | None = None) -> None:
-        """Tell of a call without an answer, and of the subscriptions that it leaves open."""
+        """Report a call without an answer, with the subscriptions that it leaves undecided."""
         if ordinals is None:
             rows = self._run.only_undecided(self._rows_of(call))
             ordinals = [self._sources.ordinal(row) for row in rows[:MOST_IDS].tolist()]
@@ -95,22 +95,22 @@ class Trial:
         return np.union1d(own, np.array(joined, dtype=own.dtype)) if joined else own
 
     def report_rest(self, failure: Failure) -> None:
-        """Tell of all that is left undecided."""
+        """Report all undecided subscriptions."""
         rows = self._run.undecided[:MOST_IDS].tolist()
         ids = self._ids(map(self._sources.ordinal, rows))
         self._caller.report.add("", failure.kind, failure.message, ids)
 
     def report_search(self, ordinals: Iterable[int]) -> None:
-        """Tell that no substitution was found within the budget."""
+        """Report that no substitution was found within the limit of steps."""
         steps = self._caller.limits.search_steps
-        message = f"more than {steps} steps in search of a substitution"
+        message = f"more than {steps} steps in the search for a substitution"
         self._caller.report.add("", FaultKind.BUDGET, message, self._ids(ordinals))
 
     def _ids(self, ordinals: Iterable[int]) -> list[str]:
         return [self._sources.id_of(ordinal) for ordinal in ordinals]
 
     def _judge(self, gate: int) -> None:
-        """Settle a joined gate as soon as it can be."""
+        """Decide a joined gate as soon as possible."""
         search = self._joins.get(gate)
         if search is None:
             return

@@ -1,4 +1,4 @@
-"""What the operator phase says of one event."""
+"""The result of the operator phase for one event."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Verdict(NamedTuple):
-    """The operator subscriptions that an event satisfies, with substitutions if asked for."""
+    """The operator subscriptions that an event satisfies, with substitutions if requested."""
 
     ordinals: set[int]
     bindings: dict[int, dict[str, Any]]

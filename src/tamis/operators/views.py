@@ -1,9 +1,10 @@
-"""What an operator is given of an event: the attributes that it reads, as the types it names.
+"""The view of an event that an operator gets: the attributes that it reads, in their declared
+types.
 
-A value that is not of its type is missing, as for any test of an attribute, and what is missing is
-not there. What an operator names no type for comes as it is, but for numbers with a fraction: they
-are floats, whatever they were read from. So an event is the same to an operator wherever it
-comes from: JSON, a table, or Python.
+A value that is not of the declared type is missing, as in any test of an attribute, and a missing
+attribute is absent from the view. An attribute without a declared type is passed unchanged, except
+that numbers with a fraction become floats, whatever they were read from. So an operator sees the
+same event whether it comes from JSON, a table, or Python.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
     from tamis.language.signatures import Path, Signature
     from tamis.operators.registry import Operator
 
-# The types of attributes by name, None where none is given; of structs, those inside.
+# The types of attributes by name, None if undeclared; for structs, the types inside.
 Reading: TypeAlias = "Type | dict[str, Reading] | None"
 _WIDE: Final = Context(prec=2 * MAX_DECIMAL_DIGITS)
 
 
 class MissingAttributeError(KeyError):
-    """An operator asked for an attribute that it reads, and that the event does not have."""
+    """An operator accessed an attribute that it reads and that the event does not have."""
 
 
 class View(dict[str, Any]):
@@ -44,13 +45,13 @@ class View(dict[str, Any]):
         self._reading = reading
 
     def __missing__(self, name: str) -> Any:
-        # A name that the operator has not declared is a mistake in it.
+        # Access to a name that the operator did not declare is a bug in the operator.
         is_read = self._reading is None or name in self._reading
         raise (MissingAttributeError if is_read else KeyError)(name)
 
 
 def reading_of(signature: Signature) -> dict[str, Reading] | None:
-    """What an operator reads, by name; None for all of an event."""
+    """The attributes that an operator reads, by name; None for the whole event."""
     if signature.reads is None:
         return None
     found: dict[str, Reading] = {}
@@ -69,13 +70,16 @@ def reading_of(signature: Signature) -> dict[str, Reading] | None:
 
 def _reads_twice(signature: Signature, path: Path) -> SchemaError:
     return SchemaError(
-        f"operator {signature.name} reads {print_path(path)} twice, or what it is part of",
+        (
+            f"operator {signature.name} reads {print_path(path)} twice, or reads an attribute "
+            "that contains it"
+        ),
         hint=f"it reads {', '.join(map(str, signature.reads or ()))}",
     )
 
 
 def column_at(events: pa.Table, path: Path) -> pa.ChunkedArray:
-    """The attribute of that path of all events."""
+    """The attribute of that path, for all events."""
     import pyarrow.compute as pc
 
     column = events.column(path[0])
@@ -83,24 +87,24 @@ def column_at(events: pa.Table, path: Path) -> pa.ChunkedArray:
 
 
 class Views:
-    """One event, as each operator sees it."""
+    """One event, as seen by each operator."""
 
     __slots__ = ("_event", "_is_spelled", "_keys")
 
     def __init__(self, event: Mapping[str, Any]) -> None:
-        # Where attributes were texts, an operator reads these by itself.
+        # If attributes were given as strings, the operator gets the strings.
         self._event = event.texts if isinstance(event, SpelledEvent) else event
         self._is_spelled = isinstance(event, SpelledEvent)
         self._keys: dict[str, Hashable | None] = {}
 
     def of(self, operator: Operator) -> Mapping[str, Any]:
-        """What the operator is given, made anew for each call: it may change it."""
+        """The operator's view of the event, a new one for each call: the operator may change it."""
         if operator.reading is not None:
             return _view(self._event, operator.reading, is_spelled=self._is_spelled)
         return _whole(self._event) if hasattr(self._event, "items") else self._event
 
     def key(self, operator: Operator) -> Hashable | None:
-        """The same for events that are the same to the operator; None where that is not known."""
+        """A key that is equal for events which look the same to the operator; None if unknown."""
         name = operator.name
         if name not in self._keys:
             known = operator.is_pure and operator.reading is not None
@@ -138,13 +142,13 @@ def _typed(value: Any, type_: Type, *, is_spelled: bool) -> Any:
     if (type_.element or type_).name == "number":
         return list(map(_plain, read)) if isinstance(read, tuple) else _plain(read)
     if isinstance(read, Decimal):
-        # As Spark's, which have all their digits.
+        # Decimals, as in Spark, which have all their digits.
         return read.quantize(Decimal(1).scaleb(-type_.scale), context=_WIDE)
     return list(read) if isinstance(read, tuple) else read
 
 
 def _plain(value: Any) -> Any:
-    """A value that an operator may change; objects of other classes are the event's own."""
+    """A copy that an operator may change; objects of other classes are shared with the event."""
     if getattr(getattr(value, "dtype", None), "kind", None) == "f" and value.ndim == 0:
         return value.item()
     if isinstance(value, Decimal):
@@ -166,8 +170,9 @@ def _key(view: Mapping[str, Any]) -> Hashable | None:
 
 
 def frozen(value: Any) -> Any:
-    """Equal for values that are the same to any operator: 1, 1.0 and True are not, nor 0.0 and
-    -0.0."""
+    """A key that is equal for values which no operator can distinguish: 1, 1.0 and True differ, and
+    so do 0.0 and -0.0.
+    """
     if isinstance(value, str | int | bytes) or value is None:
         return type(value), value
     if isinstance(value, dict):
@@ -176,5 +181,5 @@ def frozen(value: Any) -> Any:
         return type(value), tuple(map(frozen, value))
     if isinstance(value, set | frozenset):
         return type(value), frozenset(map(frozen, value))
-    # Times of one instant in several zones are equal as well.
+    # Times of the same instant in different zones also compare equal.
     return (float, repr(value)) if type(value) is float else (type(value), value, repr(value))

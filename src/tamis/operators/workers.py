@@ -1,7 +1,7 @@
-"""Calls under a watch: made in a thread of their own, which is abandoned when they take too long.
+"""Calls with a time limit: each runs in a worker thread, which is abandoned when it takes too long.
 
-A thread cannot be ended from outside. An abandoned one finishes its call whenever that ends,
-unseen, and then ends itself; it is counted as long, and does not keep the process from ending.
+A thread cannot be stopped from outside. An abandoned thread finishes its call unobserved and then
+ends; until then it is counted. It does not keep the process from exiting.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 class CallTimeoutError(Exception):
-    """A call took longer than it may."""
+    """A call exceeded its time limit."""
 
 
 class Abandoned:
-    """How many calls were given up and still run. Threads share it."""
+    """The number of abandoned calls that still run. Threads share it."""
 
     def __init__(self) -> None:
         self.n_running = 0
         self._lock = threading.Lock()
 
     def add(self, n_calls: int) -> None:
-        """Count calls that were given up, or have ended since."""
+        """Count calls that were abandoned, or have ended since."""
         with self._lock:
             self.n_running += n_calls
 
@@ -44,7 +44,7 @@ class _Worker:
             function, results = task
             try:
                 results.put((function(), None))
-            except BaseException as error:  # whatever it is, it is the caller's to judge
+            except BaseException as error:  # any error, which the caller judges
                 results.put((None, error))
             del task, function, results
 
@@ -56,7 +56,7 @@ class _Worker:
         except Empty:
             abandoned.add(1)
             self._tasks.put((lambda: abandoned.add(-1), SimpleQueue()))
-            self._tasks.put(None)  # ends when the call does
+            self._tasks.put(None)  # ends together with the call
             raise CallTimeoutError from None
         _IDLE.put(self)
         if error is not None:
@@ -68,7 +68,7 @@ _IDLE: SimpleQueue[_Worker] = SimpleQueue()
 
 
 def _forget_workers() -> None:
-    """Threads do not survive a fork."""
+    """Forget the threads, which do not survive a fork."""
     global _IDLE  # noqa: PLW0603
     _IDLE = SimpleQueue()
 
@@ -79,7 +79,7 @@ os.register_at_fork(after_in_child=_forget_workers)
 def run_within(
     function: Callable[[], Any], timeout: float | None, abandoned: Abandoned | None = None
 ) -> Any:
-    """What `function` returns; raises `CallTimeoutError` when it takes longer than `timeout`."""
+    """The result of `function`; raises `CallTimeoutError` if it takes longer than `timeout`."""
     if timeout is None:
         return function()
     try:

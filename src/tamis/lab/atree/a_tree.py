@@ -1,4 +1,4 @@
-"""A-Tree (§4 and §5): one aggregated tree of all expressions, matched from its leaves up."""
+"""A-Tree (§4 and §5): one aggregated tree of all expressions, matched bottom-up."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WHOLE: Final = Design()
 
 
 class Program(NamedTuple):
-    """Expressions to be inserted: their parts, root first."""
+    """Expressions to insert: their parts, root first."""
 
     kinds: Ints
     values: Ints
@@ -53,9 +53,9 @@ class Program(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is known of an event, stamped with its number: nothing needs to be cleaned up."""
+    """The state of an event, stamped with its number, so that nothing has to be cleared."""
 
-    true_at: Ints  # by node, as all but the last two
+    true_at: Ints  # by node, like all but the last two
     false_at: Ints
     queued_at: Ints
     queued_next: Ints
@@ -76,7 +76,7 @@ class ATree(Updatable):
         super().__init__(trees, n_leaves)
 
     def build(self, trees: Mapping[int, Tree]) -> None:
-        """Insert all trees, in their order."""
+        """Insert all trees, in order."""
         self._tree = new_arrays(self.n_leaves, LEAF)
         self._always: set[int] = set()
         self._never: set[int] = set()
@@ -105,7 +105,9 @@ class ATree(Updatable):
         self._known.update(formed)
 
     def _form(self, tree: Tree) -> Tree:
-        """The tree as the design wants it: the filter of zeros knows neither XOR nor k of n."""
+        """The tree in the form that the design needs: the zero-suppression filter supports neither
+        XOR nor k of n.
+        """
         if self.design.zero_suppression:
             tree = plain(tree)
         if tree in (ALWAYS, NEVER) or self.design.multitree:
@@ -125,7 +127,7 @@ class ATree(Updatable):
             done = insert_all(self._tree, program, starts, ordinals, done, self.design)
 
     def _make_room(self, n_parts: int) -> None:
-        """Let the arrays grow so that an expression of that many parts, and others, fit in."""
+        """Grow the arrays so that an expression of that many parts fits, with room for more."""
         sizes = self._tree.sizes
         n_nodes = int(sizes[N_NODES]) + n_parts
         if n_nodes > len(self._tree.ids):
@@ -157,11 +159,11 @@ class ATree(Updatable):
             self._make_room_for_links(n_links)
 
     def match(self, satisfied: Rows, unsatisfied: Rows | None = None) -> Rows:
-        """The ordinals each event matches, rising."""
+        """The ordinals that each event matches, ascending."""
         return rising(self.find(satisfied, unsatisfied))
 
     def find(self, satisfied: Rows, unsatisfied: Rows | None = None) -> Rows:
-        """Algorithm 6; leaves known to be false matter without the zero-suppression filter."""
+        """Algorithm 6; without the zero-suppression filter, leaves known to be false are needed."""
         n_events = len(satisfied)
         if unsatisfied is None:
             unsatisfied = Rows(np.zeros(n_events + 1, np.int64), np.empty(0, np.int32))
@@ -179,7 +181,7 @@ class ATree(Updatable):
         return self._add_always(rows)
 
     def _add_always(self, found: Rows) -> Rows:
-        """What was found with the expressions that always match."""
+        """The matches found, with the expressions that always match added."""
         if not self._always:
             return found
         always = np.array(sorted(self._always), dtype=np.int32)
@@ -198,5 +200,5 @@ class ATree(Updatable):
 
     @property
     def n_bytes(self) -> int:
-        """Nodes, links and hash table."""
+        """The nodes, links and hash table."""
         return n_bytes(self._tree)

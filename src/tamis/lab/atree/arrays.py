@@ -1,4 +1,4 @@
-"""The A-Tree as arrays that grow; nodes below `n_leaves` are l-nodes, named by their predicate."""
+"""The A-Tree as growing arrays; nodes below `n_leaves` are l-nodes, numbered by predicate."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy.typing as npt
 Ints = npt.NDArray[Any]
 
 NONE: Final = -1
-PRIME: Final = (1 << 61) - 1  # ids are numbers below it
-# Places of `ATreeArrays.sizes`.
+PRIME: Final = (1 << 61) - 1  # ids are smaller
+# Indices into `ATreeArrays.sizes`.
 N_NODES, POOL_TOP, FREE_NODE, STACK_TOP, LAST_MARK, MAX_LEVEL, MOST_LINKS, N_INNER = range(8)
 # A list of class c has room for CAPACITIES[c] links.
 CAPACITIES: Final = np.array(
@@ -20,15 +20,15 @@ CAPACITIES: Final = np.array(
 
 
 class Design(NamedTuple):
-    """The design elements of the paper, each of which can be left out (§6.3)."""
+    """The design elements of the paper; each can be switched off (§6.3)."""
 
     sharing: bool = True  # equal subexpressions are one node
-    multitree: bool = True  # nodes with as many children as there are, or else two
-    unique_id: bool = True  # what is equal but for the order of operands is equal (§4.2.1)
+    multitree: bool = True  # nodes with any number of children, or else two
+    unique_id: bool = True  # the order of operands does not matter (§4.2.1)
     reorganisation: bool = True  # of new expressions (§4.2.2)
-    self_adjustment: bool = True  # of those that are there (§4.2.3)
+    self_adjustment: bool = True  # of existing expressions (§4.2.3)
     zero_suppression: bool = True  # only TRUE is propagated (§5.2.1)
-    propagation_on_demand: bool = True  # an AND is reached by its access child alone (§5.2.2)
+    propagation_on_demand: bool = True  # only its access child reaches an AND (§5.2.2)
 
 
 class ATreeArrays(NamedTuple):
@@ -41,22 +41,22 @@ class ATreeArrays(NamedTuple):
     required: Ints  # int32, of AT_LEAST and XOR
     levels: Ints  # int32
     use_counts: Ints  # int32
-    child_starts: Ints  # int32, places in the pool
+    child_starts: Ints  # int32, positions in the pool
     n_children: Ints  # int32
     child_classes: Ints  # uint8
     parent_starts: Ints  # int32
     n_parents: Ints  # int32
-    n_pushed: Ints  # int32: results are propagated to that many parents, which come first
+    n_pushed: Ints  # int32: results are propagated to that many parents, stored first
     parent_classes: Ints  # uint8
-    chained: Ints  # int32, the next node of the same bucket; of free nodes, the next free one
+    chained: Ints  # int32, the next node in the bucket; for free nodes, the next free one
     subscribed: Ints  # int32, an ordinal that ends here
-    # Scratch of updates, a row per node.
+    # Scratch space of updates, a row per node.
     marks: Ints  # int64
     seen: Ints  # int64
     stack: Ints  # int32, two rows per node
-    # Lists of links: parents as they are; a child that came by self-adjustment as ~child.
+    # Lists of links: parents as numbers; a child added by self-adjustment as ~child.
     pool: Ints  # int32
-    free_lists: Ints  # int32, by class: the first list that is free
+    free_lists: Ints  # int32, by class: the first free list
     buckets: Ints  # int32, by id: the first node
     # A row per ordinal.
     nodes_of: Ints  # int32
@@ -64,7 +64,7 @@ class ATreeArrays(NamedTuple):
     previous_ordinals: Ints  # int32
 
 
-# Of the fields from `ids` to `pool`.
+# Types of the fields from `ids` to `pool`.
 _ROW_TYPES: Final = (
     *(np.int64, np.uint8, np.int32, np.int32, np.int32),
     *(np.int32, np.int32, np.uint8),
@@ -74,7 +74,7 @@ _ROW_TYPES: Final = (
     np.int32,
 )
 
-PER_NODE: Final = slice(1, 15)  # the fields with a row per node, scratch aside
+PER_NODE: Final = slice(1, 15)  # the fields with a row per node, without scratch
 NODE_BYTES: Final = sum(np.dtype(kind).itemsize for kind in _ROW_TYPES[:14])
 _FILLS: Final = {"subscribed": NONE, "nodes_of": NONE, "next_ordinals": NONE}
 
@@ -127,7 +127,7 @@ def _resize(tree: ATreeArrays, rows: dict[str, int]) -> ATreeArrays:
 
 
 def n_bytes(tree: ATreeArrays) -> int:
-    """What is in use, without room to grow and without scratch."""
+    """The arrays in use, without spare room and scratch."""
     n_nodes, n_links = int(tree.sizes[N_NODES]), int(tree.sizes[POOL_TOP])
     rest = (tree.buckets, tree.nodes_of, tree.next_ordinals, tree.previous_ordinals)
     return int(n_nodes * NODE_BYTES + n_links * 4 + sum(array.nbytes for array in rest))

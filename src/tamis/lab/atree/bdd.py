@@ -1,7 +1,7 @@
 """BDD (§2): every expression is a root of one binary decision diagram over all predicates.
 
-The diagram is made by OxiDD, then written as arrays to be walked. Predicates are ordered as leaves
-are, by attribute. Where it needs more nodes than it may have, it has run out, as in the paper.
+OxiDD builds the diagram, which is then converted to arrays for matching. Predicates are ordered
+like leaves, by attribute. A diagram that exceeds its limit of nodes has run out, as in the paper.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tamis.lab.atree.arrays import Ints
     from tamis.lab.forest import Tree
 
-MOST_NODES: Final = 1 << 18  # of any diagram, and more with each expression
+MOST_NODES: Final = 1 << 18  # of any diagram, plus some for each expression
 MOST_PER_TREE: Final = 250
 CACHED: Final = 1 << 18  # results of operations
 FALSE: Final = 0  # numbers of the terminals
@@ -29,7 +29,7 @@ TRUE: Final = 1
 
 
 class BDD(Machine):
-    """Equal parts of diagrams are one; a root is true if the path of the event ends in TRUE."""
+    """Equal parts of diagrams are shared; a root is true if the event's path ends in TRUE."""
 
     name: ClassVar = "BDD"
     paper: ClassVar = "Ji and Jacobsen 2021, §2"
@@ -41,7 +41,7 @@ class BDD(Machine):
         super().__init__(trees, n_leaves)
 
     def build(self, trees: Mapping[int, Tree]) -> None:
-        """Make the diagram and write its nodes as arrays."""
+        """Build the diagram and write its nodes to arrays."""
         self._ordinals = np.array(sorted(trees), dtype=np.int32)
         diagram = _Diagram(self.n_leaves, self.most_nodes)
         roots = [diagram.root(trees[ordinal]) for ordinal in self._ordinals.tolist()]
@@ -53,7 +53,7 @@ class BDD(Machine):
         self._root_of = np.array([places[root] for root in roots], dtype=np.int32)
 
     def match(self, satisfied: Rows) -> Rows:
-        """The ordinals each event matches."""
+        """The ordinals that each event matches."""
         is_true = np.zeros(self.n_leaves, dtype=np.bool_)
         holds = np.zeros(len(self._roots), dtype=np.bool_)
         n_nodes = np.zeros(1, dtype=np.int64)
@@ -74,13 +74,13 @@ class BDD(Machine):
 
     @property
     def n_bytes(self) -> int:
-        """The nodes and roots, without what was needed to make them."""
+        """The nodes and roots, without the data needed to build them."""
         arrays = (self._ordinals, self._nodes, self._roots, self._root_of)
         return sum(array.nbytes for array in arrays)
 
 
 class _Diagram:
-    """Functions of trees; each distinct part is made once."""
+    """Builds functions from trees; each distinct part is built once."""
 
     def __init__(self, n_leaves: int, most_nodes: int) -> None:
         from oxidd.bdd import BDDManager
@@ -121,7 +121,7 @@ class _Diagram:
                 whole = whole | part
             return whole
         if node.operator == AT_LEAST:
-            # by how many are true of those seen, up to as many as are asked for
+            # one function per number of true operands seen, up to the threshold
             reached = [true] + [false] * node.required
             for part in parts:
                 for k in range(node.required, 0, -1):
@@ -136,8 +136,9 @@ class _Diagram:
 
 
 def _number(functions: list[Any]) -> tuple[dict[Any, int], list[tuple[int, int, int]]]:
-    """The number of each function, and by number its predicate and where it leads, if false, if
-    true: from each root down, what is false first, as events mostly walk."""
+    """The number of each function and, by number, its predicate and its successors for false and
+    true. Numbering goes from each root down, false branches first, as most events do.
+    """
     numbers: dict[Any, int] = {}
     below: list[Any] = []
     for function in functions:

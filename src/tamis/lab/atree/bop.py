@@ -1,4 +1,4 @@
-"""BoP (§2): expressions are looked at when enough of their predicates hold."""
+"""BoP (§2): an expression is evaluated if enough of its predicates are true."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class BoPArrays(NamedTuple):
 
     posting_starts: Ints
     postings: Ints  # expressions, by predicate
-    minima: Ints  # int32[n_expressions], how many predicates must hold
+    minima: Ints  # int32[n_expressions], how many predicates must be true
     starts: Ints  # of expressions in `codes`
     codes: Ints
-    always: Ints  # expressions that need none
+    always: Ints  # expressions that need no true predicate
 
 
 class BoP(Machine):
@@ -37,12 +37,12 @@ class BoP(Machine):
     paper: ClassVar = "Ji and Jacobsen 2021, §2"
 
     def build(self, trees: Mapping[int, Tree]) -> None:
-        """Encode the expressions (Figure 2) and list, by predicate, where it occurs."""
+        """Encode the expressions (Figure 2), and list the expressions of each predicate."""
         self._ordinals = np.array(sorted(trees), dtype=np.int32)
         encoding = encode(plain(trees[ordinal]) for ordinal in self._ordinals.tolist())
         is_leaf = encoding.kinds == LEAF
         inner = encoding.values << 1 | (encoding.kinds == OR)
-        # One word for the pair of what and which: ~leaf, or a count and the operator's bit.
+        # One word for the pair of kind and number: ~leaf, or a count and the operator's bit.
         codes = np.where(is_leaf, ~encoding.values, inner).astype(np.int32)
         starts = run_starts(np.diff(encoding.starts))
         minima = np.zeros(len(self._ordinals), dtype=np.int32)
@@ -51,7 +51,7 @@ class BoP(Machine):
         leaves = encoding.values[is_leaf]
         self._index = BoPArrays(
             run_starts(np.bincount(leaves, minlength=self.n_leaves)),
-            # A predicate that an expression has twice counts twice, as it does in the minimum.
+            # A predicate that occurs twice in an expression counts twice, as in the minimum.
             owners[is_leaf][np.argsort(leaves, kind="stable")],
             minima,
             starts,
@@ -60,11 +60,11 @@ class BoP(Machine):
         )
 
     def match(self, satisfied: Rows) -> Rows:
-        """The ordinals each event matches, rising."""
+        """The ordinals that each event matches, ascending."""
         return rising(self.find(satisfied))
 
     def find(self, satisfied: Rows) -> Rows:
-        """The ordinals each event matches, in the order in which they become candidates."""
+        """The ordinals that each event matches, in the order in which they become candidates."""
         is_true = np.zeros(self.n_leaves, dtype=np.bool_)
         hits = np.zeros(len(self._ordinals), dtype=np.int32)
         counts = np.zeros(3, dtype=np.int64)
@@ -80,5 +80,5 @@ class BoP(Machine):
 
     @property
     def n_bytes(self) -> int:
-        """Encoded expressions, minima and postings."""
+        """The encoded expressions, minima and postings."""
         return sum(array.nbytes for array in (self._ordinals, *self._index))

@@ -1,6 +1,6 @@
-"""Dewey ID and Interval ID as this paper has them (§2, Figure 1): an id for each predicate.
+"""Dewey ID and Interval ID as in this paper (§2, Figure 1): each predicate has an id.
 
-Fontoura gives ids to conjunctions, which an index finds; here each predicate is one by itself.
+Fontoura assigns ids to conjunctions, which an index finds; here each predicate is a conjunction.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class IntervalByPredicate(Interval):
 
 
 def part_leaves(tree: Tree) -> Tree:
-    """The tree with each leaf below an AND as an OR of its own, which is no conjunction."""
+    """The tree with each leaf below an AND wrapped in an OR, which is not a conjunction."""
     if isinstance(tree, int):
         return tree
     below = [part_leaves(child) for child in tree.children]

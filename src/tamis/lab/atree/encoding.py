@@ -1,8 +1,9 @@
-"""Expressions as BoP writes them (§2, Figure 2): root first, pairs of what and how many or which.
+"""Expressions as BoP encodes them (§2, Figure 2): root first, pairs of a kind and a count or leaf
+number.
 
-    Conj 3  Disj 3  Leaf 1  Leaf 2  Leaf 3  Leaf 4  Disj 2  Leaf 5  Leaf 6
+Conj 3  Disj 3  Leaf 1  Leaf 2  Leaf 3  Leaf 4  Disj 2  Leaf 5  Leaf 6
 
-A whole workload is one run of such pairs, so that kernels can take it in.
+A whole workload is one array of such pairs, so that kernels can read it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tamis.kernels.arrays import Int64, UInt8
     from tamis.lab.forest import Tree
 
-LEAF: Final = 4  # beside the operators of `tamis.index.layout`
+LEAF: Final = 4  # in addition to the operators of `tamis.index.layout`
 
 
 class Encoding(NamedTuple):
@@ -30,7 +31,7 @@ class Encoding(NamedTuple):
 
     starts: Int64  # [n_expressions + 1]
     kinds: UInt8  # an operator or LEAF
-    values: npt.NDArray[np.int32]  # how many children, or which leaf
+    values: npt.NDArray[np.int32]  # number of children, or number of the leaf
     required: npt.NDArray[np.int32]  # of AT_LEAST and XOR
 
 
@@ -65,19 +66,19 @@ def encode(trees: Iterable[Tree]) -> Encoding:
 
 
 def plain(tree: Tree) -> Tree:
-    """The tree with AND and OR alone."""
+    """The tree written with AND and OR only."""
     return tree if is_plain(tree) else to_and_or(tree)
 
 
 def is_plain(tree: Tree) -> bool:
-    """Whether AND and OR are all it has."""
+    """Whether the tree has only AND and OR."""
     if isinstance(tree, int):
         return True
     return tree.operator not in (AT_LEAST, XOR) and all(map(is_plain, tree.children))
 
 
 def to_binary(tree: Tree) -> Tree:
-    """The same with two children under each AND and OR; equal beginnings stay equal parts."""
+    """The same tree with two children under each AND and OR; equal prefixes stay equal parts."""
     if isinstance(tree, int):
         return tree
     children = [to_binary(child) for child in tree.children]

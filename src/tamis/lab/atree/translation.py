@@ -1,4 +1,4 @@
-"""Translation (§2): each expression becomes conjunctions, which a counting matcher finds."""
+"""Translation (§2): each expression becomes conjunctions, which a counting algorithm matches."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ MOST_OF_ALL: Final = 50_000_000  # predicates in all conjunctions
 
 
 class ConjunctionArrays(NamedTuple):
-    """Conjunctions, and by predicate those that it is in."""
+    """Conjunctions, and the conjunctions of each predicate."""
 
     posting_starts: Ints
     postings: Ints  # conjunctions, by predicate
     sizes: Ints  # int32[n_conjunctions], predicates of each
     owners: Ints  # its expression
-    always: Ints  # expressions with a conjunction of nothing
+    always: Ints  # expressions with an empty conjunction
 
 
 class Translation(Machine):
@@ -43,7 +43,7 @@ class Translation(Machine):
     paper: ClassVar = "Ji and Jacobsen 2021, §2"
 
     def build(self, trees: Mapping[int, Tree]) -> None:
-        """Translate, and list by predicate the conjunctions that it is in."""
+        """Translate the expressions, and list the conjunctions of each predicate."""
         self._ordinals = np.array(sorted(trees), dtype=np.int32)
         owners: list[int] = []
         sizes: list[int] = []
@@ -68,11 +68,11 @@ class Translation(Machine):
         )
 
     def match(self, satisfied: Rows) -> Rows:
-        """The ordinals each event matches, rising."""
+        """The ordinals that each event matches, ascending."""
         return rising(self.find(satisfied))
 
     def find(self, satisfied: Rows) -> Rows:
-        """The ordinals each event matches, in the order of their first conjunction that holds."""
+        """The ordinals that each event matches, in the order of their first true conjunction."""
         hits = np.zeros(self.n_conjunctions, dtype=np.int32)
         found_at = np.full(len(self._ordinals), -1, dtype=np.int32)
         counts = np.zeros(2, dtype=np.int64)
@@ -87,17 +87,17 @@ class Translation(Machine):
 
     @property
     def n_conjunctions(self) -> int:
-        """How many conjunctions the expressions became."""
+        """The number of conjunctions of all expressions."""
         return len(self._index.sizes)
 
     @property
     def n_bytes(self) -> int:
-        """Conjunctions and postings."""
+        """The conjunctions and postings."""
         return sum(array.nbytes for array in (self._ordinals, *self._index))
 
 
 def translate(tree: Tree) -> Conjunctions:
-    """The conjunctions of which one at least holds where the tree does, each once."""
+    """The distinct conjunctions of the tree: it is true if at least one of them is."""
     if isinstance(tree, int):
         return [frozenset((tree,))]
     parts = [translate(child) for child in tree.children]

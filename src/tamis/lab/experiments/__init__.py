@@ -1,6 +1,6 @@
-"""Experiments: the tables and figures of the papers, measured here and set beside theirs.
+"""Experiments: the tables and figures of the papers, measured here and compared with theirs.
 
-A *sweep* is what is measured: settings, and the rows that each gives. An *experiment* is one table
-or figure made of a sweep's rows, with what the paper published and a verdict that is computed.
-Several experiments may show one sweep, which is measured once.
+A *sweep* is measured: it has settings, and each gives rows. An *experiment* is one table or figure
+made from a sweep's rows, with the published figures and a computed verdict. Several experiments may
+show the same sweep, which is measured once.
 """

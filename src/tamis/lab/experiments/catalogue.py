@@ -21,7 +21,7 @@ EXPERIMENTS: Final[dict[str, Experiment]] = {
 
 
 def find_experiments(names: Iterable[str]) -> list[Experiment]:
-    """The experiments of these names; `all` is all of them."""
+    """The experiments of these names; `all` means all of them."""
     found: dict[str, Experiment] = {}
     for name in names:
         if name != EVERY and name not in EXPERIMENTS:

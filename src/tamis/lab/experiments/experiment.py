@@ -1,4 +1,4 @@
-"""What an experiment is."""
+"""The record of an experiment."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-Row: TypeAlias = dict[str, Any]  # plain values: what JSON can hold
+Row: TypeAlias = dict[str, Any]  # plain JSON values
 Setting: TypeAlias = dict[str, Any]
 
-ALGORITHM = "algorithm"  # the column that says whose row it is
-PROCESS_BYTES = 300 << 20  # that a run takes before it has a workload
-COUNTED = ("nodes", "postings", "annotations", "candidates")  # what the others look at
+ALGORITHM = "algorithm"  # the column with the algorithm's name
+PROCESS_BYTES = 300 << 20  # that a run needs before it has a workload
+COUNTED = ("nodes", "postings", "annotations", "candidates")  # the work of the other algorithms
 MICROSECONDS = "microseconds"  # CPU time per event
-HANDED = "leaves microseconds"  # of finding what the papers' algorithms are handed
-RATIO = "times faster"  # than the slowest of the others that is in every setting
+HANDED = "leaves microseconds"  # of finding the leaves, which the papers' algorithms are given
+RATIO = "times faster"  # relative to the slowest baseline that is in every setting
 BATCH = "Tamis, batch"
 SINGLE = "Tamis, single"
 PRODUCT = (BATCH, SINGLE)
 
 
 class Scale(StrEnum):
-    """How large the settings are."""
+    """The size of the settings."""
 
-    TINY = "tiny"  # shows that all runs
+    TINY = "tiny"  # shows that everything runs
     SMALL = "small"  # minutes on two cores
-    FULL = "full"  # the paper's sizes, or as near as a machine of 24 GB comes
+    FULL = "full"  # the paper's sizes, or as near as a machine of 24 GB allows
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Sweep:
 
     name: str
     settings: Callable[[Scale], list[Setting]]
-    measure: Callable[[Setting, int], list[Row]]  # given a setting and a seed
+    measure: Callable[[Setting, int], list[Row]]  # called with a setting and a seed
     n_bytes: Callable[[Setting], int]  # an estimate of the memory a setting needs
 
 
@@ -51,12 +51,12 @@ class Chart:
 
 
 def take_all(row: Row) -> bool:
-    """Every row."""
+    """The table without charts: every row."""
     return True
 
 
 def tell_block(ours: Row, rival: Row) -> str:
-    """Why the product is behind, as far as counts tell."""
+    """Why the product is behind, as far as counts explain it."""
     looked = " and ".join(f"{rival[name]:,.0f} {name}" for name in COUNTED if rival.get(name))
     return (
         f"For an event that one looks at {looked or 'little'}, and is given its leaves; Tamis "
@@ -72,22 +72,22 @@ class Experiment:
     paper: str
     title: str
     sweep: Sweep
-    columns: tuple[str, ...]  # of the rows that are shown; RATIO is computed
+    columns: tuple[str, ...]  # columns of the rows shown; RATIO is computed
     verdict: Callable[[list[Row]], list[str]]  # sentences on what reproduces
-    published: tuple[Row, ...] = ()  # the paper's figures, with names of columns as ours
-    told: str = ""  # what the paper says of it, where its figures are not in print
+    published: tuple[Row, ...] = ()  # the paper's figures, with our column names
+    told: str = ""  # the paper's statement, if its figures are not printed
     charts: tuple[Chart, ...] = field(default=())
     shows: Callable[[Row], bool] = take_all
     ours: str = BATCH  # the product's row
-    measure: str = MICROSECONDS  # in which it is compared with the best of the others
-    behind: Callable[[Row, Row], str] = tell_block  # why it is not, given its row and the best
+    measure: str = MICROSECONDS  # the measure compared with the best of the others
+    behind: Callable[[Row, Row], str] = tell_block  # why, given its row and the best
 
 
 def add_ratios(rows: list[Row], x: str, column: str = MICROSECONDS) -> list[Row]:
     """The rows with RATIO: how many times less than the slowest common baseline.
 
-    The baseline is the algorithm that took most in all, among those with a row for every `x`; the
-    product is none.
+    The baseline is the algorithm with the greatest sum among those with a row for every `x`, the
+    product excluded.
     """
     slowest = find_baseline(rows, x, column)
     base = {row[x]: row[column] for row in rows if row[ALGORITHM] == slowest}
@@ -98,7 +98,7 @@ def add_ratios(rows: list[Row], x: str, column: str = MICROSECONDS) -> list[Row]
 
 
 def find_baseline(rows: list[Row], x: str, column: str = MICROSECONDS) -> str | None:
-    """The slowest algorithm that every setting has."""
+    """The slowest algorithm that has a row for every setting."""
     values = {row[x] for row in rows}
     took: dict[str, dict[Any, float]] = {}
     for row in rows:
@@ -109,7 +109,7 @@ def find_baseline(rows: list[Row], x: str, column: str = MICROSECONDS) -> str | 
 
 
 def series(rows: list[Row], x: str, y: str, algorithm: str) -> dict[Any, float]:
-    """What an algorithm has for `y`, by `x`, rising."""
+    """An algorithm's values of `y` by `x`, ascending."""
     own = {
         row[x]: row[y]
         for row in rows

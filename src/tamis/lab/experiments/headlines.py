@@ -1,7 +1,7 @@
-"""The papers' headlines: what each claims, by which rule it is judged, and what comes out here.
+"""The papers' headlines: each claim, the rules that judge it, and the result here.
 
-A headline is a few checks, each a rule that the stored rows keep or break. It reproduces if all
-are kept, in part if some are.
+A headline has a few checks; each is a rule that the stored rows satisfy or violate. The headline
+reproduces if all rules are satisfied, and in part if some are.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 Results: TypeAlias = "dict[str, list[Row]]"  # rows by the name of an experiment that shows them
 
-SLACK: Final = 1.05  # what two times may differ by and be the same
-FLAT: Final = 1.2  # what grows by less does not grow
-BLOW_UP: Final = 10  # from the first depth to the last, beyond what the trees grow by
+SLACK: Final = 1.05  # times that differ by less count as equal
+FLAT: Final = 1.2  # growth by less counts as none
+BLOW_UP: Final = 10  # from the first depth to the last, beyond the growth of the trees
 SAME_ORDER: Final = 10**0.5  # within half an order of magnitude
 IRMAK: Final = 20
 LIU: Final = 0.7  # "almost 80%" fewer
 
 
 class Check(NamedTuple):
-    """A rule, what was found, and whether the rule is kept."""
+    """A rule, the finding, and whether the rule is satisfied."""
 
     rule: str
     found: str
@@ -42,17 +42,17 @@ class Check(NamedTuple):
 
 
 class Headline(NamedTuple):
-    """What a paper claims."""
+    """A claim of a paper."""
 
     paper: str
     claim: str
     experiments: tuple[str, ...]  # whose rows are judged
     check: Callable[[Results], list[Check]]
-    explain: Callable[[Results], str]  # from counts, where not all rules are kept
+    explain: Callable[[Results], str]  # from counts, used if some rule is violated
 
 
 def verdict_of(checks: list[Check]) -> str:
-    """The words of a verdict."""
+    """The text of a verdict."""
     kept = [check.holds for check in checks]
     return "reproduces in part" if any(kept) and not all(kept) else does(all(kept))
 
@@ -88,7 +88,7 @@ def check_interval(results: Results) -> list[Check]:
 
 
 def _tell_events(took: dict[int, float], read: dict[int, float]) -> str:
-    """How the time of an event goes, which is not judged."""
+    """The growth of an event's time, which is not judged."""
     first, last = min(took), max(took)
     listed = ", ".join(f"{one:,.0f}" for one in took.values())
     return (
@@ -98,7 +98,7 @@ def _tell_events(took: dict[int, float], read: dict[int, float]) -> str:
 
 
 def explain_interval(results: Results) -> str:
-    """What Interval looks at."""
+    """The work that Interval does."""
     read = series(results["fontoura-figure-11"], "depth", "annotations", fontoura.INTERVAL)
     return f"Annotations for an event, by depth: {', '.join(f'{n:,.0f}' for n in read.values())}."
 
@@ -129,7 +129,7 @@ def _blow_up(rows: list[Row], size: str, name: str, other: str, ran_out: str) ->
 
 
 def explain_blow_up(results: Results) -> str:
-    """How much of a form there is."""
+    """The size of a normal form."""
     rows = results["fontoura-figure-7"]
     grown = series(rows, "depth", "conjunctions", fontoura.DNF)
     return f"Conjunctions of a form, by depth: {', '.join(f'{n:,.0f}' for n in grown.values())}."
@@ -159,7 +159,7 @@ def check_ads(results: Results) -> list[Check]:
 
 
 def explain_ads(results: Results) -> str:
-    """What an advertisement costs each of them, and what they look at."""
+    """The cost of an advertisement for each algorithm, and the work done."""
     rows = results["atree-table-4-matching"]
     return f"{tell_each(rows)} {tell_counts(rows)}"
 
@@ -175,7 +175,7 @@ def check_clustered(results: Results) -> list[Check]:
 
 
 def explain_clustered(results: Results) -> str:
-    """What a posting costs."""
+    """The cost of a posting."""
     return tell_costs(results["irmak-figure-4.5"])
 
 
@@ -183,7 +183,7 @@ def explain_clustered(results: Results) -> str:
 
 FIGURES: Final = {
     experiment.name: experiment.columns[0] for experiment in liu.EXPERIMENTS
-}  # what each varies
+}  # the parameter that each varies
 LIU_ORDER: Final = (liu.NAIVE, liu.SEQUENTIAL, liu.SUB_ORDER)
 POPULARITIES: Final = {"liu-figure-4": "uniform", "liu-figure-5": "Zipf"}
 
@@ -208,7 +208,7 @@ def check_calls(results: Results) -> list[Check]:
 
 
 def explain_calls(results: Results) -> str:
-    """What no schedule can go below."""
+    """The number of calls that every schedule needs."""
     told = []
     for name, popularity in POPULARITIES.items():
         rows = results[name]

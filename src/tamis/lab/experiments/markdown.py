@@ -35,7 +35,7 @@ def write_markdown(report: Report) -> str:
 
 
 def write_headlines(headlines: list[Judged]) -> list[str]:
-    """Each headline's verdict, then the rules it was judged by."""
+    """Each headline's verdict, then the rules that judge it."""
     cells = [[one.headline.claim, one.headline.paper, one.verdict] for one in headlines]
     lines = [*write_table(Table(["headline", "paper", "verdict"], cells)), ""]
     for one in headlines:

@@ -1,4 +1,6 @@
-"""Machines and the product on the same input in the same process: times, counts, equal answers."""
+"""Runs machines and the product on the same input in the same process: times, counts, equal
+answers.
+"""
 
 from __future__ import annotations
 
@@ -23,29 +25,29 @@ if TYPE_CHECKING:
     from tamis.lab.machine import Machine
     from tamis.match.index import Index
 
-N_REPEATS = 3  # passes, of which the best is taken; two of those that take long
+N_REPEATS = 3  # passes, of which the best is taken; two for slow ones
 LONG_SECONDS = 0.2
-LEAST_SECONDS = 0.02  # of a timed pass; shorter ones are repeated in it
+LEAST_SECONDS = 0.02  # of a timed pass; a shorter call is repeated
 
 
 class DisagreementError(TamisError):
-    """Two algorithms give different matches."""
+    """Two algorithms return different matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What all are given: expressions as trees and as an index, events as leaves and as dicts."""
+    """The common input: expressions as trees and as an index, events as leaves and as dicts."""
 
     trees: Mapping[int, Tree]  # by ordinal in the index
     n_leaves: int
     satisfied: Rows
     index: Index
     events: Sequence[Mapping[str, Any]]
-    table: Any  # the events as an Arrow table, or whatever the index encodes
+    table: Any  # the events as an Arrow table, or any form that the index encodes
 
 
 def cpu_seconds(function: Callable[[], Any], n_repeats: int = N_REPEATS) -> float:
-    """The least CPU time of a call, after one to warm up."""
+    """The minimum CPU time of a call, after one call to warm up."""
     begun = time.process_time()
     function()
     took = time.process_time() - begun
@@ -67,15 +69,15 @@ def cpu_seconds(function: Callable[[], Any], n_repeats: int = N_REPEATS) -> floa
 def measure_all(task: Task, names: Iterable[str]) -> list[Row]:
     """A row for each machine of these names, and for the product's two matchers.
 
-    Times are CPU microseconds per event. The machines are given satisfied leaves; the product
-    finds them itself, from encoded events in a batch and from a dict for a single event.
+    Times are CPU microseconds per event. The machines get the satisfied leaves; the product finds
+    them itself, from encoded events in a batch and from a dict for a single event.
     """
     wanted, rows = measure_product(task)
     return [measure_machine(find_machine(name), task, wanted) for name in names] + rows
 
 
 def measure_machine(make: type[Machine], task: Task, wanted: Rows) -> Row:
-    """The row of a machine; only what it ran out of, if it could not be built."""
+    """The row of a machine; if it could not be built, only the reason."""
     begun = time.process_time()
     try:
         machine = make(task.trees, task.n_leaves)
@@ -105,7 +107,7 @@ def measure_machine(make: type[Machine], task: Task, wanted: Rows) -> Row:
 
 
 def measure_product(task: Task) -> tuple[Rows, list[Row]]:
-    """What the product finds, and its rows: a batch of events, and one event at a time."""
+    """The product's matches and its rows: a batch of events, and one event at a time."""
     index, n_events = task.index, len(task.events)
     encoded = index.encode(task.table)
     found = matches_of(index, encoded, n_events)
@@ -124,7 +126,7 @@ def measure_product(task: Task) -> tuple[Rows, list[Row]]:
 
 
 def build_index(expressions: Iterable[str], schema: Any, **options: Any) -> Index:
-    """The product's index; the ordinal of an expression is its place."""
+    """The product's index; the ordinal of an expression is its position."""
     numbered = ((str(number), text) for number, text in enumerate(expressions))
     index = tamis.build(numbered, schema, **options)
     if index.rejects:
@@ -140,7 +142,7 @@ def product_bytes(index: Index) -> int:
 
 
 def matches_of(index: Index, encoded: Any, n_events: int) -> Rows:
-    """The ordinals that the product finds for each event, rising."""
+    """The ordinals that the product finds for each event, ascending."""
     table = index.match_batch(encoded).combine_chunks()
     events = table["event_row"].to_numpy()
     ids = table["subscription_id"].combine_chunks()
@@ -149,7 +151,7 @@ def matches_of(index: Index, encoded: Any, n_events: int) -> Rows:
 
 
 def single_matches(task: Task) -> Rows:
-    """The same from one event at a time."""
+    """The same for one event at a time."""
     found = [task.index.match(event) for event in task.events]
     events = np.repeat(np.arange(len(found)), [len(ids) for ids in found])
     ordinals = np.array([int(one) for ids in found for one in ids], dtype=np.int32)
@@ -165,7 +167,7 @@ def sort_pairs(events: np.ndarray, ordinals: np.ndarray, n_events: int) -> Rows:
 
 
 def compare(found: Rows, wanted: Rows, name: str) -> None:
-    """Refuse to time what answers wrongly."""
+    """Raise an error if an algorithm answers wrongly, before it is timed."""
     for row in range(len(wanted)):
         if not np.array_equal(found[row], wanted[row]):
             differ = np.setxor1d(found[row], wanted[row])

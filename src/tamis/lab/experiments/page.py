@@ -1,4 +1,4 @@
-"""The report as one HTML file that needs nothing else."""
+"""The report as one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def write_page(report: Report) -> str:
 
 
 def write_headline(judged: Judged) -> str:
-    """A headline: its verdict, its rules and what was found, and why where one is not kept."""
+    """A headline: its verdict, its rules and findings, and the reason if a rule is violated."""
     kind = {"reproduces": "yes", "not measured": ""}.get(judged.verdict, "no")
     badge = f'<span class="badge {kind}">{judged.verdict}</span>'
     parts = [
@@ -107,7 +107,7 @@ def list_of(sentences: list[str], name: str) -> str:
 
 
 def write_table(table: Table, ours: str = "", texts: set[int] | None = None) -> str:
-    """A table; numbers to the right, texts to the left, the product's rows in colour."""
+    """A table; numbers are right-aligned, texts left-aligned, the product's rows coloured."""
     texts = texts or {at for at, name in enumerate(table.headings) if name in TEXTS}
 
     def write_row(tag: str, cells: list[str]) -> str:

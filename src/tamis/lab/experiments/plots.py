@@ -1,4 +1,4 @@
-"""Plots as SVG, to stand inside an HTML page."""
+"""Plots as SVG, embedded in an HTML page."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 MARKERS = "osD^vP*Xhd<>"
 COLOURS = 10
 OURS = {BATCH: "-", SINGLE: "--"}  # the product's lines are black
-WIDE = 20  # from so many times the least on, x goes up by factors, if y does
-MOST_NAMES = 12  # of ticks beside each other
+WIDE = 20  # from this ratio on, x is logarithmic if y is
+MOST_NAMES = 12  # minimum ratio of adjacent ticks
 
 
 def draw(chart: Chart, rows: list[Row], name: str) -> str:
-    """A line for each algorithm that has the chart's measure; the same SVG for the same rows."""
+    """A line for each algorithm that has the chart's measure; equal rows give equal SVG."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ def draw(chart: Chart, rows: list[Row], name: str) -> str:
         raise MissingDependencyError(
             "plots need the package matplotlib", hint="pip install 'tamis[lab]'"
         ) from None
-    # Text stays text, and ids differ between the plots of a page.
+    # Text stays text, and ids are unique among the plots of a page.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 9}):
         figure = Figure(figsize=(7.6, 3.4), layout="constrained")
         axes = figure.add_subplot()
@@ -43,7 +43,7 @@ def draw(chart: Chart, rows: list[Row], name: str) -> str:
 
 
 def _draw_line(axes: Any, chart: Chart, rows: list[Row], algorithm: str, number: int) -> None:
-    """What an algorithm has at each `x`; one level for all, if it does not depend on `x`."""
+    """An algorithm's values at each `x`; a constant line if they do not depend on `x`."""
     colour = "black" if algorithm in OURS else f"C{number % COLOURS}"
     style = {"ls": OURS.get(algorithm, "-"), "c": colour, "label": algorithm}
     line = series(rows, chart.x, chart.y, algorithm)
@@ -56,7 +56,7 @@ def _draw_line(axes: Any, chart: Chart, rows: list[Row], algorithm: str, number:
 
 
 def _scale(axes: Any, chart: Chart, rows: list[Row]) -> None:
-    """Axes and their ticks: one for each setting, named where there is room."""
+    """Axes and their ticks: one for each setting, labelled if there is room."""
     ticks = sorted({row[chart.x] for row in rows if chart.x in row})
     if chart.is_log:
         axes.set_yscale("log")

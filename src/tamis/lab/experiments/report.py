@@ -1,4 +1,4 @@
-"""The report: what was measured beside what was published, as HTML with plots and as Markdown."""
+"""The report: measured and published figures, as HTML with plots and as Markdown."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class Section:
     """One experiment in the report."""
 
     experiment: Experiment
-    rows: list[Row]  # that are shown
+    rows: list[Row]  # shown rows
     results: list[dict[str, Any]]
     n_settings: int  # of the sweep, measured or not
-    tells_standing: bool  # the first of its sweep to show what is compared
+    tells_standing: bool  # the first of its sweep that shows the compared measure
 
     @property
     def x(self) -> str:
-        """What the experiment varies: its first column."""
+        """The parameter that the experiment varies: its first column."""
         return self.experiment.columns[0]
 
     @property
@@ -65,7 +65,7 @@ class Section:
 
     @property
     def notes(self) -> list[str]:
-        """What ratios are ratios of."""
+        """The baseline of the ratios."""
         notes = []
         if any(RATIO in row for row in self.rows):
             notes.append(f"{RATIO}: than {find_baseline(self.rows, self.x)}")
@@ -77,7 +77,7 @@ class Section:
 
     @property
     def verdict(self) -> list[str]:
-        """What reproduces, and where the product stands."""
+        """The verdicts, and the product's standing."""
         if not self.is_complete:
             measured = f"{len(self.results)} of {self.n_settings} settings are measured"
             return [f"{measured}; there is no verdict before all are."]
@@ -88,19 +88,21 @@ class Section:
         return told
 
     def standing(self) -> Standing | None:
-        """The product beside the best of the others at each setting; in speed, of all others."""
+        """The product compared with the best of the others at each setting; for speed, of all
+        others.
+        """
         if self.experiment.measure not in RACES:
             return stand(self.experiment, self.rows)
         return stand(self.experiment, [row for result in self.results for row in result["rows"]])
 
     def table(self) -> Table:
-        """What was measured, the paper's figures beside it where they are for the same."""
+        """The measured rows, with the paper's figures where they have the same settings."""
         rows = set_beside(self.rows, self.experiment)
         columns = [*self.experiment.columns, OUR_RATIO, PAPERS, PAPERS_RATIO]
         return make_table(rows, columns)
 
     def published(self) -> Table | None:
-        """What the paper printed, where it does not stand beside what was measured."""
+        """The paper's figures, if they are not shown with the measured rows."""
         keys = keys_of(self.experiment)
         measured = {tuple(row.get(key) for key in keys) for row in self.rows}
         printed = {tuple(row.get(key) for key in keys) for row in self.experiment.published}
@@ -120,19 +122,19 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that was measured, and what follows from it."""
+    """All measurements and their conclusions."""
 
     sections: list[Section]
 
     @property
     def headlines(self) -> list[Judged]:
-        """The papers' headlines, judged by what was measured."""
+        """The papers' headlines, judged by the measurements."""
         complete = {one.experiment.name: one.rows for one in self.sections if one.is_complete}
         return [judge(headline, complete) for headline in HEADLINES]
 
     @property
     def repeats(self) -> list[Repeat]:
-        """What was measured more than once, in several sweeps."""
+        """The workloads measured more than once, in several sweeps."""
         by_sweep = {one.experiment.sweep.name: one.results for one in self.sections}
         return find_repeats(
             (sweep, result["rows"]) for sweep, results in by_sweep.items() for result in results
@@ -140,7 +142,7 @@ class Report:
 
     @property
     def standings(self) -> list[Standing]:
-        """Where the product stands in speed, once for each sweep."""
+        """The product's standing in speed, once for each sweep."""
         return [
             found
             for one in self.sections
@@ -150,7 +152,7 @@ class Report:
 
 
 def judge(headline: Headline, results: dict[str, list[Row]]) -> Judged:
-    """The verdict on a headline; none before all it needs is measured."""
+    """The verdict on a headline; none until all its experiments are measured."""
     missing = [name for name in headline.experiments if name not in results]
     if missing:
         return Judged(headline, "not measured", [], f"Not measured yet: {', '.join(missing)}.")
@@ -163,18 +165,21 @@ def judge(headline: Headline, results: dict[str, list[Row]]) -> Judged:
 
 @contextmanager
 def refuse_others(*names: str) -> Iterator[None]:
-    """Say so where rows are not as this version of the lab writes them."""
+    """Report rows that this version of the lab cannot read."""
     try:
         yield
     except (LookupError, StopIteration, TypeError, ValueError) as error:
         raise InputError(
-            f"results of {', '.join(names)} are not as this version writes them: {error!r}",
+            (
+                f"results of {', '.join(names)} have another format than this version of the "
+                f"lab: {error!r}"
+            ),
             hint=f"tamis lab run {' '.join(names)} --again",
         ) from error
 
 
 def collect(experiments: Iterable[Experiment], store: Store) -> Report:
-    """A section for each experiment that has results; refused where none has."""
+    """A section for each experiment with results; raises an error if there are none."""
     sections: list[Section] = []
     told = set()
     for experiment in experiments:
@@ -198,7 +203,7 @@ def collect(experiments: Iterable[Experiment], store: Store) -> Report:
 
 
 def table_of_standings(standings: list[Standing]) -> Table:
-    """How far the product is ahead of the best of the others, sweep by sweep."""
+    """The product's lead over the best of the others, sweep by sweep."""
     cells = []
     for one in standings:
         single = f"{spread(one.ratios(one.singles).values())} its time" if one.singles else ""
@@ -212,7 +217,7 @@ def table_of_standings(standings: list[Standing]) -> Table:
 
 
 def describe_runs(sections: list[Section]) -> list[str]:
-    """Where the figures are from: machine, commit, scale and seed."""
+    """The origin of the figures: machine, commit, scale and seed."""
     results = [result for section in sections for result in section.results]
     machines = {
         "{processor}, {cores} cores, caches {caches}, {memory_gb} GB, {system}, Python {python}, "

@@ -1,4 +1,4 @@
-"""Run experiments: plan, refuse what does not fit, measure what is not there yet."""
+"""Runs experiments: plans, checks the memory, and measures the missing settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Step(NamedTuple):
-    """One setting to be measured."""
+    """One setting to measure."""
 
     sweep: Sweep
     setting: Setting
@@ -27,10 +27,10 @@ class Step(NamedTuple):
 
 
 def plan(experiments: Iterable[Experiment], store: Store, *, again: bool = False) -> list[Step]:
-    """What is to be measured: each setting of each sweep once, unless it was finished before.
+    """The settings to measure: each setting of each sweep once, unless finished before.
 
-    Raises `InputError` where a setting needs more memory than there is, where a file is no result,
-    and where results cannot be written.
+    Raises `InputError` if a setting needs more memory than is available, if a file is not a valid
+    result, or if results cannot be written.
     """
     sweeps = {experiment.sweep.name: experiment.sweep for experiment in experiments}
     steps = [
@@ -45,7 +45,7 @@ def plan(experiments: Iterable[Experiment], store: Store, *, again: bool = False
 
 
 def refuse_too_large(steps: list[Step], available: int) -> None:
-    """Say before any work which setting does not fit."""
+    """Raise an error before any work if a setting does not fit."""
     for step in steps:
         needed = step.sweep.n_bytes(step.setting)
         if needed > available:
@@ -57,7 +57,7 @@ def refuse_too_large(steps: list[Step], available: int) -> None:
 
 
 def measure(steps: Iterable[Step], store: Store) -> Iterator[Step]:
-    """Measure the steps, keep each one's rows, and yield it when it is done."""
+    """Measure the steps, store the rows of each, and yield it when it is done."""
     for step in steps:
         begun = time.process_time()
         rows = step.sweep.measure(step.setting, store.seed)

@@ -1,4 +1,4 @@
-"""Where the product stands: beside the best of the others, setting by setting."""
+"""The product's standing: compared with the best of the others, setting by setting."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Standing(NamedTuple):
     singles: dict[Any, Row]  # one event at a time
 
     def ratios(self, rows: dict[Any, Row]) -> dict[Any, float]:
-        """How many times the rival's measure these rows have."""
+        """The ratios of these rows to the rival's."""
         measure = self.experiment.measure
         return {at: row[measure] / self.rivals[at][measure] for at, row in rows.items()}
 
@@ -42,7 +42,7 @@ class Standing(NamedTuple):
         return [at for at, ratio in self.ratios(self.ours).items() if ratio > 1]
 
     def tell(self) -> list[str]:
-        """How far the product is ahead; where it is not, and why."""
+        """The product's lead; where it is behind, and why."""
         ratios, measure = self.ratios(self.ours).values(), self.experiment.measure
         if measure != MICROSECONDS:
             name = "Tamis" if self.experiment.ours == BATCH else self.experiment.ours
@@ -61,13 +61,13 @@ class Standing(NamedTuple):
         return told
 
     def _tell_handed(self) -> str:
-        """What that costs, where it was measured."""
+        """The cost of reading events and finding leaves, if measured."""
         known = [row[HANDED] for row in self.singles.values() if HANDED in row]
         low, high = (f"{end(known):,.0f}" if known else "" for end in (min, max))
         return f" ({low if low == high else f'{low} to {high}'} µs)" if known else ""
 
     def _explain(self) -> str:
-        """Where the product is behind, and why where it is so most."""
+        """Where the product is behind, and why at the worst setting."""
         ratios = self.ratios(self.ours)
         worst = max(self.behind, key=lambda at: ratios[at])
         ours, rival = self.ours[worst], self.rivals[worst]
@@ -81,7 +81,7 @@ class Standing(NamedTuple):
 
 
 def stand(experiment: Experiment, rows: list[Row]) -> Standing | None:
-    """The standing in a sweep; none where what is compared was not measured."""
+    """The standing in a sweep; none if the compared measures are missing."""
     x, measure = experiment.columns[0], experiment.measure
     known = [row for row in rows if row.get(measure)]
     ours = {row[x]: row for row in known if row[ALGORITHM] == experiment.ours}

@@ -1,6 +1,7 @@
-"""How steady the times are: one workload, measured in several sweeps.
+"""The variation of times: one workload, measured in several sweeps.
 
-Settings of several sweeps are one workload where every algorithm that counts has equal counts.
+Settings of several sweeps count as one workload if the counts of every algorithm that counts are
+equal.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Counts: TypeAlias = "frozenset[tuple[Any, ...]]"
 
 
 class Repeat(NamedTuple):
-    """What an algorithm took for one workload, in several sweeps."""
+    """The times of an algorithm for one workload, in several sweeps."""
 
     sweeps: tuple[str, ...]
     algorithm: str
@@ -29,12 +30,12 @@ class Repeat(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Of the most to the least."""
+        """The ratio of the maximum to the minimum."""
         return max(self.took) / min(self.took)
 
 
 def find_repeats(measured: Iterable[tuple[str, list[Row]]]) -> list[Repeat]:
-    """The workloads of several sweeps, given sweeps and the rows of one setting each."""
+    """The workloads shared by several sweeps, given each sweep with the rows of one setting."""
     same: defaultdict[Counts, dict[str, list[Row]]] = defaultdict(dict)
     for sweep, rows in measured:
         if counts := counts_of(rows):
@@ -48,7 +49,7 @@ def find_repeats(measured: Iterable[tuple[str, list[Row]]]) -> list[Repeat]:
 
 
 def counts_of(rows: list[Row]) -> Counts:
-    """What tells a workload: the counts of all algorithms that have some."""
+    """The identity of a workload: the counts of all algorithms that count."""
     return frozenset(
         (row[ALGORITHM], *(row.get(name) for name in COUNTED))
         for row in rows
@@ -66,7 +67,7 @@ def _times(settings: Iterable[list[Row]]) -> dict[str, list[float]]:
 
 
 def tell_steadiness(repeats: list[Repeat]) -> str:
-    """What ratios of times are worth."""
+    """The significance of ratios of times."""
     most = max(repeats, key=lambda one: one.ratio)
     return (
         "Some sweeps have a setting in common. Settings of several sweeps are one workload where "
@@ -77,7 +78,7 @@ def tell_steadiness(repeats: list[Repeat]) -> str:
 
 
 def table_of_repeats(repeats: list[Repeat]) -> Table:
-    """The least and the most time of each algorithm."""
+    """The minimum and maximum time of each algorithm."""
     headings = [ALGORITHM, "least microseconds", "most microseconds", "ratio", "sweeps"]
     cells = [
         [

@@ -1,4 +1,4 @@
-"""Where results are kept: a file for each finished setting, so that what is there is not redone."""
+"""The store of results: a file for each finished setting, so that nothing is measured twice."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Store:
         return self.directory / sweep.name / f"{name or 'all'}.json"
 
     def prepare(self) -> None:
-        """Make room; refused where nothing can be written."""
+        """Make the directory; raises an error if it cannot be written."""
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
             (self.directory / ".new").touch()
@@ -45,12 +45,12 @@ class Store:
             raise InputError(f"cannot write into {self.directory}: {error.strerror}") from None
 
     def has(self, sweep: Sweep, setting: Setting) -> bool:
-        """Whether the setting was finished; refused where its file is no result."""
+        """Whether the setting is finished; raises an error if its file is not a valid result."""
         path = self.path_of(sweep, setting)
         return path.exists() and bool(self._read(sweep, setting))
 
     def save(self, sweep: Sweep, setting: Setting, rows: list[Row], seconds: float) -> None:
-        """Keep a setting's rows, in one step."""
+        """Store a setting's rows, atomically."""
         path = self.path_of(sweep, setting)
         path.parent.mkdir(parents=True, exist_ok=True)
         result = {
@@ -72,7 +72,7 @@ class Store:
         beside.replace(path)
 
     def load(self, sweep: Sweep) -> list[dict[str, Any]]:
-        """The results of a sweep's settings that were finished, in the order of the settings."""
+        """The results of a sweep's finished settings, in the order of the settings."""
         settings = sweep.settings(self.scale)
         return [
             self._read(sweep, setting)
@@ -81,47 +81,47 @@ class Store:
         ]
 
     def _read(self, sweep: Sweep, setting: Setting) -> dict[str, Any]:
-        """The result of a setting; refused where its file has none, or another's."""
+        """The result of a setting; raises an error if its file is invalid or of another setting."""
         path = self.path_of(sweep, setting)
         try:
             result = read_result(path)
             own = {"sweep": sweep.name, "scale": self.scale, "seed": self.seed}
-            # As the file spells it: JSON has no tuples.
+            # In the form of the file: JSON has no tuples.
             own["setting"] = orjson.loads(orjson.dumps(setting, option=orjson.OPT_SERIALIZE_NUMPY))
             for name, value in own.items():
                 if result[name] != value:
                     raise ValueError(f"its {name} is {result[name]}, not {value}")
         except (OSError, ValueError) as error:
             raise InputError(
-                f"{path} is no result of an experiment: {error}",
-                hint="delete it, and run the experiment again",
+                f"{path} is not a valid result of an experiment: {error}",
+                hint="delete it and run the experiment again",
             ) from None
         return result
 
 
 def read_result(path: Path) -> dict[str, Any]:
-    """What a file of results holds; raises `ValueError` where that is none."""
+    """The contents of a file of results; raises `ValueError` if they are invalid."""
     result = orjson.loads(path.read_bytes())
     if not isinstance(result, dict):
-        raise ValueError("it holds no object")
+        raise ValueError("it is not a JSON object")
     missing = [name for name in PARTS if name not in result]
     rows = result.get("rows")
     is_table = isinstance(rows, list) and all(
         isinstance(row, dict) and isinstance(row.get(ALGORITHM), str) for row in rows
     )
     if missing or not is_table:
-        raise ValueError(f"it has no {', '.join(missing or ['rows of algorithms'])}")
+        raise ValueError(f"it lacks {', '.join(missing or ['rows of algorithms'])}")
     return result
 
 
 def shorten(value: Any) -> Any:
-    """Six significant digits are more than was measured."""
+    """The value with six significant digits, more than the precision of measurements."""
     return float(f"{value:.6g}") if isinstance(value, float) else value
 
 
 @cache
 def describe_machine() -> dict[str, Any]:
-    """What the figures depend on; no names."""
+    """The properties of the machine that affect the figures, without names."""
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     packages = {name: version(name) for name in ("tamis", "numba", "numpy")}
     return {
@@ -135,7 +135,7 @@ def describe_machine() -> dict[str, Any]:
 
 
 def find_processor() -> str:
-    """The processor's model, where the system tells."""
+    """The processor's model, if the system reports it."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -143,7 +143,7 @@ def find_processor() -> str:
 
 
 def find_caches() -> str:
-    """The sizes of the first core's caches, where the system tells."""
+    """The sizes of the first core's caches, if the system reports them."""
     found = {}
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = (
@@ -157,7 +157,7 @@ def find_caches() -> str:
 
 @cache
 def find_commit() -> str | None:
-    """The commit of the source, with + where files differ from it; none outside a checkout."""
+    """The commit of the source, with + if files differ from it; empty outside a checkout."""
     folder = Path(__file__).parent
     try:
         git = ["git", "-C", str(folder)]

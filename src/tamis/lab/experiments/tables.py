@@ -1,4 +1,4 @@
-"""Tables: what was measured, and the papers' figures beside it."""
+"""Tables: measured figures, with those of the papers."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from tamis.lab.experiments.experiment import ALGORITHM, find_baseline
 if TYPE_CHECKING:
     from tamis.lab.experiments.experiment import Experiment, Row
 
-PAPERS = "paper"  # a column: what the paper has there
+PAPERS = "paper"  # column: the paper's value
 OUR_RATIO = "our ratio"
 PAPERS_RATIO = "paper's ratio"
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows to be shown, each a list of cells."""
+    """Rows to show, each a list of cells."""
 
     headings: list[str]
     cells: list[list[str]]
 
 
 def set_beside(rows: list[Row], experiment: Experiment) -> list[Row]:
-    """The rows with the paper's value for the same, and both as ratios to one baseline's."""
+    """The rows with the paper's values for the same settings, and both as ratios to one
+    baseline.
+    """
     keys = keys_of(experiment)
     theirs = {tuple(row.get(key) for key in keys): row for row in experiment.published}
     matching = [tuple(row.get(key) for key in keys) for row in rows]
@@ -40,7 +42,7 @@ def set_beside(rows: list[Row], experiment: Experiment) -> list[Row]:
 
 
 def keys_of(experiment: Experiment) -> list[str]:
-    """The columns that say what a row is of."""
+    """The columns that identify a row."""
     return [name for name in (experiment.columns[0], ALGORITHM) if name in experiment.columns]
 
 
@@ -50,12 +52,12 @@ def measures_of(experiment: Experiment) -> set[str]:
 
 
 def has_room(experiment: Experiment) -> bool:
-    """Whether the paper's figures fit one column; several measures have a table."""
+    """Whether the paper's figures fit one column; several measures have a separate table."""
     return len(measures_of(experiment)) == 1
 
 
 def add_both_ratios(rows: list[Row], x: str, measure: str) -> list[Row]:
-    """Ours and the paper's as shares of what the largest common baseline of the paper has."""
+    """Our values and the paper's as shares of the paper's largest common baseline."""
     baseline = find_baseline([row for row in rows if PAPERS in row], x, PAPERS)
     base = {row[x]: row for row in rows if row[ALGORITHM] == baseline}
     found = []
@@ -71,13 +73,13 @@ def add_both_ratios(rows: list[Row], x: str, measure: str) -> list[Row]:
 
 
 def make_table(rows: list[Row], columns: list[str]) -> Table:
-    """The columns of which some row has a value."""
+    """The columns in which some row has a value."""
     shown = [name for name in columns if any(row.get(name) is not None for row in rows)]
     return Table(shown, [[show(row.get(name)) for name in shown] for row in rows])
 
 
 def show(value: object) -> str:
-    """A value to three significant digits, or in full where it is whole."""
+    """A value with three significant digits, or in full if it is an integer."""
     if value is None:
         return ""
     if isinstance(value, bool | str) or not isinstance(value, Real):

@@ -1,8 +1,8 @@
-"""Conjunctions that are annotated with where they occur (§2.1): what Dewey and Interval share.
+"""Conjunctions annotated with their occurrences (§2.1), shared by Dewey and Interval.
 
-An annotation is 64 bits: the expression in the upper half and, as in §5.3, its place there in the
-lower. Sorted, an event's annotations come expression by expression, each in the order that its
-evaluator wants.
+An annotation is 64 bits: the expression in the upper half and, as in §5.3, its position there in
+the lower. When sorted, an event's annotations are grouped by expression, each in the order that the
+evaluator needs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class AnnotatedPart(Part):
     """An index of conjunctions with an annotator and an evaluator."""
 
     def build(self, trees: list[Tree], n_leaves: int, opposites: Mapping[int, int]) -> None:
-        """Annotate the conjunctions and index them."""
+        """Annotate and index the conjunctions."""
         occurrences: dict[Conjunction, list[int]] = defaultdict(list)
         expressions = (read_expression(tree, opposites) for tree in trees)
         for number, places in enumerate(self.annotate(expressions)):
@@ -45,11 +45,11 @@ class AnnotatedPart(Part):
     def annotate(
         self, expressions: Iterable[Expression]
     ) -> Iterator[Iterable[tuple[Conjunction, int]]]:
-        """The conjunctions of each expression, with the place of each in 32 bits."""
+        """The conjunctions of each expression, each with its position in 32 bits."""
 
     @abstractmethod
     def evaluate(self, starts: Int64, keys: Keys, found_starts: Int64, found: Int32) -> None:
-        """Write the expressions that are true, given each event's annotations, sorted."""
+        """Write the expressions that are true, given each event's sorted annotations."""
 
     def match(self, satisfied: Rows, work: Work) -> Rows:
         """Find conjunctions, sort their annotations, evaluate; a block of events at a time."""
@@ -84,7 +84,7 @@ class AnnotatedPart(Part):
 
 
 def join_blocks(blocks: list[Rows]) -> Rows:
-    """Blocks of events one after the other."""
+    """Concatenate blocks of events."""
     sizes = [np.diff(block.starts) for block in blocks]
     starts = np.zeros(sum(map(len, sizes)) + 1, dtype=np.int64)
     if blocks:

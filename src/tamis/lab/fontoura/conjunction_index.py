@@ -1,12 +1,12 @@
 """The index of conjunctions that the paper builds on (§2.1): the K-index of Whang et al.
 
-Conjunctions are partitioned by their size, the number of ∈ they have. A leaf has a posting list in
-each partition; a posting is a conjunction and whether it wants the leaf (∈) or not (∉), and a ∉
-counts for no size. A conjunction of size k is found in k lists of partition k, or not at all, so
-lists are walked together and skip. The conjunctions of size zero are in one more list, Z, which
-every event has.
+Conjunctions are partitioned by their size, their number of ∈. A leaf has a posting list in each
+partition; a posting is a conjunction and whether it requires the leaf (∈) or its absence (∉); a ∉
+does not count for the size. A conjunction of size k is found in k lists of partition k, or not at
+all, so the lists are traversed together with skips. The conjunctions of size zero are in an
+additional list, Z, which is read for every event.
 
-With each conjunction goes a run of annotations: where it occurs.
+Each conjunction has a run of annotations, its occurrences.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from tamis.lab.forest import Rows
 
 LEAST_ROOM = 1 << 18  # conjunctions found for a block of events
-MOST_ANNOTATIONS = 1 << 20  # of a block; the event that goes beyond is the block's last
+MOST_ANNOTATIONS = 1 << 20  # of a block; the event that exceeds it is the block's last
 
 
 class Postings(NamedTuple):
-    """The posting lists; those of a leaf are a run, one for each size."""
+    """The posting lists; those of a leaf are contiguous, one for each size."""
 
     list_starts: Starts  # [n_leaves + 1], the lists of each leaf; Z is the last of all lists
     list_sizes: Int32  # [n_lists], the size of the conjunctions in it
     posting_starts: Starts  # [n_lists + 1]
-    postings: Int32  # twice the conjunction, plus 1 for ∈; rising in each list
-    required: Int32  # [n_conjunctions], their sizes; rising
+    postings: Int32  # twice the conjunction, plus 1 for ∈; ascending in each list
+    required: Int32  # [n_conjunctions], their sizes; ascending
 
 
 class Scratch(NamedTuple):
-    """What finding needs beside the index; `hits` is zero before and after."""
+    """Scratch space of the search; `hits` is zero before and after."""
 
     open_lists: Int32
     cursors: Int64
@@ -50,7 +50,7 @@ class Scratch(NamedTuple):
     heads: Int32
     hits: Int64
     touched: Int32
-    n_postings: Int64  # [1], read so far
+    n_postings: Int64  # [1], postings read so far
 
 
 class Found(NamedTuple):
@@ -62,12 +62,12 @@ class Found(NamedTuple):
 
 
 class ConjunctionIndex:
-    """Conjunctions, each with the annotations that `occurrences` gives it."""
+    """Conjunctions, each with its annotations from `occurrences`."""
 
     def __init__(
         self, occurrences: Mapping[Conjunction, Sequence[int]], n_leaves: int, dtype: Any
     ) -> None:
-        # Numbered by size: a list's parts are then runs, and `required` rises.
+        # Numbered by size: then the parts of a list are contiguous, and `required` ascends.
         conjunctions = sorted(occurrences, key=lambda one: (len(one.wanted), one))
         self.postings = build_postings(conjunctions, n_leaves)
         runs = [occurrences[one] for one in conjunctions]
@@ -95,7 +95,7 @@ class ConjunctionIndex:
         return sum(array.nbytes for array in own)
 
     def find(self, first_row: int, satisfied: Rows) -> Found:
-        """The conjunctions of as many events as there is room for, one at least."""
+        """The conjunctions of as many events as there is room for, at least one."""
         starts = np.zeros(len(satisfied) - first_row + 1, dtype=np.int64)
         n_rows = find_conjunctions(
             first_row,
@@ -111,7 +111,9 @@ class ConjunctionIndex:
         return Found(n_rows, starts[: n_rows + 1], self._found[: starts[n_rows]])
 
     def gather(self, found: Found) -> tuple[Int64, npt.NDArray[Any]]:
-        """The annotations of what was found, by event: where each event's begin, and they."""
+        """The annotations of the conjunctions found: the start of each event's, and the
+        annotations.
+        """
         sizes = np.diff(self.annotation_starts)[found.conjunctions]
         gathered = np.empty(int(sizes.sum()), dtype=self.annotations.dtype)
         starts = np.zeros(found.n_rows + 1, dtype=np.int64)
@@ -127,14 +129,14 @@ class ConjunctionIndex:
 
 
 def build_postings(conjunctions: Sequence[Conjunction], n_leaves: int) -> Postings:
-    """The posting lists of conjunctions that come by rising size."""
+    """The posting lists of conjunctions, which must be sorted by size."""
     sizes = np.array([len(one.wanted) for one in conjunctions], dtype=np.int64)
     wanted = [(leaf, 2 * at + 1) for at, one in enumerate(conjunctions) for leaf in one.wanted]
     unwanted = [(leaf, 2 * at) for at, one in enumerate(conjunctions) for leaf in one.unwanted]
     pairs = np.array(wanted + unwanted, dtype=np.int64).reshape(-1, 2)
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     leaves, postings = pairs[order].T
-    # Z is a list of size zero, as of one more leaf.
+    # Z is a list of size zero, stored as that of an additional leaf.
     zero = np.flatnonzero(sizes == 0)
     leaves = np.append(leaves, np.full(len(zero), n_leaves))
     postings = np.append(postings, 2 * zero + 1)

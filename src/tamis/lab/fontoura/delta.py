@@ -1,8 +1,8 @@
-"""A main index and a small delta index beside it (§2.1): how the paper takes updates.
+"""A main index and a small delta index (§2.1): how the paper handles updates.
 
-The indexes themselves never change. What is inserted goes into the delta, which is built anew when
-it is next asked; what is deleted is taken from the delta, or left in the main index and hidden. A
-delta that has grown to a share of the main index is merged into it.
+The indexes themselves are immutable. An inserted subscription goes into the delta, which is rebuilt
+on the next match; a deleted one is removed from the delta, or stays in the main index and is
+hidden. A delta that has grown to a given fraction of the main index is merged into it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from tamis.lab.forest import Tree
 
 SMALL: Final = 64  # subscriptions that a delta may always have
-SHARE: Final = 8  # a delta is at most the main index's eighth
+SHARE: Final = 8  # a delta has at most an eighth of the main index
 
 
 class Work:
-    """What was done, and the CPU seconds of each phase."""
+    """Counts, and the CPU seconds of each phase."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -37,14 +37,14 @@ class Work:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Time what is done inside."""
+        """Measure the time of the block."""
         begun = time.process_time()
         yield
         self.seconds[name] += time.process_time() - begun
 
 
 class Part(ABC):
-    """One index, made once."""
+    """One immutable index."""
 
     def __init__(
         self, trees: Mapping[int, Tree], n_leaves: int, opposites: Mapping[int, int]
@@ -54,22 +54,22 @@ class Part(ABC):
 
     @abstractmethod
     def build(self, trees: list[Tree], n_leaves: int, opposites: Mapping[int, int]) -> None:
-        """Make the arrays."""
+        """Build the arrays."""
 
     @abstractmethod
     def match(self, satisfied: Rows, work: Work) -> Rows:
-        """The places among the trees that each event matches, rising."""
+        """The positions of the trees that each event matches, ascending."""
 
     @property
     @abstractmethod
     def n_bytes(self) -> int:
-        """How much memory the arrays take."""
+        """The memory of the arrays."""
 
 
 class WithDelta(Updatable):
     """A machine whose index is a `Part`.
 
-    `opposites` are leaves that hold exactly where another does not, on every event.
+    `opposites` are leaves that are true for exactly the events for which another leaf is not.
     """
 
     part: ClassVar[type[Part]]
@@ -85,26 +85,26 @@ class WithDelta(Updatable):
         super().__init__(trees, n_leaves)
 
     def build(self, trees: Mapping[int, Tree]) -> None:
-        """All into the main index."""
+        """Put all trees into the main index."""
         self._trees = dict(trees)
         self._main = self._make(trees)
         self._hidden: set[int] = set()  # in the main index, but deleted
         self._new: dict[int, Tree] = {}
-        self._delta: Part | None = None  # of `_new`, once it is asked
+        self._delta: Part | None = None  # of `_new`, built on demand
 
     def _make(self, trees: Mapping[int, Tree]) -> Part:
         return self.part(trees, self.n_leaves, self.opposites)
 
     def insert(self, ordinal: int, tree: Tree) -> None:
-        """Into the delta."""
+        """Insert into the delta."""
         if ordinal in self._trees:
             raise InputError(f"subscription {ordinal} is in the index already")
-        self._make({ordinal: tree})  # raises for one that cannot be taken in
+        self._make({ordinal: tree})  # raises an error for a tree that is not supported
         self._trees[ordinal] = self._new[ordinal] = tree
         self._delta = None
 
     def delete(self, ordinal: int) -> None:
-        """From the delta, or hidden."""
+        """Remove from the delta, or hide."""
         if ordinal not in self._trees:
             raise InputError(f"subscription {ordinal} is not in the index")
         del self._trees[ordinal]
@@ -120,7 +120,7 @@ class WithDelta(Updatable):
             self._delta = self._make(self._new)
 
     def match(self, satisfied: Rows) -> Rows:
-        """The ordinals each event matches, from both indexes."""
+        """The ordinals that each event matches, from both indexes."""
         self._refresh()
         work = Work()
         found = self._name(self._main, self._main.match(satisfied, work))
@@ -140,6 +140,6 @@ class WithDelta(Updatable):
 
     @property
     def n_bytes(self) -> int:
-        """Both indexes."""
+        """The memory of both indexes."""
         parts = [self._main, *([self._delta] if self._delta else [])]
         return sum(part.n_bytes + part.ordinals.nbytes for part in parts)

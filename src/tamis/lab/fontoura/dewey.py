@@ -1,4 +1,4 @@
-"""Dewey ID (§3): the way from the root to a leaf, by which the tree is found again, bottom up."""
+"""Dewey ID (§3): the path from the root to a leaf, from which the tree is evaluated bottom-up."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ if TYPE_CHECKING:
     from tamis.lab.fontoura.annotated import Keys
     from tamis.lab.fontoura.expressions import Expression
 
-ID_BITS = 32  # a Dewey ID's field (§5.3)
+ID_BITS = 32  # bits of a Dewey ID (§5.3)
 
 
 class Layouts(NamedTuple):
-    """How the ids of each expression are written.
+    """How the ids of each expression are stored.
 
-    In the field, if all fit: a fixed number of bits for each step. Else the field is the id's place
-    among those of its expression, and the steps are written out beside.
+    If all ids fit the field, it holds a fixed number of bits for each step. Otherwise the field is
+    the id's position among those of its expression, and the steps are stored separately.
     """
 
-    step_bits: npt.NDArray[np.uint8]  # [n_expressions]; 0 where steps are written out
-    first_ids: Int64  # [n_expressions], the first of those written out
+    step_bits: npt.NDArray[np.uint8]  # [n_expressions]; 0 if steps are stored separately
+    first_ids: Int64  # [n_expressions], the first id stored separately
     step_starts: Starts  # [n_ids written out + 1]
     steps: Int32  # twice the child's number, plus 1 for the last child
 
 
 def alternate(node: Expression, operator: int = AND) -> Expression:
-    """The expression with AND and OR in turn, `operator` first, or a conjunction (§2)."""
+    """The expression with alternating AND and OR, starting with `operator`, or a conjunction
+    (§2).
+    """
     if isinstance(node, Conjunction):
         return node
     if node.operator != operator:
@@ -57,9 +59,10 @@ def alternate(node: Expression, operator: int = AND) -> Expression:
 def dewey_ids(
     node: Expression, steps: tuple[int, ...] = ()
 ) -> Iterator[tuple[Conjunction, tuple[int, ...]]]:
-    """The conjunctions from left to right with the steps that lead to each (§3.1).
+    """The conjunctions from left to right, each with the steps that lead to it (§3.1).
 
-    A step is twice the number of the child, from 1, plus 1 if it is the last (the paper's *).
+    A step is twice the number of the child, counted from 1, plus 1 if it is the last (the paper's
+    *).
     """
     if isinstance(node, Conjunction):
         yield node, steps
@@ -70,12 +73,12 @@ def dewey_ids(
 
 
 class DeweyPart(AnnotatedPart):
-    """Conjunctions with their Dewey IDs in their expressions."""
+    """The conjunctions with their Dewey IDs in their expressions."""
 
     def annotate(
         self, expressions: Iterable[Expression]
     ) -> Iterator[Iterable[tuple[Conjunction, int]]]:
-        """Give each conjunction its Dewey ID, or its place among those that are too long."""
+        """Give each conjunction its Dewey ID, or its position if the ids are too long."""
         step_bits: list[int] = []
         first_ids: list[int] = []
         written: list[tuple[int, ...]] = []
@@ -107,19 +110,19 @@ class DeweyPart(AnnotatedPart):
 
     @property
     def n_bytes(self) -> int:
-        """The index, the annotations database, and the ids that did not fit."""
+        """The memory of the index, the annotations database, and the ids stored separately."""
         return super().n_bytes + sum(array.nbytes for array in self._layouts)
 
 
 def with_and_root(expression: Expression) -> Expression:
-    """The expression with an AND at the root (§3.1, 1); the ones below alternate."""
+    """The expression with an AND at the root (§3.1, 1); the levels below alternate."""
     if isinstance(expression, Conjunction):
         return Branch(AND, (expression,))
     return alternate(expression, AND)
 
 
 def pack(steps: tuple[int, ...], bits: int) -> int:
-    """The steps in one field, the first one uppermost; so ids are sorted as numbers."""
+    """The steps in one field, the first in the highest bits, so that ids sort as numbers."""
     packed = 0
     for step in steps:
         packed = packed << bits | step
@@ -127,7 +130,9 @@ def pack(steps: tuple[int, ...], bits: int) -> int:
 
 
 class Dewey(WithDelta):
-    """Dewey ID: each conjunction that holds is followed up as far as the last one's way is left."""
+    """Dewey ID: each true conjunction is propagated upwards until its path joins that of the
+    previous one.
+    """
 
     name: ClassVar = "Dewey ID"
     paper: ClassVar = "Fontoura 2010, §3"

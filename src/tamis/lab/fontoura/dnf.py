@@ -1,4 +1,4 @@
-"""DNF expansion (§5.2): an expression is an OR of conjunctions, found by their index."""
+"""DNF expansion (§5.2): an expression is an OR of conjunctions, found by the index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_IN_ALL = 5_000_000
 
 
 def expand(node: Expression, most: int = MOST_CONJUNCTIONS) -> set[Conjunction]:
-    """The disjunctive normal form; raises `RanOutError` where it has more than `most`."""
+    """The disjunctive normal form; raises `RanOutError` if it has more than `most` conjunctions."""
     if isinstance(node, Conjunction):
         return {node}
     expanded = [expand(child, most) for child in node.children]
@@ -34,7 +34,7 @@ def expand(node: Expression, most: int = MOST_CONJUNCTIONS) -> set[Conjunction]:
         return limited(set().union(*expanded), most)
     product = {Conjunction((), ())}
     for one in expanded:
-        if len(product) * len(one) > 4 * most:  # some may be equal, but not as many
+        if len(product) * len(one) > 4 * most:  # some may be equal, but not that many
             run_out(most)
         joined = {both for a in product for b in one if (both := conjoin(a, b)) is not None}
         product = limited(joined, most)
@@ -42,7 +42,7 @@ def expand(node: Expression, most: int = MOST_CONJUNCTIONS) -> set[Conjunction]:
 
 
 def conjoin(one: Conjunction, other: Conjunction) -> Conjunction | None:
-    """Both conjunctions as one; none where it wants what it must not have."""
+    """The union of both conjunctions; none if it requires a leaf and its absence."""
     wanted = {*one.wanted, *other.wanted}
     unwanted = {*one.unwanted, *other.unwanted}
     if wanted & unwanted:
@@ -51,22 +51,22 @@ def conjoin(one: Conjunction, other: Conjunction) -> Conjunction | None:
 
 
 def limited(found: set[Conjunction], most: int) -> set[Conjunction]:
-    """What was given, unless it is too much."""
+    """The argument, unless it is too large."""
     if len(found) > most:
         run_out(most)
     return found
 
 
 def run_out(most: int) -> None:
-    """Say that the form is too large."""
+    """Raise the error that the form is too large."""
     raise RanOutError(f"the disjunctive normal form has more than {most:,} conjunctions")
 
 
 class DnfPart(Part):
-    """The conjunctions of all normal forms, each with the expressions that have it."""
+    """The conjunctions of all normal forms, each with the expressions that contain it."""
 
     def build(self, trees: list[Tree], n_leaves: int, opposites: Mapping[int, int]) -> None:
-        """Expand and index."""
+        """Expand the expressions and index their conjunctions."""
         owners: dict[Conjunction, list[int]] = defaultdict(list)
         for number, tree in enumerate(trees):
             for conjunction in expand(read_expression(tree, opposites)):
@@ -81,7 +81,7 @@ class DnfPart(Part):
         self._latest = 0
 
     def match(self, satisfied: Rows, work: Work) -> Rows:
-        """Find conjunctions; an expression with one of them is true."""
+        """Find conjunctions; an expression with at least one of them is true."""
         blocks: list[Rows] = []
         row = 0
         self.index.scratch.n_postings[0] = 0
@@ -103,12 +103,12 @@ class DnfPart(Part):
 
     @property
     def n_bytes(self) -> int:
-        """The index and who has each conjunction."""
+        """The memory of the index and of the expressions of each conjunction."""
         return self.index.n_bytes
 
 
 class Dnf(WithDelta):
-    """DNF expansion: nothing is left to evaluate above conjunctions, of which there are many."""
+    """DNF expansion: no evaluation above conjunctions, but there are many of them."""
 
     name: ClassVar = "DNF expansion"
     paper: ClassVar = "Fontoura 2010, §5.2"

@@ -1,9 +1,9 @@
-"""Expressions as the paper has them (§2): AND and OR above conjunctions of ∈ and ∉.
+"""Expressions as defined in the paper (§2): AND and OR above conjunctions of ∈ and ∉.
 
-A leaf of the forest stands for A ∈ {…}. One that holds exactly where another does not, on every
-event, is that one's ∉; there are such leaves where a missing attribute satisfies a negation, which
-is how the paper means ∉. Where it does not, `A <> v` also asks that A is there, no absence of a
-posting says that, and the leaf is a key of its own like any other.
+A leaf of the forest stands for A ∈ {…}. A leaf that is true for exactly the events for which
+another is not is the ∉ of that one. Such leaves exist if a missing attribute satisfies a negation,
+which is the paper's meaning of ∉. Otherwise `A <> v` also requires that A is present, which the
+absence of a posting cannot show, so the leaf is a key like any other.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Conjunction(NamedTuple):
-    """What an event must satisfy, and what it must not."""
+    """The leaves that an event must satisfy, and those that it must not."""
 
-    wanted: tuple[int, ...]  # leaves of ∈, rising
-    unwanted: tuple[int, ...]  # leaves of ∉, rising
+    wanted: tuple[int, ...]  # leaves of ∈, ascending
+    unwanted: tuple[int, ...]  # leaves of ∉, ascending
 
 
 class Branch(NamedTuple):
@@ -37,22 +37,22 @@ Expression: TypeAlias = Conjunction | Branch
 
 
 def read_expression(tree: Tree, opposites: Mapping[int, int]) -> Expression:
-    """The tree above conjunctions; leaves that stand together under an AND are one.
+    """The tree above conjunctions; sibling leaves under an AND form one conjunction.
 
-    Raises `RanOutError` where XOR and AT_LEAST would take too many nodes of AND and OR.
+    Raises `RanOutError` if XOR and AT_LEAST would need too many AND and OR nodes.
     """
     return read_branch(tree if is_plain(tree) else to_and_or(tree), opposites)
 
 
 def is_plain(tree: Tree) -> bool:
-    """Whether there are AND and OR alone."""
+    """Whether there are only AND and OR."""
     if isinstance(tree, int):
         return True
     return tree.operator in (AND, OR) and all(map(is_plain, tree.children))
 
 
 def read_branch(tree: Tree, opposites: Mapping[int, int]) -> Expression:
-    """A tree whose operators are kept as they are."""
+    """A tree whose operators are kept unchanged."""
     if isinstance(tree, int):
         return join([tree], opposites)
     leaves = [child for child in tree.children if isinstance(child, int)]
@@ -67,7 +67,7 @@ def read_branch(tree: Tree, opposites: Mapping[int, int]) -> Expression:
 def join(leaves: list[int], opposites: Mapping[int, int]) -> Conjunction:
     """The conjunction of leaves."""
     distinct = set(leaves)
-    # A leaf beside its own opposite never holds; as a key of its own it never does either.
+    # A leaf together with its opposite is never true; as a separate key it is never true either.
     negated = {leaf for leaf in distinct if opposites.get(leaf, leaf) not in distinct}
     unwanted = sorted({opposites[leaf] for leaf in negated})
     return Conjunction(tuple(sorted(distinct - negated)), tuple(unwanted))

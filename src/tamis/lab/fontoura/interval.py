@@ -1,4 +1,4 @@
-"""Interval ID (§4): a leaf is an interval; an expression is true where intervals cover its line."""
+"""Interval ID (§4): a leaf is an interval; an expression is true if intervals cover its line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_LEAVES = (1 << 16) - 1  # `begin` and `end` have 16 bits each (§5.3)
 def label(
     node: Expression, begin: int, end: int, left_leaves: int = 0
 ) -> Iterator[tuple[Expression, int, int]]:
-    """LABEL (Algorithm 4): each node below and with `node`, and its interval.
+    """LABEL (Algorithm 4): `node` and each node below it, with its interval.
 
     `left_leaves` is the number of leaves before the node. Operators need not alternate.
     """
@@ -40,8 +40,8 @@ def label(
         if node.operator == AND:
             child_begin = current
             if at + 1 < len(node.children):
-                # As many integers as leaves, from where the leaves before leave off; what is left
-                # over on either side goes to the first child and to the last.
+                # As many integers as leaves, starting after the leaves before; the remaining
+                # integers on either side go to the first and the last child.
                 child_end = (left_leaves if at == 0 else current - 1) + size
             current = child_end + 1
         yield from label(child, child_begin, child_end, left_leaves)
@@ -49,12 +49,12 @@ def label(
 
 
 def count_leaves(node: Expression) -> int:
-    """A node's size: its conjunctions, each as often as it occurs."""
+    """The size of a node: its number of conjunctions, counted with repetitions."""
     return sum(1 for _ in conjunctions_of(node))
 
 
 class IntervalPart(AnnotatedPart):
-    """Conjunctions with their intervals in their expressions."""
+    """The conjunctions with their intervals in their expressions."""
 
     def annotate(
         self, expressions: Iterable[Expression]
@@ -81,7 +81,7 @@ class IntervalPart(AnnotatedPart):
 
 
 class Interval(WithDelta):
-    """Interval ID: two looks into an array for each conjunction that holds."""
+    """Interval ID: two array accesses for each true conjunction."""
 
     name: ClassVar = "Interval ID"
     paper: ClassVar = "Fontoura 2010, §4"

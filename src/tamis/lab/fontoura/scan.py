@@ -1,4 +1,4 @@
-"""Scan (§5.2): every tree is evaluated for every event."""
+"""Scan (§5.2): evaluates every tree for every event."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class Scan(Machine):
-    """All trees, one after the other, each from its root down and no further than needed."""
+    """All trees, each evaluated from its root down with short-circuiting."""
 
     name: ClassVar = "Scan"
     paper: ClassVar = "Fontoura 2010, §5.2"
 
     def build(self, trees: Mapping[int, Tree]) -> None:
-        """Write the trees."""
+        """Write the trees to arrays."""
         self._ordinals = np.array(sorted(trees), dtype=np.int32)
         self._arrays = write_trees([trees[ordinal] for ordinal in self._ordinals.tolist()])
 
     def match(self, satisfied: Rows) -> Rows:
-        """The ordinals each event matches."""
+        """The ordinals that each event matches."""
         is_true = np.zeros(self.n_leaves, dtype=np.bool_)
         n_nodes = np.zeros(1, dtype=np.int64)
 
@@ -51,11 +51,11 @@ class Scan(Machine):
 class TreeArrays(NamedTuple):
     """Each tree as a run of nodes, root first."""
 
-    roots: Int32  # [n_trees], places of nodes
+    roots: Int32  # [n_trees], positions of nodes
     operators: Int32  # [n_nodes]; a leaf is -1 - its number
     required: Int32  # [n_nodes]
     starts: Starts  # [n_nodes + 1]
-    children: Int32  # places of nodes
+    children: Int32  # positions of nodes
 
 
 def write_trees(trees: Sequence[Tree]) -> TreeArrays:

@@ -1,4 +1,4 @@
-"""Scan with conjunction match (§5.2): only trees that have a conjunction which holds."""
+"""Scan with conjunction match (§5.2): evaluates only trees with a true conjunction."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 class ScanConjunctionsPart(Part):
-    """All trees, and which of them have each conjunction."""
+    """All trees, and the trees of each conjunction."""
 
     def build(self, trees: list[Tree], n_leaves: int, opposites: Mapping[int, int]) -> None:
-        """Write the trees and index their conjunctions.
+        """Write the trees to arrays and index their conjunctions.
 
-        No tree is true without a leaf that is: operators other than AND are taken for OR here, as
-        all that matters is that none of the tree's leaves is left out.
+        No tree is true without a true leaf: operators other than AND are treated as OR here, since
+        it only matters that none of the tree's leaves is left out.
         """
         owners: dict[Conjunction, list[int]] = defaultdict(list)
         for number, tree in enumerate(trees):
@@ -43,7 +43,7 @@ class ScanConjunctionsPart(Part):
         self._latest = 0
 
     def match(self, satisfied: Rows, work: Work) -> Rows:
-        """Find conjunctions, then evaluate the trees that have one of them."""
+        """Find conjunctions, then evaluate the trees that contain one of them."""
         blocks: list[Rows] = []
         row = 0
         n_nodes = np.zeros(1, dtype=np.int64)
@@ -77,12 +77,12 @@ class ScanConjunctionsPart(Part):
 
     @property
     def n_bytes(self) -> int:
-        """The trees beside the index."""
+        """The memory of the trees and the index."""
         return self.index.n_bytes + sum(array.nbytes for array in self._trees)
 
 
 class ScanConjunctions(WithDelta):
-    """Scan with conjunction match: the index only says which trees to look at."""
+    """Scan with conjunction match: the index only selects the trees to evaluate."""
 
     name: ClassVar = "Scan with conjunction match"
     paper: ClassVar = "Fontoura 2010, §5.2"

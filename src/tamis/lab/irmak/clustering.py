@@ -32,7 +32,7 @@ class Clusters(NamedTuple):
 def cluster(
     starts: np.ndarray, terms: np.ndarray, method: str, n_words: int, seed: int
 ) -> Clusters:
-    """Queries, each with its terms rising by frequency, as superqueries of 32 · n_words terms."""
+    """Superqueries of 32 · n_words terms, from queries with terms ascending by frequency."""
     n_queries = len(starts) - 1
     firsts = terms[starts[:-1]]
     order = _order(starts, terms, firsts, method, seed)
@@ -52,12 +52,12 @@ def cluster(
 def _order(
     starts: np.ndarray, terms: np.ndarray, firsts: np.ndarray, method: str, seed: int
 ) -> np.ndarray:
-    """Queries by pool, then as the method takes them."""
+    """Queries grouped by pool, in the order that the method requires."""
     n_queries = len(starts) - 1
     if method == "random":
         inside = [np.random.default_rng(seed).permutation(n_queries)]
     else:
-        # By the most frequent term, then the next: a query's last, its last but one, …
+        # By the most frequent term, then the next: a query's last, its second to last, …
         sizes = np.diff(starts)
         inside = [
             np.where(sizes > back, terms[np.maximum(starts[1:] - 1 - back, starts[:-1])], -1)
@@ -71,7 +71,7 @@ def _lay_out(
 ) -> Clusters:
     members = np.argsort(cluster_of, kind="stable").astype(np.int32)
     counts = np.bincount(cluster_of, minlength=n_clusters)
-    # A superquery that was opened and got no query is none.
+    # A superquery that got no query is dropped.
     counts = counts[counts > 0]
     cluster_starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
     n_terms = int(terms.max(initial=0)) + 1

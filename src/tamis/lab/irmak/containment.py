@@ -8,9 +8,9 @@ from tamis.lab.irmak.kernels.containment import find_contained
 
 
 def count_contained(starts: np.ndarray, terms: np.ndarray) -> tuple[int, int]:
-    """How many queries have all their terms in a longer one, and in one that begins like them.
+    """How many queries have all their terms in a longer query, and in one with the same first term.
 
-    A query begins with its least frequent term. Query i has terms[starts[i]:starts[i + 1]].
+    The first term of a query is its least frequent one. Query i has terms[starts[i]:starts[i + 1]].
     """
     n_terms = int(terms.max(initial=-1)) + 1
     tid = np.empty(n_terms, dtype=np.int32)

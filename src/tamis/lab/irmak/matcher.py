@@ -1,4 +1,4 @@
-"""The paper's matcher: build inverted lists of queries, run documents through them."""
+"""The paper's matcher: builds inverted lists of queries and matches documents against them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from tamis.lab.irmak.kernels.matching import (
     match_documents,
 )
 
-_ROOM: Final = 1 << 20  # matches that are written at a time
+_ROOM: Final = 1 << 20  # matches written at a time
 WORK: Final = ("postings", "accumulators", "passed", "updates", "tests")
-_BLOOM_BYTES: Final = 1 << 17  # at the most; a document uses what its accumulators need
+_BLOOM_BYTES: Final = 1 << 17  # at most; a document uses as much as its accumulators need
 
 
 @dataclass(frozen=True, slots=True)
 class IrmakOptions:
-    """Which of the paper's steps are taken."""
+    """The steps of the paper that are switched on."""
 
     split: bool = True  # least frequent terms first; without it, the primitive algorithm
     bloom: bool = True
     n_partitions: int = 1
     superqueries: str | None = None  # random, alphabetical or overlap
-    n_words: int = 1  # of a superquery's mask, 32 bits each
+    n_words: int = 1  # words of a superquery's mask, 32 bits each
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -47,22 +47,22 @@ class IrmakOptions:
 
 
 class Partition(NamedTuple):
-    """One part of the queries."""
+    """One partition of the queries."""
 
     lists: Lists
     queries: Queries
 
 
 class IrmakIndex:
-    """Queries of terms, all of which must be in a document."""
+    """Queries of terms, all of which must occur in a document."""
 
     def __init__(self, starts: np.ndarray, terms: np.ndarray, options: IrmakOptions) -> None:
-        """Query i has terms[starts[i]:starts[i + 1]], at least one, each once."""
+        """Query i has terms[starts[i]:starts[i + 1]], at least one, all distinct."""
         self.options = options
         self.n_terms = int(terms.max(initial=-1)) + 1
         self.n_queries = len(starts) - 1
         frequencies = np.bincount(terms, minlength=self.n_terms)
-        # TIDs rise with the frequency of terms in queries (§3.3).
+        # TIDs ascend with the frequency of terms in queries (§3.3).
         self._tid = np.empty(self.n_terms, dtype=np.int32)
         self._tid[np.argsort(frequencies, kind="stable")] = np.arange(self.n_terms)
         sizes = np.diff(starts)
@@ -85,7 +85,7 @@ class IrmakIndex:
             raise TamisError(f"a query has {sizes.max()} terms; a superquery has {most} at most")
 
     def _split(self, firsts: np.ndarray) -> list[np.ndarray]:
-        """The queries of each partition; those with one least frequent term stay together."""
+        """The queries of each partition; those with the same least frequent term stay together."""
         rng = np.random.default_rng(self.options.seed)
         if not self.options.split:
             return [rng.permutation(self.n_queries)]
@@ -94,7 +94,7 @@ class IrmakIndex:
         return [by_first[part_of == part] for part in range(self.options.n_partitions)]
 
     def _build(self, members: np.ndarray, starts: np.ndarray, tids: np.ndarray) -> Partition:
-        """One partition of the queries `members`, which are numbered anew in this order."""
+        """One partition with the queries `members`, renumbered in this order."""
         sizes = np.diff(starts)[members]
         ends = np.cumsum(sizes)
         own_starts = np.concatenate((np.zeros(1, np.int64), ends))
@@ -138,7 +138,7 @@ class IrmakIndex:
         )
 
     def _invert(self, terms: np.ndarray, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where each term's postings start, and the postings' order."""
+        """The start of each term's postings, and the order of the postings."""
         counts = np.bincount(terms, minlength=self.n_terms)
         starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(counts)))
         return starts.astype(np.uint32), np.lexsort((queries, terms))
@@ -146,11 +146,11 @@ class IrmakIndex:
     # ── matching ───────────────────────────────────────────────────────────────────────────
 
     def match(self, starts: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Documents and queries that match, partition by partition: int32[n], int32[n]."""
+        """The matching documents and queries, partition by partition: int32[n], int32[n]."""
         return self.match_encoded(*self.encode(starts, terms))
 
     def encode(self, starts: np.ndarray, terms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Documents in TIDs, each one's rising; terms that no query has are left out."""
+        """Documents as TIDs, each ascending; terms without queries are dropped."""
         is_known = terms < self.n_terms
         owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[is_known]
         tids = self._tid[terms[is_known]]
@@ -159,7 +159,7 @@ class IrmakIndex:
         return own_starts, tids[np.lexsort((tids, owners))]
 
     def match_encoded(self, starts: np.ndarray, tids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What `match` answers, for documents that are encoded already."""
+        """The result of `match` for encoded documents."""
         options = self.options
         self._table.work[:] = 0
         room = self.n_queries + _ROOM
@@ -186,7 +186,7 @@ class IrmakIndex:
         return np.concatenate(all_rows), np.concatenate(all_found)
 
     def _make_table(self) -> Table:
-        """A table that all queries of a partition would fill to a half."""
+        """A table that is half full if it contains all queries of a partition."""
         n_most = max(len(queries.starts) for _, queries in self.partitions)
         size = 1 << max(4, (2 * n_most).bit_length())
         longest = 1 + max(len(lists.rest) for lists, _ in self.partitions)
@@ -202,10 +202,10 @@ class IrmakIndex:
 
     @property
     def work(self) -> dict[str, int]:
-        """What the last match did, over all its documents."""
+        """The counts of the last match, over all its documents."""
         return dict(zip(WORK, self._table.work.tolist(), strict=True))
 
     @property
     def n_bytes(self) -> int:
-        """The memory that the lists and queries take."""
+        """The memory of the lists and queries."""
         return sum(array.nbytes for part in self.partitions for group in part for array in group)

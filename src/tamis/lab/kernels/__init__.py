@@ -1,1 +1,1 @@
-"""Kernels that the lab's machines share."""
+"""Kernels shared by the lab's machines."""

@@ -1,4 +1,4 @@
-"""Which leaves an event satisfies, by the product's first phase alone."""
+"""The leaves that an event satisfies, found by the product's first phase only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tamis.match.kernels.event import next_stamp, set_leaves
 
 @kernel
 def find_leaves(event, leaves, triggers, scratch, found):
-    """Write the leaves that the event makes true, rising; return how many."""
+    """Write the leaves that the event makes true, ascending; return how many."""
     stamp = next_stamp(scratch)
     set_leaves(0, stamp, event, leaves, triggers, scratch)
     scratch.pending[:] = 0
@@ -22,7 +22,7 @@ def find_leaves(event, leaves, triggers, scratch, found):
 
 @kernel
 def find_false_leaves(event, leaves, triggers, scratch, found):
-    """Write the leaves of the event's columns that it does not make true; return how many."""
+    """Write the leaves on the event's columns that it does not make true; return how many."""
     stamp = next_stamp(scratch)
     set_leaves(0, stamp, event, leaves, triggers, scratch)
     scratch.pending[:] = 0

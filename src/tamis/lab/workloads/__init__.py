@@ -1,11 +1,11 @@
-"""Synthetic subscriptions and events, each drawn from one seed.
+"""Synthetic subscriptions and events; each workload is generated from one seed.
 
 `abe_gen` is the A-Tree paper's generator, `ads_like` has the shape of its advertisements,
 `fontoura` is Fontoura's. `in_sets` makes conjunctions of value sets, `sigma_like` detections full
 of substrings, `keywords` searches with the statistics of Irmak's query log. All have
-`expressions(n)`, `events(n)`, `event_table(n)` and the `schema` that both were made for, and
-`generate` writes them into files. `overlaps` makes what Liu's schedules are
-compared by: conjunctions of calls and their results, as arrays.
+`expressions(n)`, `events(n)`, `event_table(n)` and their `schema`, and `generate` writes them to
+files. `overlaps` makes the workload of Liu's schedules: conjunctions of calls and their results, as
+arrays.
 """
 
 from tamis.lab.workloads.abe_forest import AbeParams

@@ -1,4 +1,4 @@
-"""The draws of ABE-Gen: its parameters, and a workload as arrays, before it is written."""
+"""The random draws of ABE-Gen: its parameters, and a workload as arrays, before it is written."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ PREDICATE_SHARES: Final = {
     "NOT IN": 0.015,
     "BETWEEN": 0.265,
 }
-SET_SIZES: Final = (2, 4)  # members of IN and NOT IN, fewest and most
+SET_SIZES: Final = (2, 4)  # members of IN and NOT IN, minimum and maximum
 UNUSED: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class AbeParams:
-    """The parameters of Table 3 with its defaults, then ours."""
+    """The parameters of Table 3 with its defaults, then additional ones."""
 
     n_expressions: int = 1_000_000
     operator_shares: tuple[float, float, float, float, float] = (0.4, 0.4, 0.1, 0.05, 0.05)
@@ -74,16 +74,16 @@ class Level(NamedTuple):
 
 
 class Predicates(NamedTuple):
-    """The pool of predicates; what `numbers` mean depends on the operator."""
+    """The pool of predicates; the meaning of `numbers` depends on the operator."""
 
     dimensions: Ints  # int32[n_predicates]
-    operators: Ints  # uint8[n_predicates], places in PREDICATE_SHARES
+    operators: Ints  # uint8[n_predicates], indices into PREDICATE_SHARES
     numbers: Ints  # int64[n_predicates, SET_SIZES[1]]: a constant, two bounds, or a set's members
     n_members: Ints  # uint8[n_predicates], for sets
 
 
 class Forest(NamedTuple):
-    """A workload before it is written: the levels from 2 up, the last one of whole expressions.
+    """A workload before it is written: the levels from 2 up, the last one with whole expressions.
 
     Without levels (depth 1) the expressions are `roots`, members of the pool of predicates.
     """
@@ -109,7 +109,7 @@ def draw_forest(params: AbeParams, n_expressions: int) -> Forest:
 
 
 def _draw_level(rng: np.random.Generator, params: AbeParams, n_nodes: int) -> tuple[Level, int]:
-    """The nodes of a level, and how many the pool below them has."""
+    """The nodes of a level, and the size of the pool below them."""
     operators = rng.choice(5, size=n_nodes, p=params.operator_shares).astype(np.uint8)
     n_operands = np.full(5, params.n_children)
     n_operands[NOT] = 1
@@ -121,7 +121,7 @@ def _draw_level(rng: np.random.Generator, params: AbeParams, n_nodes: int) -> tu
 
 
 def _fill(rng: np.random.Generator, n_places: int, alpha: float) -> tuple[Ints, int]:
-    """A member of the pool for each place, and the pool's size."""
+    """A member of the pool for each position, and the pool's size."""
     n_pool = max(1, round(n_places * 10**-alpha))
     if alpha == 0:
         return np.arange(n_places, dtype=np.int32), n_pool
@@ -131,8 +131,8 @@ def _fill(rng: np.random.Generator, n_places: int, alpha: float) -> tuple[Ints, 
 def _draw_predicates(rng: np.random.Generator, params: AbeParams, n: int) -> Predicates:
     """A pool of predicates.
 
-    Those that are there already are drawn once more, and then left: of the most frequent
-    dimensions a large pool holds nearly every comparison that exists.
+    Duplicates are drawn again once, and then kept: for the most frequent dimensions, a large pool
+    contains nearly every possible comparison.
     """
     predicates = _draw_any_predicates(rng, params, n)
     _, firsts = np.unique(_keys(predicates), return_index=True)
@@ -145,7 +145,9 @@ def _draw_predicates(rng: np.random.Generator, params: AbeParams, n: int) -> Pre
 
 
 def _keys(predicates: Predicates) -> Ints:
-    """A number for each predicate: the same for equal ones, nearly always another for others."""
+    """A number for each predicate: equal for equal predicates, nearly always different for
+    others.
+    """
     parts = (predicates.dimensions, predicates.operators, *predicates.numbers.T)
     keys = np.zeros(len(predicates.dimensions), dtype=np.uint64)
     for part in parts:
@@ -172,7 +174,7 @@ def _draw_any_predicates(rng: np.random.Generator, params: AbeParams, n: int) ->
                 rows = here[n_members[here] == size]
                 numbers[rows, :size] = draw_sets(rng, len(rows), size, cardinality)
         else:
-            # d < 0 would never hold, d >= 0 always.
+            # d < 0 would never be true, d >= 0 always.
             least = int(kind in ("<", ">="))
             most_allowed = cardinality - 1 - int(kind in ("<=", ">"))
             numbers[here, 0] = rng.integers(least, max(least, most_allowed) + 1, size=len(here))

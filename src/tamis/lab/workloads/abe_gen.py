@@ -5,15 +5,15 @@ subexpressions made of predicates at level 2, and so on up to the expression its
 level 1 has an operator; AND and OR have `n_children` operands, NOT one, XOR and XNOR two. At the
 defaults that is 3.5² = 12.25 predicates per expression.
 
-What the paper leaves open, and what is done here:
+The paper leaves open some points, which are decided here as follows:
 
 - *Sharing.* The nodes below the root are drawn from a pool per level by P(r) = C / r^α. A pool has
-  10^-α members per place it fills; at α = 0 they are handed out and not drawn, so all nodes differ,
-  as the paper says. The rule is ours: at the defaults it comes close to both figures of §6.1, by
-  which a subexpression is used 4.33 times and a predicate 18.35 times. `sharing` measures.
+  10^-α members per use; at α = 0 each is used once instead of drawn, so all nodes differ, as the
+  paper says. The rule is ours: at the defaults it comes close to both figures of §6.1, 4.33 uses of
+  a subexpression and 18.35 of a predicate. `sharing` measures them.
 - *Attributes.* "The predicates' attributes are also drawn following the Zipf distribution": with
-  `dimension_alpha`, in predicates and in events alike, for what many ask about is what most
-  events have.
+  `dimension_alpha`, in predicates and in events, since the attributes of most predicates are those
+  of most events.
 - *Predicates.* Attributes d0, d1, … are integers from 0 to `cardinality` - 1, values are drawn
   uniformly, operators by `PREDICATE_SHARES`. These were chosen so that at the defaults an event
   satisfies about 4.3% of the expressions.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class AbeGen:
-    """Expressions and events; the same ones for the same parameters."""
+    """Expressions and events; equal parameters give equal workloads."""
 
     def __init__(self, params: AbeParams | None = None) -> None:
         self.params = params or AbeParams()
@@ -54,8 +54,8 @@ class AbeGen:
     def expressions(self, n: int | None = None) -> list[str]:
         """A workload of `n` expressions as text, `n_expressions` by default.
 
-        Pools grow with `n`, so sharing does not depend on it, and a shorter workload is not the
-        beginning of a longer one.
+        Pools grow with `n`, so sharing does not depend on it, and a shorter workload is not a
+        prefix of a longer one.
         """
         return write_forest(self.forest(n))
 
@@ -64,14 +64,16 @@ class AbeGen:
         return draw_forest(self.params, self.params.n_expressions if n is None else n)
 
     def conditions(self, n: int | None = None) -> list[Condition]:
-        """What reading the expressions gives, typed; equal parts are one object.
+        """The parsed expressions, typed; equal parts are one object.
 
-        Far faster than reading them: only the pool of predicates is read.
+        Far faster than parsing them: only the pool of predicates is parsed.
         """
         return join_forest(self.forest(n), Schema.of(self.schema))
 
     def sharing(self, n: int | None = None) -> list[LevelSharing]:
-        """How often predicates and subexpressions are used, level by level, by their text."""
+        """How often predicates and subexpressions are used, level by level, identified by their
+        text.
+        """
         return measure_sharing(self.forest(n))
 
     # ── events ─────────────────────────────────────────────────────────────────────────────
@@ -100,7 +102,7 @@ class AbeGen:
 
 
 def describe(workload: AbeGen, n: int | None = None) -> dict[str, Any]:
-    """What the workload came out as: predicates and characters of an expression, and sharing."""
+    """Statistics of the workload: predicates and characters of an expression, and sharing."""
     forest = workload.forest(n)
     levels = measure_sharing(forest)
     texts = write_forest(forest)

@@ -1,4 +1,4 @@
-"""A drawn workload as text, as typed conditions, and its sharing measured."""
+"""Writes a drawn workload as text or as typed conditions, and measures its sharing."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class LevelSharing(NamedTuple):
 
 
 def measure_sharing(forest: Forest) -> list[LevelSharing]:
-    """Uses and distinct nodes of each level, in the expressions written out in full."""
+    """Uses and distinct nodes of each level, in the fully written expressions."""
     pools = [_write_predicates(forest.predicates)]
     for number, level in enumerate(forest.levels):
         pools.append(_write_level(level, pools[-1], are_predicates=number == 0))

@@ -1,15 +1,16 @@
 """Advertisements with the shape of the A-Tree paper's Ads dataset (§6.2).
 
-What the paper tells of it is kept: 122 dimensions, expressions of 1 to 9 levels, events of about 20
-attributes, and how often a subexpression of each level is used, from 68.76 times (predicates)
-to 2.88 times (level 9), by a Zipf law. Predicates per expression are 1 to 55 (1 to 56 there).
+The published properties are reproduced: 122 dimensions, expressions of 1 to 9 levels, events of
+about 20 attributes, and how often a subexpression of each level is used, from 68.76 times
+(predicates) to 2.88 times (level 9), by a Zipf law. Predicates per expression are 1 to 55 (1 to 56
+there).
 
-The rest is ours. Level 2 is an AND of predicates, a campaign's target; level 3 an OR of such
-targets and predicates, and so on in turn, so that the levels stay what they are when expressions
-are simplified. Each node has one child of the level below, predicates, and in an OR perhaps one
-more target. A tenth of the children below an AND are negated. Dimensions are drawn by a Zipf law, a
-third are numbers and the rest words; they have from 2 to 2,000 values, of which some are far more
-frequent than others, in predicates and in events alike.
+The rest is our choice. Level 2 is an AND of predicates, a campaign's target; level 3 an OR of such
+targets and predicates, and so on alternately, so that simplification of expressions preserves the
+levels. Each node has one child of the level below, predicates, and in an OR sometimes another
+target. A tenth of the children below an AND are negated. Dimensions are drawn by a Zipf law, a
+third are numbers and the rest words; they have from 2 to 2,000 values, some of which are far more
+frequent than others, both in predicates and in events.
 """
 
 from __future__ import annotations
@@ -34,22 +35,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 TARGETS: Final = 2  # the level of ANDs of predicates
-OWN_PREDICATES: Final = {"target": (2, 5), "and": (1, 6), "or": (0, 3)}  # fewest and most
+OWN_PREDICATES: Final = {"target": (2, 5), "and": (1, 6), "or": (0, 3)}  # minimum and maximum
 NEGATED: Final = 0.1  # of the children below an AND
 CARDINALITIES: Final = (2, 2000)
 KINDS: Final = {"=": 0.35, "IN": 0.35, "<>": 0.05, "NOT IN": 0.05, "<=": 0.1, ">=": 0.1}
 SET_SIZES: Final = (2, 8)
-_REDRAWS: Final = 3  # of predicates on a dimension that the node has already
+_REDRAWS: Final = 3  # of predicates on a dimension that the node already has
 
 
 @dataclass(frozen=True, slots=True)
 class AdsLikeParams:
-    """The figures of §6.2, then ours."""
+    """The figures of §6.2, then additional parameters."""
 
     n_expressions: int = 100_000
     n_dimensions: int = 122
     event_size: int = 20  # attributes of an event, on average
-    # Uses of a subexpression, by level; the paper's text has the first and the last.
+    # Uses of a subexpression, by level; the paper gives the first and the last.
     sharing: tuple[float, ...] = (68.76, 46.2, 31.1, 20.9, 14.1, 9.46, 6.36, 4.28, 2.88)
     depth_shares: tuple[float, ...] = (0.05, 0.2, 0.25, 0.2, 0.12, 0.08, 0.05, 0.03, 0.02)
     alpha: float = 0.8  # of sharing
@@ -76,13 +77,13 @@ class Pool(NamedTuple):
     """The distinct nodes of a level above the predicates."""
 
     below: Ints  # [n_nodes], member of the pool of the level below; -1 at level 2
-    target: Ints  # [n_nodes], one more child of level 2, or -1
+    target: Ints  # [n_nodes], an additional child of level 2, or -1
     n_own: Ints  # [n_nodes], predicates
     n_uses: Ints  # [n_nodes], in all expressions written out
 
 
 class Own(NamedTuple):
-    """What the nodes of a level have beside other nodes."""
+    """The predicates of the nodes of a level."""
 
     is_or: bool
     predicates: list[list[str]]
@@ -90,11 +91,11 @@ class Own(NamedTuple):
 
 
 class AdsLike:
-    """Expressions and events; the same ones for the same parameters."""
+    """Expressions and events; equal parameters give equal workloads."""
 
     def __init__(self, params: AdsLikeParams | None = None) -> None:
         self.params = params or AdsLikeParams()
-        rng = np.random.default_rng(122)  # dimensions are the same ones whatever is drawn
+        rng = np.random.default_rng(122)  # the dimensions do not depend on the number drawn
         low, high = np.log(CARDINALITIES)
         n_dimensions = self.params.n_dimensions
         self._cardinalities = np.exp(rng.uniform(low, high, n_dimensions)).astype(np.int64)
@@ -109,11 +110,11 @@ class AdsLike:
     # ── expressions ────────────────────────────────────────────────────────────────────────
 
     def expressions(self, n: int | None = None) -> list[str]:
-        """A workload of `n` expressions as text; pools grow with `n`, so sharing does not."""
+        """A workload of `n` expressions as text; pools grow with `n`, so sharing stays the same."""
         return self._draw(n)[0]
 
     def sharing(self, n: int | None = None) -> list[LevelSharing]:
-        """How often subexpressions are used, level by level, by their text."""
+        """How often subexpressions are used, level by level, identified by their text."""
         return self._draw(n)[1]
 
     def _draw(self, n: int | None) -> tuple[list[str], list[LevelSharing]]:
@@ -173,7 +174,7 @@ class AdsLike:
         return pa.table(columns, names=table.column_names)
 
     def _draw_events(self, n: int) -> tuple[Ints, Ints]:
-        """Dimensions and values, a row per event; a value below 0 is not there."""
+        """Dimensions and values, a row per event; a value below 0 is absent."""
         params = self.params
         rng = np.random.default_rng((params.seed, 1))
         spread = params.event_size // 4
@@ -186,7 +187,7 @@ class AdsLike:
         return dimensions, values
 
     def _draw_values(self, rng: np.random.Generator, dimensions: Ints) -> Ints:
-        """A value of each dimension: small numbers are frequent ones."""
+        """A value of each dimension; small numbers are frequent."""
         # The inverse of the distribution function of a continuous Zipf law.
         limits = self._cardinalities[dimensions].astype(np.float64)
         power = 1 - self.params.value_alpha
@@ -200,7 +201,7 @@ class _Predicates:
 
     def __init__(self, workload: AdsLike, rng: np.random.Generator, n: int) -> None:
         params = workload.params
-        n_drawn = 2 * n  # some are the same
+        n_drawn = 2 * n  # some are equal
         drawn = draw_zipf(rng, params.n_dimensions, n_drawn, params.dimension_alpha)
         kinds = rng.choice(list(KINDS), size=n_drawn, p=list(KINDS.values())).tolist()
         values = workload._draw_values(rng, np.repeat(drawn, SET_SIZES[1]))
@@ -213,7 +214,7 @@ class _Predicates:
         self.dimensions = np.array(list(texts.values())[:n], dtype=np.int64)
 
     def separate(self, rng: np.random.Generator, owners: Ints, members: Ints) -> Ints:
-        """The members, drawn again where an owner has two of one dimension."""
+        """The members, drawn again if an owner has two of one dimension."""
         for _ in range(_REDRAWS):
             keys = owners * (1 + int(self.dimensions.max(initial=0))) + self.dimensions[members]
             _, firsts = np.unique(keys, return_index=True)
@@ -227,7 +228,7 @@ class _Predicates:
 def _write_predicate(
     dimension: int, kind: str, values: list[int], size: int, is_number: bool
 ) -> str:
-    """Such as `a3 IN ('v1', 'v7')`; words are not compared by their order."""
+    """A predicate such as `a3 IN ('v1', 'v7')`; strings are not compared by order."""
     if not is_number and kind in ("<=", ">="):
         kind = "IN"
     literals = [str(value) if is_number else f"'v{value}'" for value in values[:size]]
@@ -248,7 +249,7 @@ def _draw_pools(
     for level in range(len(params.depth_shares), TARGETS - 1, -1):
         n_roots = int((depths == level).sum())
         n_uses: list[Ints] = [np.ones(n_roots, dtype=np.int64), uses_above]
-        if level == TARGETS:  # also of those that have one more
+        if level == TARGETS:  # also the children of nodes with an additional one
             n_uses += [pools[above].n_uses[wanted] for above, wanted in wants_target.items()]
         uses = np.concatenate(n_uses)
         members, n_pool = _members(rng, len(uses), int(uses.sum()), params, level)
@@ -274,7 +275,7 @@ def _draw_pools(
 def _members(
     rng: np.random.Generator, n_places: int, n_uses: int, params: AdsLikeParams, level: int
 ) -> tuple[Ints, int]:
-    """A member of the pool for each place, and the pool's size: all are used, some often."""
+    """A member of the pool for each position, and the pool's size: all are used, some often."""
     n_pool = min(n_places, max(1, round(n_uses / params.sharing[level - 1])))
     if n_pool == 0:
         return np.empty(0, dtype=np.int64), 0
@@ -283,7 +284,7 @@ def _members(
 
 
 def _slots(depths: Ints, pools: dict[int, Pool]) -> tuple[Ints, Ints]:
-    """For each place of a predicate its owner, a number for each node, and its uses.
+    """For each predicate occurrence, its owner (a number per node) and the owner's uses.
 
     Expressions of one predicate come first, then the nodes of each level.
     """
@@ -297,7 +298,7 @@ def _slots(depths: Ints, pools: dict[int, Pool]) -> tuple[Ints, Ints]:
 def _own(
     rng: np.random.Generator, members: Ints, texts: list[str], pools: dict[int, Pool]
 ) -> dict[int, Own]:
-    """What is in the nodes of each level beside other nodes."""
+    """The predicates of the nodes of each level."""
     places = iter([texts[member] for member in members.tolist()])
     found = {}
     for level in sorted(pools):

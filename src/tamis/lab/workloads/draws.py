@@ -1,4 +1,4 @@
-"""Random draws that more than one workload needs."""
+"""Random draws shared by several workloads."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Ints: TypeAlias = "np.ndarray[Any, np.dtype[np.integer[Any]]]"
 Floats: TypeAlias = "np.ndarray[Any, np.dtype[np.floating[Any]]]"
 
 MOST_OF_ONE: Final = 1_000_000  # leaves of an expression, on average
-BLOCK_CELLS = 2_000_000  # random numbers drawn at a time where a draw needs one per candidate
+BLOCK_CELLS = 2_000_000  # random numbers drawn at a time if a draw needs one per candidate
 
 
 def zipf_shares(n_items: int, alpha: float) -> Floats:
-    """P(r) = C / r^α for the ranks 1 … n; uniform when α is 0."""
+    """P(r) = C / r^α for the ranks 1 … n; uniform if α is 0."""
     weights = np.arange(1, n_items + 1, dtype=np.float64) ** -alpha
     shares: Floats = weights / weights.sum()
     return shares
@@ -35,9 +35,9 @@ def draw_zipf(rng: np.random.Generator, n_items: int, n_draws: int, alpha: float
 
 
 def draw_subsets(rng: np.random.Generator, shares: Floats, n_rows: int, size: int) -> Ints:
-    """In each row `size` different items, drawn one after the other by their shares.
+    """In each row `size` distinct items, drawn without replacement by their shares.
 
-    The largest of log p + Gumbel noise are such a draw.
+    The largest values of log p + Gumbel noise are such a draw.
     """
     n_items = len(shares)
     if size == n_items:
@@ -52,17 +52,17 @@ def draw_subsets(rng: np.random.Generator, shares: Floats, n_rows: int, size: in
 
 
 def draw_sets(rng: np.random.Generator, n_rows: int, size: int, cardinality: int) -> Ints:
-    """In each row `size` different values of 0 … cardinality - 1, ascending."""
-    # An ascending draw with repetition from a domain shorter by size - 1, spread out by one each.
+    """In each row `size` distinct values of 0 … cardinality - 1, ascending."""
+    # A sorted draw with repetition from a domain shorter by size - 1, with 0, 1, 2, … added.
     low = np.sort(rng.integers(0, cardinality - size + 1, size=(n_rows, size)), axis=1)
     return low + np.arange(size)
 
 
 def sparse_table(names: list[str], columns: Ints, values: Ints, values_of: Any = None) -> pa.Table:
-    """A table with a row for each row of `columns`, which says where its `values` stand.
+    """A table with a row for each row of `columns`, which holds the columns of its `values`.
 
-    Everything else is NULL. `values_of`, an Arrow array, gives the values that the numbers in
-    `values` stand for; without it they stand for themselves.
+    Everything else is NULL. `values_of`, an Arrow array, maps the numbers in `values` to values;
+    without it the numbers are the values.
     """
     import pyarrow as pa
 
@@ -84,13 +84,13 @@ def sparse_table(names: list[str], columns: Ints, values: Ints, values_of: Any =
 
 
 def require(is_allowed: bool, problem: str) -> None:
-    """Refuse a parameter of a workload."""
+    """Raise an error for an invalid parameter of a workload."""
     if not is_allowed:
         raise TamisError(problem)
 
 
 def require_small(n_children: float, n_levels: int) -> None:
-    """Refuse expressions that no memory holds."""
+    """Raise an error for expressions that do not fit in memory."""
     most = log(MOST_OF_ONE) / log(n_children) if n_children > 1 else n_levels
     require(
         n_levels <= most,

@@ -1,19 +1,19 @@
 """Fontoura's generator of contracts and user visits (§5.1), with his selectivity (§5.5).
 
 An expression is a tree in which AND and OR alternate, AND at the root. A node has 2 children with
-probability 0.7, 3 with 0.2, and 1 or 4 with 0.05 each; above `min_depth` it has some, and at
-`max_depth` none. A node without children is a conjunction: its size is drawn by c_s, its attributes
-without replacement by a_i, a target value for each by p_i.
+probability 0.7, 3 with 0.2, and 1 or 4 with 0.05 each; above `min_depth` it always has children,
+and at `max_depth` none. A node without children is a conjunction: its size is drawn by c_s, its
+attributes without replacement by a_i, a target value for each by p_i.
 
-What the paper leaves open, and what is done here:
+The paper leaves open some points, which are decided here as follows:
 
 - *The statistics* of its contracts and its log of visits are not published. Attributes are drawn by
-  a Zipf law, in conjunctions and in visits alike, and so are values. The defaults were chosen so
-  that selectivities are near those of Table 3: about every second conjunction holds.
-- *No children* at all have no probability left by those above, so trees are as deep as `max_depth`;
-  `child_shares` may give them some.
+  a Zipf law, both in conjunctions and in visits, and so are values. The defaults were chosen so
+  that selectivities are near those of Table 3: about every second conjunction is true.
+- *Nodes without children* have probability zero, since the probabilities above sum to 1, so all
+  paths are as long as `max_depth`; `child_shares` may give them a share.
 - *Candidates that match no query* (§5.5) are drawn like all others, but each of their conjunctions
-  asks for one value more, which no visit has.
+  requires an additional value, which no visit has.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from tamis.lab.forest import Tree
 
-CANDIDATES = 2  # the stream of random numbers that those which match nothing come from
+CANDIDATES = 2  # the random stream of the candidates that match nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class FontouraParams:
     cardinality: int = 50  # values of an attribute
     value_alpha: float = 2.7  # p_i
     event_size: int = 18  # attributes of a visit
-    selectivity: float | None = None  # the share of expressions a visit matches; as drawn if None
-    n_queries: int = 2_000  # visits of the test set, over which the selectivity is measured
+    selectivity: float | None = None  # the share of expressions a visit matches; None: not adjusted
+    n_queries: int = 2_000  # visits of the test set, on which the selectivity is measured
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class FontouraParams:
 
 
 class Fontoura:
-    """Expressions and events; the same ones for the same parameters."""
+    """Expressions and events; equal parameters give equal workloads."""
 
     def __init__(self, params: FontouraParams | None = None) -> None:
         self.params = params or FontouraParams()
@@ -106,7 +106,7 @@ class Fontoura:
         return [write(tree, tests) for tree in self.trees(n)]
 
     def trees(self, n: int | None = None) -> list[Tree]:
-        """The same ones as trees; each conjunction is an AND of its own."""
+        """The same expressions as trees; each conjunction is a separate AND."""
         n = self.params.n_expressions if n is None else n
         drawn = self._draw_trees(n, np.random.default_rng((self.params.seed, 0)))
         if self.params.selectivity is None:
@@ -120,7 +120,7 @@ class Fontoura:
         return [mixed[place] for place in rng.permutation(n).tolist()]
 
     def _count_kept(self, drawn: list[Tree], wanted: float) -> int:
-        """How many of the drawn, so many that a visit matches the wanted share of all."""
+        """The number of matching candidates for which a visit matches the given share of all."""
         from tamis.lab.fontoura.interval import Interval
 
         machine = Interval(dict(enumerate(drawn)), self.n_leaves)
@@ -135,21 +135,21 @@ class Fontoura:
         return int(np.searchsorted(so_far, wanted * n_pairs))
 
     def _spoil(self, node: Tree, nobodys: Iterator[int]) -> Tree:
-        """The tree, each conjunction asking for one of the values that nobody has as well."""
+        """The tree, in which each conjunction also requires a value that no visit has."""
         assert isinstance(node, Node)
         if isinstance(node.children[0], int):
             return node._replace(children=(*node.children, next(nobodys)))
         return node._replace(children=tuple([self._spoil(c, nobodys) for c in node.children]))
 
     def _draw_trees(self, n: int, rng: np.random.Generator) -> list[Tree]:
-        """Trees, drawn level by level from the roots and put together from below."""
+        """Trees, drawn level by level from the roots and assembled bottom-up."""
         levels = self._draw_levels(n, rng)
         n_conjunctions = sum(int((level == 0).sum()) for level in levels)
         conjunctions = self._draw_conjunctions(n_conjunctions, rng)
         below: Iterator[Tree] = iter(())
         for depth in range(len(levels) - 1, -1, -1):
             operator = OR if depth % 2 else AND
-            # A node's children are the next ones of the level below.
+            # A node's children are the next nodes of the level below.
             below = iter(
                 [
                     Node(operator, 0, tuple([next(below) for _ in range(n_children)]))
@@ -224,7 +224,7 @@ class Fontoura:
         params = self.params
         rng = np.random.default_rng((params.seed, 1))
         shares = zipf_shares(params.n_attributes, params.attribute_alpha)
-        # All that are ever asked for are drawn, so that fewer are the beginning of more.
+        # All visits are always drawn, so that a smaller number is a prefix of a larger one.
         n_drawn = max(n, params.n_queries)
         attributes = draw_subsets(rng, shares, n_drawn, params.event_size)
         values = self._draw_values(rng, attributes)

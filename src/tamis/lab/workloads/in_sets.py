@@ -1,7 +1,7 @@
-"""Conjunctions of IN sets: what targeting and routing rules mostly are.
+"""Conjunctions of IN sets, the usual form of targeting and routing rules.
 
-Each expression asks of 2 to 5 attributes that the value is one of 1 to 8; an event has a value for
-each attribute, as a profile has. All draws are uniform: nothing is shared on purpose.
+Each expression tests 2 to 5 attributes, each against a set of 1 to 8 values; an event has a value
+for each attribute, like a user profile. All draws are uniform: nothing is shared on purpose.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InSetsParams:
-    """How many, how wide, and over what."""
+    """The number, width and domain of expressions."""
 
     n_expressions: int = 100_000
     n_attributes: int = 20
     cardinality: int = 100  # values of an attribute
-    n_sets: tuple[int, int] = (2, 5)  # of an expression, fewest and most
+    n_sets: tuple[int, int] = (2, 5)  # of an expression, minimum and maximum
     n_values: tuple[int, int] = (1, 8)  # of a set
     event_size: int = 20  # attributes of an event
     seed: int = 1
@@ -47,7 +47,7 @@ class InSetsParams:
 
 
 class InSets:
-    """Expressions and events; the same ones for the same parameters."""
+    """Expressions and events; equal parameters give equal workloads."""
 
     def __init__(self, params: InSetsParams | None = None) -> None:
         self.params = params or InSetsParams()
@@ -72,7 +72,7 @@ class InSets:
         ]
 
     def _draw_lists(self, rng: np.random.Generator, n_lists: int) -> list[str]:
-        """The inside of the parentheses of each IN."""
+        """The list of values of each IN."""
         cardinality = self.params.cardinality
         names = [f"'v{value}'" for value in range(cardinality)]
         n_values = rng.integers(*self.params.n_values, size=n_lists, endpoint=True)

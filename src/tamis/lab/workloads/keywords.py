@@ -1,10 +1,10 @@
 """Keyword queries and documents with the statistics of Irmak's Table 3.1.
 
-Terms have a Zipf law in queries and another in documents, over nearly the same ranks: what people
-search for is nearly what people write about. The exponent of queries is that of real web queries
+Terms follow one Zipf law in queries and another in documents, over nearly the same ranks: people
+search for nearly the terms that people write. The exponent of queries is that of real web queries
 (0.92 over the ranks 50 to 5,000 of 110,000 queries of TREC). A third of the queries are others with
-a term more or less, as people type them one after another. The rest is set so that at 1,077,958
-queries the figures of Tables 3.1 and 4.1 come out:
+one term added or removed, as users refine them. The other parameters are chosen so that at
+1,077,958 queries the figures of Tables 3.1 and 4.1 are reproduced:
 
 | | the paper | here |
 |---|---|---|
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 _TABLE_QUERIES = 1_077_958
 _QUERY_EXPONENT, _QUERY_SHIFT = 0.98, 12
 _TEXT_EXPONENT, _TEXT_SHIFT, _TEXT_NOISE = 0.925, 13, 0.7
-_REDRAWN = 1.2  # so many more queries are drawn than are wanted; some are the same
-_REFINED = 0.33  # of the queries are earlier ones with a term more or less
+_REDRAWN = 1.2  # ratio of queries drawn to queries wanted, since some are equal
+_REFINED = 0.33  # of the queries are earlier ones with one term added or removed
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class KeywordParams:
     """How many queries, over how many terms, and how long documents are."""
 
     n_queries: int = 100_000
-    n_terms: int = 0  # that may be drawn; 0: as many as fit the number of queries
+    n_terms: int = 0  # of the vocabulary; 0: fits the number of queries
     mean_length: float = 3.2  # terms of a query
     n_drawn: int = 150  # words of a document, drawn one by one
-    n_repeated: int = 150  # words of a document that it has already
+    n_repeated: int = 150  # words of a document that repeat earlier ones
     n_unknown: int = 50  # words of a document that no query has
     seed: int = 1
 
@@ -56,14 +56,14 @@ class KeywordParams:
 
 
 class TermSets(NamedTuple):
-    """Sets of terms: set i is terms[starts[i]:starts[i + 1]], rising."""
+    """Sets of terms: set i is terms[starts[i]:starts[i + 1]], ascending."""
 
     starts: Ints  # int64[n + 1]
     terms: Ints  # int32[:]
 
 
 class Keywords:
-    """Queries and documents; the same ones for the same parameters."""
+    """Queries and documents; equal parameters give equal workloads."""
 
     def __init__(self, params: KeywordParams | None = None) -> None:
         self.params = params or KeywordParams()
@@ -80,7 +80,7 @@ class Keywords:
         return [_spell(term) for term in range(self.n_terms)]
 
     def queries(self) -> TermSets:
-        """The queries, all different."""
+        """The queries, all distinct."""
         params = self.params
         rng = np.random.default_rng((params.seed, 1))
         limits = _limits(np.arange(1, self.n_terms + 1), _QUERY_EXPONENT, _QUERY_SHIFT)
@@ -94,7 +94,9 @@ class Keywords:
             if len(kept.starts) > params.n_queries:
                 break
         n_kept = min(params.n_queries, len(kept.starts) - 1)
-        require(n_kept == params.n_queries, f"{self.n_terms} terms give {n_kept} queries only")
+        require(
+            n_kept == params.n_queries, f"{self.n_terms} terms allow only {n_kept} distinct queries"
+        )
         starts = kept.starts[: n_kept + 1]
         return TermSets(starts, kept.terms[: starts[-1]])
 
@@ -112,7 +114,7 @@ class Keywords:
         return [f"matches(body, '{' '.join(spelled[begin:end])}')" for begin, end in pairwise(ends)]
 
     def texts(self, n: int) -> list[str]:
-        """The texts of n documents: their terms, some again, and words that no query has."""
+        """The texts of n documents: their terms, some repeated, and words that no query has."""
         params = self.params
         rng = np.random.default_rng((params.seed, 3))
         words = self.words()
@@ -157,7 +159,7 @@ def _draw(rng: np.random.Generator, limits: Floats, n_draws: int) -> Ints:
 
 
 def _sets(terms: Ints, lengths: Ints, n_terms: int) -> TermSets:
-    """Draws as sets: each term once, rising."""
+    """Draws as sets: distinct terms, ascending."""
     keys = np.unique(np.repeat(np.arange(len(lengths)), lengths) * n_terms + terms)
     sizes = np.bincount(keys // n_terms, minlength=len(lengths))
     starts = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
@@ -170,7 +172,7 @@ def _joined(one: TermSets, other: TermSets) -> TermSets:
 
 
 def _refine(rng: np.random.Generator, sets: TermSets, limits: Floats, n_terms: int) -> TermSets:
-    """Some of the sets again, half of them with a term more, half with one less."""
+    """Copies of some of the sets, half with one term added, half with one removed."""
     n_sets = len(sets.starts) - 1
     n_refined = round(n_sets * _REFINED / (1 - _REFINED))
     some = picked(sets, rng.integers(0, n_sets, n_refined))
@@ -191,7 +193,7 @@ def _shuffled(rng: np.random.Generator, sets: TermSets) -> TermSets:
 
 
 def picked(sets: TermSets, places: Ints) -> TermSets:
-    """The sets at these places, in this order."""
+    """The sets at these positions, in this order."""
     sizes = np.diff(sets.starts)[places]
     ends = np.cumsum(sizes)
     at = np.arange(sizes.sum()) + np.repeat(sets.starts[places] - (ends - sizes), sizes)
@@ -199,7 +201,7 @@ def picked(sets: TermSets, places: Ints) -> TermSets:
 
 
 def _distinct(sets: TermSets) -> TermSets:
-    """Each set once, in the order of its first; two sums of hashes tell them apart."""
+    """The distinct sets, in the order of first occurrence, identified by two sums of hashes."""
     mixed = (sets.terms.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     mixed ^= mixed >> np.uint64(29)
     mixed *= np.uint64(0xBF58476D1CE4E5B9)
@@ -211,7 +213,7 @@ def _distinct(sets: TermSets) -> TermSets:
 
 
 def _spell(term: int) -> str:
-    """A word of consonants and vowels by turns; different for different terms."""
+    """A word of alternating consonants and vowels, distinct for distinct terms."""
     letters: list[str] = []
     number = term
     while number or len(letters) < 4:

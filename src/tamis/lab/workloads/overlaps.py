@@ -1,10 +1,10 @@
 """Overlapping conjunctions of expensive calls: the workload of Liu's Table 1 (§5.2).
 
 Each call has a popularity weight, uniform in [0, 1] or by a Zipf law over ranks; a subscription
-draws 3 to 5 (… 11) different calls by these weights. The paper says of events only that on average
-0.2% of the subscriptions match. Here results are independent, as its analysis has it (§3), and
-selectivities are drawn from [0, s] or all s, with the s that gives the match ratio. Under a Zipf
-law calls are numbered by popularity, so that a schedule that breaks ties by number gains by it.
+draws 3 to 5 (… 11) distinct calls by these weights. About events the paper says only that on
+average 0.2% of the subscriptions match. Here results are independent, as in its analysis (§3), and
+selectivities are drawn from [0, s] or are all s, with the s that gives the match ratio. Under a
+Zipf law, calls are numbered by popularity, which favours a schedule that breaks ties by number.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ Bools: TypeAlias = "np.ndarray[Any, np.dtype[np.bool_]]"
 
 @dataclass(frozen=True, slots=True)
 class OverlapParams:
-    """Table 1."""
+    """The parameters of Table 1."""
 
     n_subscriptions: int = 80_000
     n_calls: int = 40_000
     zipf: float | None = None  # exponent of the popularity, None for weights uniform in [0, 1]
-    n_calls_of_one: tuple[int, int] = (3, 5)  # of a subscription, fewest and most
+    n_calls_of_one: tuple[int, int] = (3, 5)  # calls of a subscription, minimum and maximum
     match_ratio: float = 0.002
     selectivity: str = "uniform"
     seed: int = 1
@@ -46,14 +46,14 @@ class OverlapParams:
 
 
 class Overlaps:
-    """Conjunctions and results of calls; the same ones for the same parameters."""
+    """Conjunctions and results of calls; equal parameters give equal workloads."""
 
     def __init__(self, params: OverlapParams | None = None) -> None:
         self.params = params or OverlapParams()
 
     @cached_property
     def conjunctions(self) -> tuple[Ints, Ints]:
-        """Starts, and the calls of each subscription."""
+        """The starts, and the calls of each subscription."""
         params = self.params
         rng = np.random.default_rng((params.seed, 0))
         lengths = rng.integers(*params.n_calls_of_one, size=params.n_subscriptions, endpoint=True)
@@ -62,7 +62,7 @@ class Overlaps:
         return np.concatenate(([0], np.cumsum(lengths))), rows[is_own]
 
     def _shares(self) -> Floats:
-        """How probably each call is drawn."""
+        """The probability that each call is drawn."""
         n_calls, zipf = self.params.n_calls, self.params.zipf
         if zipf is not None:
             return zipf_shares(n_calls, zipf)
@@ -72,7 +72,7 @@ class Overlaps:
 
     @cached_property
     def selectivities(self) -> Floats:
-        """How probably each call is true, so that the match ratio comes out."""
+        """The probability that each call is true, chosen to give the match ratio."""
         starts, calls = self.conjunctions
         shape = np.ones(self.params.n_calls)
         if self.params.selectivity == "uniform":
@@ -96,9 +96,9 @@ class Overlaps:
 
 
 def draw_distinct(rng: np.random.Generator, shares: Floats, n_rows: int, size: int) -> Ints:
-    """In each row `size` different items, drawn one after the other by their shares.
+    """In each row `size` distinct items, drawn without replacement by their shares.
 
-    What a row has already is drawn again: for few items of very many.
+    Duplicates in a row are drawn again: for few items out of very many.
     """
     limits = np.cumsum(shares)
     rows = np.full((n_rows, size), -1, dtype=np.int32)
@@ -114,11 +114,11 @@ def draw_distinct(rng: np.random.Generator, shares: Floats, n_rows: int, size: i
 
 
 def packing_bound(starts: Ints, calls: Ints, n_calls: int, n_rounds: int = 300) -> float:
-    """A number of calls that no schedule can go below, whatever the event.
+    """A lower bound on the number of calls of any schedule for the event.
 
-    Every subscription needs at least one of its calls. Shares of subscriptions that sum to 1 at
-    most at each call (a fractional packing) sum to no more than the calls that are made. Each round
-    makes the shares feasible, keeps the best sum, and moves them away from crowded calls.
+    Every subscription needs at least one of its calls. If weights of subscriptions sum to at most 1
+    at each call (a fractional packing), their total is at most the number of calls made. Each round
+    makes the weights feasible, keeps the best total, and moves weight away from crowded calls.
     """
     if len(starts) < 2:
         return 0.0

@@ -1,12 +1,13 @@
-r"""Detections over process events, shaped like the public Sigma rules but wholly made up.
+r"""Detection rules over process events, similar in form to the public Sigma rules but fully
+synthetic.
 
-A rule has twelve predicates on average, most have fewer. Four of five are ILIKE patterns, mostly
-`%…%`: on `CommandLine`, a text of 100 to 300 characters, there are 15,000 different ones, each used
-by some rule as long as there are rules enough. A rule is an AND of selections, and a selection is
-an OR (or, for patterns, also an AND) of tests on one attribute; one rule in five has a NOT filter.
+A rule has twelve predicates on average; most have fewer. Four of five are ILIKE patterns, mostly
+`%…%`: on `CommandLine`, a text of 100 to 300 characters, there are 15,000 distinct ones, each used
+by some rule if there are enough rules. A rule is an AND of selections, and a selection is an OR
+(or, for patterns, also an AND) of tests on one attribute; one rule in five has a NOT filter.
 
-Command lines are written with the words that patterns are made of, so patterns do occur by chance;
-and a share of the events is written so that one rule matches for certain.
+Command lines are built from the words of the patterns, so patterns also match by chance; a share of
+the events is built so that one rule is certain to match.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ INTEGRITY_LEVELS: Final = ("Low", "Medium", "High", "System")
 EVENT_IDS: Final = (1, 3, 7, 8, 10, 11, 13, 22, 4688)
 N_WORDS: Final = 3000
 N_PROGRAMS: Final = 600
-TYPICAL_PREDICATES: Final = 7  # half of the rules have no more
+TYPICAL_PREDICATES: Final = 7  # half of the rules have at most this many
 SPREAD: Final = 1.05  # of the logarithm of their number
-# What selections after the first one ask about, which is the command line.
+# Attributes of the selections after the first one, which tests the command line.
 SELECTIONS: Final = {
     "CommandLine": 0.12,
     "Image": 0.27,
@@ -52,13 +53,13 @@ SELECTIONS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SigmaLikeParams:
-    """How many rules and patterns, and how long the texts are."""
+    """The numbers of rules and patterns, and the length of the texts."""
 
     n_expressions: int = 4000
-    n_patterns: int = 15_000  # different ones on CommandLine
+    n_patterns: int = 15_000  # distinct ones on CommandLine
     most_predicates: int = 120
     text_length: tuple[int, int] = (100, 300)  # of CommandLine
-    planted_share: float = 0.05  # of events that are written to match a rule
+    planted_share: float = 0.05  # of events that are built to match a rule
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -69,14 +70,14 @@ class SigmaLikeParams:
 
 
 class Rule(NamedTuple):
-    """A rule's text, and pieces of attributes that make it match."""
+    """A rule's text, and values of attributes that make it match."""
 
     text: str
     pieces: dict[str, list[str]]
 
 
 class SigmaLike:
-    """Rules and events; the same ones for the same parameters."""
+    """Rules and events; equal parameters give equal workloads."""
 
     def __init__(self, params: SigmaLikeParams | None = None) -> None:
         self.params = params or SigmaLikeParams()
@@ -98,7 +99,7 @@ class SigmaLike:
         return [rule.text for rule in self.rules(n)]
 
     def rules(self, n: int | None = None) -> list[Rule]:
-        """The same rules with what makes each of them match."""
+        """The same rules, each with values that make it match."""
         writer = RuleWriter(self.params, self._patterns, self._programs)
         return [writer.write() for _ in range(self.params.n_expressions if n is None else n)]
 
@@ -126,7 +127,7 @@ class SigmaLike:
 
 
 def draw_patterns(vocabulary: Vocabulary, n_patterns: int) -> list[str]:
-    """Pieces of command lines, different whatever their case."""
+    """Pieces of command lines, distinct when case is ignored."""
     found: dict[str, str] = {}
     while len(found) < n_patterns:
         piece = vocabulary.fragment()
@@ -135,7 +136,7 @@ def draw_patterns(vocabulary: Vocabulary, n_patterns: int) -> list[str]:
 
 
 class EventWriter:
-    """Writes one event after the other."""
+    """Writes events one by one."""
 
     def __init__(self, params: SigmaLikeParams, vocabulary: Vocabulary) -> None:
         self.params = params
@@ -145,7 +146,7 @@ class EventWriter:
     def write(
         self, program: str, programs: list[str], pieces: dict[str, list[str]]
     ) -> dict[str, Any]:
-        """An event of the program that holds the pieces."""
+        """An event of the program that contains the pieces."""
         rng = self.rng
         parent = rng.choice(programs)
         event: dict[str, Any] = {
@@ -154,7 +155,7 @@ class EventWriter:
             "OriginalFileName": program,
             "ParentImage": self.vocabulary.path(parent),
             "User": rng.choice(USERS),
-            # No filter lets go what runs with little integrity.
+            # No filter excludes processes of low integrity.
             "IntegrityLevel": INTEGRITY_LEVELS[0] if pieces else rng.choice(INTEGRITY_LEVELS),
             "EventID": rng.choice(EVENT_IDS),
         }
@@ -166,8 +167,8 @@ class EventWriter:
         return event
 
     def _command_line(self, program: str, pieces: list[str]) -> str:
-        """A text of the wanted length, longer only where the pieces need it."""
-        # Case must not count.
+        """A text of the given length; longer only if the pieces require it."""
+        # Case must be ignored.
         text = " ".join([program, *(piece.swapcase() for piece in pieces)])
         length = max(self.rng.randint(*self.params.text_length), len(text))
         while len(text) < length:
@@ -176,7 +177,7 @@ class EventWriter:
 
 
 class RuleWriter:
-    """Writes one rule after the other, using up all patterns before any is used again."""
+    """Writes rules one by one, using every pattern once before any is reused."""
 
     def __init__(self, params: SigmaLikeParams, patterns: list[str], programs: list[str]) -> None:
         self.params = params
@@ -207,19 +208,19 @@ class RuleWriter:
         return Rule(" AND ".join(parts), pieces)
 
     def _draw_size(self) -> int:
-        """The number of predicates: a few mostly, many sometimes."""
+        """The number of predicates: usually few, sometimes many."""
         drawn = round(TYPICAL_PREDICATES * math.exp(self.rng.gauss(0, SPREAD)))
         return max(2, min(drawn, self.params.most_predicates))
 
     def _program_selection(self, pieces: dict[str, list[str]]) -> str:
-        """The program by its path or by its original name, as most rules begin."""
+        """A test of the program by its path or its original name, with which most rules begin."""
         program = self.rng.choice(self.programs)
         pieces["Image"] = [f"C:\\Windows\\{program}"]
         path = ilike("Image", f"\\{program}", "%", "")
         return f"({path} OR OriginalFileName = {quote(program)})"
 
     def _draw_attribute(self, pieces: dict[str, list[str]]) -> str:
-        """What the next selection asks about; a command line may be asked about twice."""
+        """The attribute of the next selection; a command line may be tested twice."""
         free = [name for name in SELECTIONS if name not in pieces or name.endswith("CommandLine")]
         return self.rng.choices(free, [SELECTIONS[name] for name in free])[0]
 
@@ -231,7 +232,7 @@ class RuleWriter:
         return f"({joined})" if n_tests > 1 else joined
 
     def _test(self, name: str) -> tuple[str, str]:
-        """A test of an attribute, and a text that satisfies it."""
+        """A test of an attribute, and a value that satisfies it."""
         match name:
             case "CommandLine" | "ParentCommandLine":
                 piece = self._pattern() if name == "CommandLine" else self.rng.choice(self.patterns)
@@ -251,7 +252,7 @@ class RuleWriter:
         return self.unused.pop() if self.unused else self.rng.choice(self.patterns)
 
     def _filter(self) -> str:
-        """What is known to be harmless."""
+        """A filter for known harmless processes."""
         levels = f"IntegrityLevel IN ({', '.join(map(quote, INTEGRITY_LEVELS[2:]))})"
         draw = self.rng.random()
         if draw < 0.4:
@@ -262,12 +263,12 @@ class RuleWriter:
 
 
 def ilike(name: str, text: str, before: str, after: str) -> str:
-    """An ILIKE test in which `text` stands for itself."""
+    """An ILIKE test in which `text` is literal."""
     escaped = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     return f"{name} ILIKE {quote(before + escaped + after)}"
 
 
 def quote(text: str) -> str:
-    """The text as a string of the language."""
+    """The text as a string literal of the language."""
     escaped = text.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"

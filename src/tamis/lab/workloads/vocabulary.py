@@ -1,4 +1,6 @@
-"""Words for command lines and the patterns that look for them: made up, but of the usual shape."""
+"""Words for command lines and for the patterns that search them: invented, but of the usual
+form.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ _OPTIONS: Final = (
 
 
 def draw_words(rng: Random, n_words: int) -> list[str]:
-    """At most `n_words` different words of one to three syllables."""
+    """At most `n_words` distinct words of one to three syllables."""
     words = sorted({_draw_word(rng) for _ in range(n_words)})
     rng.shuffle(words)
     return words
@@ -40,29 +42,29 @@ def _draw_word(rng: Random) -> str:
 
 
 class Vocabulary:
-    """What is built of words: options, files, paths, whatever a command line holds."""
+    """Builds options, files, paths and other parts of command lines from words."""
 
     def __init__(self, rng: Random, words: list[str]) -> None:
         self.rng = rng
         self.words = words
 
     def word(self) -> str:
-        """A word; those at the front of the list far more often."""
+        """A word; those at the front of the list are far more frequent."""
         # A product of two uniform numbers is small most of the time.
         place = self.rng.random() * self.rng.random()
         return self.words[int(place * len(self.words))]
 
     def file_name(self) -> str:
-        """Such as `trean7.dll`."""
+        """A file name such as `trean7.dll`."""
         number = str(self.rng.randrange(100)) if self.rng.random() < 0.3 else ""
         return f"{self.word()}{number}{self.rng.choice(_EXTENSIONS)}"
 
     def program(self) -> str:
-        """Such as `trean.exe`."""
+        """A program name such as `trean.exe`."""
         return f"{self.word()}.exe"
 
     def folder(self) -> str:
-        """Such as `Temp`."""
+        """A folder name such as `Temp`."""
         return self.rng.choice(_FOLDERS) if self.rng.random() < 0.5 else self.word().title()
 
     def path(self, name: str) -> str:
@@ -71,7 +73,7 @@ class Vocabulary:
         return "\\".join(["C:", *folders, name])
 
     def option(self) -> str:
-        """Such as `-nop` or `--vient=sorax`."""
+        """An option such as `-nop` or `--vient=sorax`."""
         draw = self.rng.random()
         if draw < 0.4:
             return self.rng.choice(_OPTIONS)
@@ -80,7 +82,7 @@ class Vocabulary:
         return f"--{self.word()}={self.word()}"
 
     def cmdlet(self) -> str:
-        """Such as `Get-ServiceVient`."""
+        """A cmdlet such as `Get-ServiceVient`."""
         verb, noun = self.rng.choice(_VERBS), self.rng.choice(_NOUNS)
         return f"{verb}-{noun}{self.word().title() if self.rng.random() < 0.6 else ''}"
 
@@ -100,7 +102,7 @@ class Vocabulary:
         return self.word()
 
     def fragment(self) -> str:
-        """What a detection looks for in a command line: a piece as short as it can be."""
+        """A fragment that a detection rule searches for in a command line: as short as possible."""
         draw = self.rng.random()
         if draw < 0.25:
             return f" {self.option()} " if self.rng.random() < 0.5 else f" {self.option()}"

@@ -1,11 +1,11 @@
 """Rewriting rules, one per file, applied in this order to nodes whose children are canonical.
 
-`spelling` comes before them, on leaves; `order` after them, on what they leave.
+`spelling` is applied before them, to leaves; `order` after them, to their results.
 
-Each rule says what it preserves. A rule that preserves VALUE may be used anywhere. A rule that
+Each rule declares what it preserves. A rule that preserves VALUE may be used anywhere. A rule that
 preserves only TRUTH (the rewritten condition is TRUE for the same events, but may be FALSE where
-the original is undefined) is right only where being TRUE is all that matters: in a tree in negation
-normal form, outside XOR. The property tests hold each rule to what it says.
+the original is undefined) is valid only where FALSE and undefined need not be distinguished: in a
+tree in negation normal form, outside XOR. The property tests verify this for each rule.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from tamis.logic.rules.rule import Preserves, Rule
 
 
 def rewrite(node: Condition) -> Condition:
-    """Drop operands that hold one of their siblings."""
+    """Drop operands that contain one of their siblings."""
     if not isinstance(node, And | Or):
         return node
     dual = Or if isinstance(node, And) else And

@@ -1,4 +1,4 @@
-"""p AND NOT p is never true. (p OR NOT p is not always true: it is undefined where p is.)"""
+"""p AND NOT p is never true. (p OR NOT p is not always true: it is undefined if p is.)"""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from tamis.logic.rules.rule import Preserves, Rule
 
 
 def rewrite(node: Condition) -> Condition:
-    """Find a leaf and its opposite among the operands."""
+    """Replace operands among which are a leaf and its opposite."""
     if isinstance(node, And):
         operands = set(node.operands)
         leaves = (x for x in node.operands if not children(x) or isinstance(x, Not))
         return FALSE if any(inverse(leaf) in operands for leaf in leaves) else node
     if isinstance(node, Or):
-        # IS NULL is never undefined: together with its opposite it is all events.
+        # IS NULL is never undefined: together with its opposite it covers all events.
         tests = {(x.operand.path, x.negated) for x in node.operands if isinstance(x, IsNull)}
         return TRUE if any((path, not negated) in tests for path, negated in tests) else node
     return node

@@ -1,4 +1,4 @@
-"""TRUE and FALSE among the operands are folded; connectives of one operand vanish."""
+"""TRUE and FALSE operands are folded; a connective with one operand is replaced by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""p AND p is p; p OR p is p. (at_least counts each operand, so it keeps them.)"""
+"""p AND p is p; p OR p is p. (at_least counts each operand, so it keeps duplicates.)"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tamis.logic.rules.rule import Preserves, Rule
 
 
 def rewrite(node: Condition) -> Condition:
-    """Keep each operand of AND and OR once."""
+    """Remove duplicate operands of AND and OR."""
     if not isinstance(node, And | Or):
         return node
     unique = tuple(dict.fromkeys(node.operands))

@@ -1,4 +1,4 @@
-"""a IN () is never true; a NOT IN () is true wherever a is present."""
+"""a IN () is never true; a NOT IN () is true if a is present."""
 
 from __future__ import annotations
 

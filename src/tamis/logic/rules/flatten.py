@@ -14,7 +14,7 @@ def rewrite(node: Condition) -> Condition:
             return node
         return kind(tuple(_lifted(node, kind)))
     if isinstance(node, Xor | Xnor) and any(isinstance(x, Xor | Xnor) for x in node.operands):
-        # Each XNOR among them turns the whole around once.
+        # Each XNOR among them negates the whole.
         n_turns = sum(isinstance(x, Xnor) for x in (node, *node.operands))
         operands = tuple(_lifted(node, (Xor, Xnor)))
         return Xor(operands) if n_turns % 2 == 0 else Xnor(operands)

@@ -15,8 +15,8 @@ def push_negation(
 ) -> Condition:
     """`node`, or its negation, with NOT on leaves only.
 
-    With `is_signed` leaves keep their test and carry a NOT, for the meaning in which a negated
-    test on a missing attribute holds: there `NOT a < 1` is not `a >= 1`.
+    With `is_signed`, leaves keep their test under a NOT, for the mode in which a negated test on a
+    missing attribute is true: there `NOT a < 1` differs from `a >= 1`.
     """
 
     def below(operand: Condition, *, flip: bool) -> Condition:
@@ -36,7 +36,7 @@ def push_negation(
             return Xor(operands) if isinstance(node, Xor) != is_negated else Xnor(operands)
         case _ if not is_negated:
             return node
-        case IsNull() | Literal():  # never undefined, so their opposite serves both meanings
+        case IsNull() | Literal():  # never undefined, so their opposites are valid in both modes
             return inverse(node)
         case _:
             return Not(node) if is_signed else inverse(node)

@@ -1,4 +1,4 @@
-"""Operands stand in the order of their content digests, so that P OR Q equals Q OR P."""
+"""Operands are sorted by their content digests, so that P OR Q equals Q OR P."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XOR's operands are brought to one sign each: a XOR b <> 1 is a XNOR b = 1."""
+"""Each operand of XOR gets a fixed sign: a XOR b <> 1 is a XNOR b = 1."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tests of presence beside tests that need presence anyway.
+"""Tests of presence next to tests that require presence.
 
-a IS NOT NULL AND a < 5 is a < 5; a IS NULL AND a < 5 is never true; a IS NOT NULL OR a < 5 is
-a IS NOT NULL.
+a IS NOT NULL AND a < 5 is a < 5; a IS NULL AND a < 5 is never true; a IS NOT NULL OR a < 5 is a IS
+NOT NULL.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from tamis.logic.rules.rule import Preserves, Rule
 
 
 def rewrite(node: Condition) -> Condition:
-    """Drop what presence makes superfluous, and see what absence makes impossible."""
+    """Drop tests that presence makes redundant, and fold those that absence makes impossible."""
     if not isinstance(node, And | Or):
         return node
     if not any(isinstance(operand, IsNull) for operand in node.operands):

@@ -1,4 +1,4 @@
-"""What a rewriting rule is."""
+"""The record of a rewriting rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Preserves(Enum):
-    """What stays the same when a rule is applied."""
+    """What a rule preserves."""
 
     VALUE = "true, false and undefined"
     TRUTH = "being true"
@@ -21,11 +21,12 @@ class Preserves(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A named rewriting of one node; returns the node itself where it does not apply."""
+    """A named rewriting of one node; returns the node itself if it does not apply."""
 
     name: str
     preserves: Preserves
     rewrite: Callable[[Condition], Condition]
-    # Whether it replaces leaves by their opposites, which `Missing.SATISFIES_NEGATION` forbids:
-    # there NOT a < 1 holds on a missing attribute, and a >= 1 does not.
+    # Whether it replaces leaves by their opposites, which is invalid for
+    # `Missing.SATISFIES_NEGATION`: there NOT a < 1 is true on a missing attribute, and a >= 1 is
+    # not.
     uses_opposites: bool = False

@@ -1,8 +1,8 @@
-"""Leaves that mean the same are spelled the same, before negation is pushed down.
+"""Leaves of the same meaning get the same spelling, before negation is pushed down.
 
-5 < a is a > 5; a BETWEEN 1 AND 3 is a >= 1 AND a <= 3; a IN (2, 1, 2) is a IN (1, 2);
-a LIKE 'x%' is startswith(a, 'x'); a <=> 5 is a = 5 AND a IS NOT NULL; a NOT LIKE p is
-NOT a LIKE p; matches(a, 'x y') is the word x AND the word y. All of it exact.
+5 < a is a > 5; a BETWEEN 1 AND 3 is a >= 1 AND a <= 3; a IN (2, 1, 2) is a IN (1, 2); a LIKE 'x%'
+is startswith(a, 'x'); a <=> 5 is a = 5 AND a IS NOT NULL; a NOT LIKE p is NOT a LIKE p; matches(a,
+'x y') is the word x AND the word y. All of these are exact.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MIRRORED: Final = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": 
 
 
 def rewrite(node: Condition) -> Condition:
-    """The leaf in its one spelling, its sign outside."""
+    """The leaf in its canonical spelling, with its negation outside."""
     match node:
         case Attribute():
             return Comparison("=", node, TRUE)
@@ -79,7 +79,7 @@ def _signed(node: Condition, *, is_negated: bool) -> Condition:
 
 
 def _is_present(attribute: Attribute) -> Condition:
-    """True where the attribute is present, undefined where it is missing."""
+    """True if the attribute is present, undefined if it is missing."""
     return one_of(attribute, (), is_negated=True)
 
 
@@ -112,7 +112,7 @@ def _spell_pair(operator: str, left: Attribute, right: Attribute) -> Condition:
 
 
 def _spell_boolean(operator: str, attribute: Attribute, literal: Literal) -> Condition:
-    """The one value of two that satisfies the comparison; or none, or both."""
+    """The comparison as a set of the boolean values that satisfy it: one, none or both."""
     values = [
         candidate
         for candidate in (FALSE, TRUE)
@@ -129,7 +129,7 @@ def _spell_set(attribute: Attribute, values: tuple[Literal, ...]) -> Condition:
 
 
 def _possible(values: tuple[Literal, ...], type_: Type | None) -> tuple[Literal, ...]:
-    """Without constants that no value can equal: 1.5 among integers."""
+    """The constants without those that no value can equal, such as 1.5 among integers."""
     return tuple(x for x in values if x.type == INTEGER) if type_ == INTEGER else values
 
 
@@ -157,7 +157,7 @@ def _escape(character: str) -> str:
 
 
 def _spell_matches(node: Matches) -> Condition:
-    """The words of a query as leaves, each in any of the attributes."""
+    """The words of a query as leaves, each searched in all of the attributes."""
 
     def found(*words: str) -> Condition:
         leaves = tuple(Words(attribute, words) for attribute in dict.fromkeys(node.attributes))

@@ -1,8 +1,8 @@
-"""Tests of one attribute beside each other become fewer.
+"""Tests of one attribute are merged.
 
-Under AND they are intersected (a > 3 AND a > 5 is a > 5, a = 1 AND a = 2 is a IN ()), under OR
-united, as the opposite of the intersection of the opposites. Missing stays undefined throughout, so
-the rule is exact. Arrays are left alone: two of their elements may satisfy two tests.
+Under AND their sets are intersected (a > 3 AND a > 5 is a > 5, a = 1 AND a = 2 is a IN ()); under
+OR they are united, as the opposite of the intersection of the opposites. A missing attribute stays
+undefined, so the rule is exact. Arrays are not merged: two of their elements may satisfy two tests.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class ValueSet:
     """The values that satisfy a conjunction of scalar tests of one attribute."""
 
     attribute: Attribute
-    low: tuple[Literal, bool] | None = None  # bound, whether it is included
+    low: tuple[Literal, bool] | None = None  # bound, whether it is inclusive
     high: tuple[Literal, bool] | None = None
     included: dict[Any, Literal] | None = None  # None: all values
     excluded: dict[Any, Literal] = field(default_factory=dict)
 
     def intersect(self, leaf: Condition) -> None:
-        """Narrow the set by one more test."""
+        """Intersect the set with one more test."""
         if isinstance(leaf, In):
             self._intersect_members(leaf.values, is_negated=leaf.negated)
             return
@@ -100,7 +100,7 @@ class ValueSet:
 
 
 def rewrite(node: Condition) -> Condition:
-    """Join the scalar leaves of each attribute."""
+    """Merge the scalar leaves of each attribute."""
     if not isinstance(node, And | Or):
         return node
     groups: dict[Attribute, list[Condition]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Walk a binary decision diagram from its roots."""
+"""Traverse a binary decision diagram from its roots."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def walk_roots(
     first,  # event
     satisfied,  # Rows
     roots,
-    nodes,  # int32[n, 3]: predicate, next if it is false, next if it is true; 0 and 1 are terminals
+    nodes,  # int32[n, 3]: predicate, next if false, next if true; 0 and 1 are terminals
     root_of,  # int32[n_expressions]
     is_true,  # bool[n_leaves], all false before and after
     holds,  # bool[n_roots]
@@ -18,9 +18,9 @@ def walk_roots(
     found,
     n_nodes,
 ):
-    """Write which expressions are true for events from the `first` on; return the next.
+    """Write which expressions are true for events from `first` on; return the next event.
 
-    The nodes passed are added to `n_nodes`.
+    The number of nodes visited is added to `n_nodes`.
     """
     for event in range(first, len(found_starts) - 1):
         n_found = found_starts[event]

@@ -8,16 +8,16 @@ import numpy as np
 
 from tamis.kernels.compiled import kernel
 
-# Places of `counts`.
+# Indices into `counts`.
 N_POSTINGS, N_CANDIDATES, N_NODES = range(3)
 NEVER: Final = 1 << 30  # more predicates than there are
 
 
 @kernel
 def minimum_counts(starts, codes, needed, minima):
-    """Write how many predicates must hold, at the least, for each expression to be true."""
+    """Write the minimum number of true predicates for each expression to be true."""
     for at in range(len(minima) - 1, -1, -1):
-        top = 0  # of a stack of minima, kept in `needed`; children before their parent
+        top = 0  # of a stack of minima, stored in `needed`; children before their parent
         for place in range(starts[at + 1] - 1, starts[at] - 1, -1):
             code = codes[place]
             if code < 0:
@@ -45,9 +45,10 @@ def match_by_counts(
     found,
     counts,
 ):
-    """Write which expressions are true for events from the `first` on; return the next.
+    """Write which expressions are true for events from `first` on; return the next event.
 
-    Candidates come in the order found, behind those that are always true.
+    Expressions that are always true come first, then candidates in the order in which they are
+    found.
     """
     for event in range(first, len(found_starts) - 1):
         begin = found_starts[event]
@@ -79,7 +80,7 @@ def count_leaves(leaves, index, hits, candidates, counts):
             if hits[expression] == minima[expression]:
                 candidates[n_candidates] = expression
                 n_candidates += 1
-    # Undo only what was touched: a full reset costs more than an event.
+    # Undo only the touched counters: a full reset costs more than an event.
     for leaf in leaves:
         counts[N_POSTINGS] += posting_starts[leaf + 1] - posting_starts[leaf]
         for place in range(posting_starts[leaf], posting_starts[leaf + 1]):
@@ -102,7 +103,7 @@ def evaluate_candidates(index, is_true, candidates, n_candidates, counts):
 
 @kernel
 def evaluate(place, codes, is_true, counts):
-    """Twice the place behind the part that begins here, and 1 if the part is true."""
+    """Twice the position after the part that begins here, plus 1 if the part is true."""
     counts[N_NODES] += 1
     code = codes[place]
     place += 1
@@ -119,7 +120,7 @@ def evaluate(place, codes, is_true, counts):
 
 @kernel
 def skip(place, n_parts, codes):
-    """The place behind the next `n_parts` parts."""
+    """The position after the next `n_parts` parts."""
     while n_parts > 0:
         code = codes[place]
         n_parts += -1 if code < 0 else (code >> 1) - 1

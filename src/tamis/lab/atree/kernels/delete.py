@@ -21,7 +21,7 @@ from tamis.lab.atree.kernels.nodes import forget_node
 
 @kernel
 def unsubscribe(tree, ordinal):
-    """Let a subscription no longer end at its node; the node goes on the stack if unused."""
+    """Remove a subscription from its node; push the node on the stack if it is unused."""
     node = tree.nodes_of[ordinal]
     after, before = tree.next_ordinals[ordinal], tree.previous_ordinals[ordinal]
     if before == NONE:
@@ -36,7 +36,7 @@ def unsubscribe(tree, ordinal):
 
 @kernel
 def release(tree, node):
-    """Give up one use of a node."""
+    """Decrement the use count of a node."""
     tree.use_counts[node] -= 1
     if tree.use_counts[node] == 0 and tree.operators[node] != LEAF:
         tree.stack[tree.sizes[STACK_TOP]] = node
@@ -45,7 +45,9 @@ def release(tree, node):
 
 @kernel
 def remove_unused(tree, design):
-    """Remove the nodes on the stack while there is room; return how much the next one needs."""
+    """Remove the nodes on the stack while there is room; return the room that the next one
+    needs.
+    """
     while tree.sizes[STACK_TOP] > 0:
         node = tree.stack[tree.sizes[STACK_TOP] - 1]
         needed = splice_needed(tree, node)
@@ -58,7 +60,7 @@ def remove_unused(tree, design):
 
 @kernel
 def splice_needed(tree, node):
-    """How much of the pool it may need to give a node's children to its parents, at the most."""
+    """The most room in the pool needed to give a node's children to its parents."""
     n_parents, n_children = tree.n_parents[node], tree.n_children[node]
     if n_parents == 0:
         return 0
@@ -68,7 +70,7 @@ def splice_needed(tree, node):
 
 @kernel
 def remove(tree, node, design):
-    """Take a node out; whoever still has it as a child consumes its children instead."""
+    """Remove a node; parents that still have it as a child get its children instead."""
     for place in range(tree.n_parents[node]):
         splice(tree, tree.pool[tree.parent_starts[node] + place], node, place, design)
     forget_node(tree, node)
@@ -81,7 +83,7 @@ def remove(tree, node, design):
     free(tree, tree.parent_starts[node], tree.parent_classes[node])
     tree.n_children[node] = tree.n_parents[node] = tree.n_pushed[node] = 0
     tree.child_classes[node] = tree.parent_classes[node] = 0
-    tree.operators[node] = LEAF  # so that no table takes it for a node in use
+    tree.operators[node] = LEAF  # so that no table treats it as a node in use
     tree.chained[node] = tree.sizes[FREE_NODE]
     tree.sizes[FREE_NODE] = node
     tree.sizes[N_INNER] -= 1
@@ -89,7 +91,7 @@ def remove(tree, node, design):
 
 @kernel
 def splice(tree, parent, node, place, design):
-    """Give a parent the children of a node instead of the node."""
+    """Replace a node by its children in one parent."""
     starts, sizes = tree.child_starts, tree.n_children
     was_access = place < tree.n_pushed[node]
     at = find_link(tree, starts, sizes, parent, ~node)

@@ -1,10 +1,10 @@
 """Unique ids (§4.2.1): AND is a sum, OR a product, so the order of operands does not matter.
 
-The paper computes with machine words, in which products of even numbers soon become zero; here
-it is a field, where two expressions that are not equal by the laws of a distributive lattice have
-the same id with a probability of about their size in 2^61. Where the order matters (XOR, at_least,
-or all where ids are not unique) operands are the digits of a number, which is then closed: else its
-last digit would be one more summand of an AND above it.
+The paper computes with machine words, in which products of even numbers soon become zero; here it
+is a field, in which two expressions that are not equal by the laws of a distributive lattice have
+the same id with a probability of about their size in 2^61. If the order matters (XOR, at_least, or
+every operator if ids are not unique), operands are the digits of a number, which is then hashed:
+otherwise its last digit would act as a summand of an AND above it.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ def add(a, b):
 
 @kernel
 def close(a):
-    """A number that no sum or product reaches into: what is inside a part stays inside."""
+    """A hash of the number, so that sums and products outside cannot mix with those inside."""
     return multiply(multiply(a, a), add(a, _BASE))
 
 
 @kernel
 def name_parts(kinds, values, required, leaf_ids, is_unique, ids, ends):
-    """Write the id of every part of the expressions, and where each part ends."""
+    """Write the id of every part of the expressions, and the end of each part."""
     for at in range(len(kinds) - 1, -1, -1):
         if kinds[at] == LEAF:
             ids[at] = leaf_ids[values[at]]

@@ -1,4 +1,4 @@
-"""Insertion (Algorithm 4, and with the optimisations left out, Algorithm 1)."""
+"""Insertion (Algorithm 4; with the optimisations switched off, Algorithm 1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from tamis.lab.atree.kernels.reorganise import reorganise, self_adjust
 
 @kernel
 def insert_all(tree, program, starts, ordinals, done, design):
-    """Insert expressions from the `done`-th on while there is room; return how many are in."""
+    """Insert expressions from number `done` on while there is room; return how many are
+    inserted.
+    """
     for number in range(done, len(ordinals)):
         if not has_room(tree, starts[number + 1] - starts[number]):
             return number
@@ -27,7 +29,7 @@ def insert_all(tree, program, starts, ordinals, done, design):
 
 @kernel
 def insert(tree, program, at, design):
-    """The node of an expression, made if there is none; it has one use more than before."""
+    """The node of an expression, created if necessary; increments its use count."""
     if program.kinds[at] == LEAF:
         leaf = program.values[at]
         tree.use_counts[leaf] += 1
@@ -56,7 +58,7 @@ def insert(tree, program, at, design):
 
 @kernel
 def push_child(tree, child, bottom, is_set):
-    """Put a child on the stack; a set has each once."""
+    """Push a child on the stack; a set contains each child once."""
     top = tree.sizes[STACK_TOP]
     if is_set:
         for at in range(bottom, top):
@@ -69,7 +71,7 @@ def push_child(tree, child, bottom, is_set):
 
 @kernel
 def create_node(tree, program, at, bottom, design):
-    """A node whose children are on the stack, with one use."""
+    """A node whose children are on the stack, with a use count of one."""
     node = tree.sizes[FREE_NODE]
     if node == NONE:
         node = tree.sizes[N_NODES]
@@ -95,7 +97,7 @@ def create_node(tree, program, at, bottom, design):
 
 @kernel
 def subscribe(tree, node, ordinal):
-    """Let a subscription end at a node."""
+    """Attach a subscription to a node."""
     first = tree.subscribed[node]
     tree.nodes_of[ordinal] = node
     tree.next_ordinals[ordinal] = first

@@ -1,4 +1,4 @@
-"""Links between nodes, and what follows from them: access children and levels."""
+"""Links between nodes, and the access children and levels derived from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def plain_child(link):
 
 @kernel
 def link_child(tree, node, link, is_on_demand):
-    """Make a node the parent of another; of an AND on demand, the access child is chosen later."""
+    """Make a node the parent of another; for an AND with propagation on demand, the access child is
+    chosen later.
+    """
     append(tree, tree.child_starts, tree.n_children, tree.child_classes, node, link)
     child = plain_child(link)
     append(tree, tree.parent_starts, tree.n_parents, tree.parent_classes, child, node)
@@ -28,7 +30,7 @@ def link_child(tree, node, link, is_on_demand):
 
 @kernel
 def push_last(tree, child, place):
-    """Move a parent to the end of those that results are propagated to."""
+    """Move a parent to the end of the parents to which results are propagated."""
     start, n_pushed = tree.parent_starts[child], tree.n_pushed[child]
     parent = tree.pool[start + place]
     tree.pool[start + place] = tree.pool[start + n_pushed]
@@ -38,7 +40,7 @@ def push_last(tree, child, place):
 
 @kernel
 def forget_parent(tree, child, parent):
-    """Take a parent from a node's list; return whether results were propagated to it."""
+    """Remove a parent from a node's list; return whether results were propagated to it."""
     start = tree.parent_starts[child]
     place = find_link(tree, tree.parent_starts, tree.n_parents, child, parent)
     last = tree.n_parents[child] - 1
@@ -54,7 +56,7 @@ def forget_parent(tree, child, parent):
 
 @kernel
 def choose_access(tree, node):
-    """Choose one child at random, which alone propagates its result to this AND (§5.2.2)."""
+    """Choose a random child, the only one that propagates its result to this AND (§5.2.2)."""
     chosen = tree.ids[node] % tree.n_children[node]
     child = plain_child(tree.pool[tree.child_starts[node] + chosen])
     place = find_link(tree, tree.parent_starts, tree.n_parents, child, node)
@@ -63,8 +65,8 @@ def choose_access(tree, node):
 
 @kernel
 def set_level(tree, node):
-    """The level of a node is one above that of its highest child; those above it follow."""
-    # Whoever calls what calls itself does so with an int64: else the kernel, once cached, crashes.
+    """Set a node's level to one above its highest child, and update the levels above."""
+    # A recursive call must pass an int64: otherwise the cached kernel crashes.
     level = 0
     for at in range(tree.child_starts[node], tree.child_starts[node] + tree.n_children[node]):
         level = max(level, tree.levels[plain_child(tree.pool[at])])

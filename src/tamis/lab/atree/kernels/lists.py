@@ -1,4 +1,4 @@
-"""Lists of links in one pool: they grow by half, and what they leave is used again."""
+"""Lists of links in one pool: they grow by half, and the space they leave is reused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tamis.lab.atree.arrays import CAPACITIES, MOST_LINKS, NONE, POOL_TOP
 
 @kernel
 def allocate(tree, size_class):
-    """A place in the pool for a list of that class."""
+    """Allocate a list of that class in the pool."""
     start = tree.free_lists[size_class]
     if start != NONE:
         tree.free_lists[size_class] = tree.pool[start]
@@ -20,7 +20,7 @@ def allocate(tree, size_class):
 
 @kernel
 def free(tree, start, size_class):
-    """Give a list's place back."""
+    """Free a list."""
     if size_class > 0:
         tree.pool[start] = tree.free_lists[size_class]
         tree.free_lists[size_class] = start
@@ -28,7 +28,7 @@ def free(tree, start, size_class):
 
 @kernel
 def append(tree, starts, sizes, classes, node, link):
-    """Put a link at the end of a node's list."""
+    """Append a link to a node's list."""
     size = sizes[node]
     if size == CAPACITIES[classes[node]]:
         reserve(tree, starts, sizes, classes, node, size + 1)
@@ -39,7 +39,7 @@ def append(tree, starts, sizes, classes, node, link):
 
 @kernel
 def reserve(tree, starts, sizes, classes, node, n_links):
-    """Move a node's list to where it has room for `n_links`."""
+    """Move a node's list to a place with room for `n_links`."""
     size_class = classes[node]
     while CAPACITIES[size_class] < n_links:
         size_class += 1
@@ -53,7 +53,7 @@ def reserve(tree, starts, sizes, classes, node, n_links):
 
 @kernel
 def find_link(tree, starts, sizes, node, link):
-    """The place of a link in a node's list, from its end; NONE if it is not there."""
+    """The position of a link in a node's list, searched from the end; NONE if absent."""
     for at in range(sizes[node] - 1, -1, -1):
         if tree.pool[starts[node] + at] == link:
             return at

@@ -1,4 +1,4 @@
-"""Event matching (Algorithm 6) where only TRUE is propagated (§5.2.1)."""
+"""Event matching (Algorithm 6) that propagates only TRUE (§5.2.1)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from tamis.kernels.compiled import kernel
 from tamis.lab.atree.arrays import MAX_LEVEL, NONE
 from tamis.lab.atree.kernels.links import plain_child
 
-# Places of `State.counts`.
+# Indices into `State.counts`.
 N_EVALUATED, N_PROPAGATED, N_QUEUED, N_PULLED = range(4)
 
 
 @kernel
 def match_events(tree, state, satisfied, first, design, found_starts, found):
-    """Match events from the `first` on while there is room; return how many are done."""
+    """Match events from `first` on while there is room; return how many are done."""
     starts, leaves = satisfied
     for event in range(first, len(starts) - 1):
         begin = found_starts[event]
@@ -50,7 +50,7 @@ def match_event(tree, state, leaves, event, design, found):
 
 @kernel
 def is_true(tree, state, node, event, design):
-    """Evaluate a node of which at least one child is true."""
+    """Evaluate a node with at least one true child."""
     state.counts[N_EVALUATED] += 1
     if tree.operators[node] != AND:
         return True
@@ -66,7 +66,7 @@ def is_true(tree, state, node, event, design):
 
 @kernel
 def propagate(tree, state, node, event, design):
-    """Tell the parents that a node is true; those that did not know of a true child are queued."""
+    """Propagate a node's TRUE to its parents; queue those that had no true child before."""
     start, n_parents = tree.parent_starts[node], tree.n_pushed[node]
     state.counts[N_PROPAGATED] += n_parents
     for place in range(start, start + n_parents):
@@ -74,14 +74,14 @@ def propagate(tree, state, node, event, design):
         is_new = state.queued_at[parent] != event
         if is_new:
             enqueue(tree, state, parent, event)
-        # On demand, an AND pulls its other children, and an OR needs no other.
+        # With propagation on demand, an AND pulls its other children, and an OR needs no other.
         if not design.propagation_on_demand:
             state.n_true[parent] = 1 if is_new else state.n_true[parent] + 1
 
 
 @kernel
 def enqueue(tree, state, node, event):
-    """Put a node into the queue of its level."""
+    """Add a node to the queue of its level."""
     state.counts[N_QUEUED] += 1
     state.queued_at[node] = event
     state.queued_next[node] = state.queues[tree.levels[node]]
@@ -90,7 +90,7 @@ def enqueue(tree, state, node, event):
 
 @kernel
 def report(tree, node, found, n_found):
-    """Append the subscriptions that end at a node; return the new number."""
+    """Append the subscriptions of a node; return the new number."""
     ordinal = tree.subscribed[node]
     while ordinal != NONE:
         found[n_found] = ordinal

@@ -1,4 +1,4 @@
-"""Event matching (Algorithm 6) without the zero-suppression filter: FALSE is propagated too."""
+"""Event matching (Algorithm 6) without the zero-suppression filter: FALSE is also propagated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNDEFINED: Final = 2
 
 @kernel
 def match_events_fully(tree, state, satisfied, unsatisfied, first, design, found_starts, found):
-    """Match events from the `first` on while there is room; return how many are done."""
+    """Match events from `first` on while there is room; return how many are done."""
     starts, leaves = satisfied
     false_starts, false_leaves = unsatisfied
     for event in range(first, len(starts) - 1):
@@ -68,7 +68,7 @@ def match_event_fully(tree, state, true_leaves, false_leaves, event, design, fou
 
 @kernel
 def evaluate(tree, state, node, event, design):
-    """The result of a node of which at least one child has one (Table 2)."""
+    """The result of a node with a result of at least one child (Table 2)."""
     state.counts[N_EVALUATED] += 1
     operator = tree.operators[node]
     if operator == XOR:
@@ -88,7 +88,7 @@ def evaluate(tree, state, node, event, design):
 
 @kernel
 def evaluate_on_demand(tree, state, node, event):
-    """The result of an AND whose access child has one."""
+    """The result of an AND, given that of its access child."""
     result = TRUE
     start = tree.child_starts[node]
     for place in range(start, start + tree.n_children[node]):
@@ -103,7 +103,7 @@ def evaluate_on_demand(tree, state, node, event):
 
 @kernel
 def evaluate_parity(tree, state, node, event):
-    """The result of XOR or XNOR, whose children come in pairs: an operand, its negation."""
+    """The result of XOR or XNOR, whose children are pairs of an operand and its negation."""
     n_true = 0
     start = tree.child_starts[node]
     for place in range(start, start + tree.n_children[node], 2):
@@ -117,7 +117,7 @@ def evaluate_parity(tree, state, node, event):
 
 @kernel
 def propagate_result(tree, state, node, event, result):
-    """Tell the parents a node's result; those that knew of none are queued."""
+    """Propagate a node's result to its parents; queue those that had none before."""
     start, n_parents = tree.parent_starts[node], tree.n_pushed[node]
     state.counts[N_PROPAGATED] += n_parents
     for place in range(start, start + n_parents):

@@ -1,4 +1,4 @@
-"""The expression-to-node hash table (§4.2.1), and whether there is room."""
+"""The expression-to-node hash table (§4.2.1), and checks for room."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def find_node(tree, identity):
 
 @kernel
 def put_node(tree, node, identity):
-    """Enter a node under its id."""
+    """Insert a node under its id."""
     bucket = identity & (len(tree.buckets) - 1)
     tree.ids[node] = identity
     tree.chained[node] = tree.buckets[bucket]
@@ -27,7 +27,7 @@ def put_node(tree, node, identity):
 
 @kernel
 def forget_node(tree, node):
-    """Take a node out of the table."""
+    """Remove a node from the table."""
     bucket = tree.ids[node] & (len(tree.buckets) - 1)
     if tree.buckets[bucket] == node:
         tree.buckets[bucket] = tree.chained[node]
@@ -40,7 +40,7 @@ def forget_node(tree, node):
 
 @kernel
 def rehash(tree, n_leaves):
-    """Enter all inner nodes into empty buckets."""
+    """Insert all inner nodes into empty buckets."""
     for node in range(n_leaves, tree.sizes[N_NODES]):
         if tree.operators[node] != LEAF:
             put_node(tree, node, tree.ids[node])
@@ -48,17 +48,17 @@ def rehash(tree, n_leaves):
 
 @kernel
 def links_needed(tree, n_parts):
-    """How much of the pool the insertion of an expression may need, at the most.
+    """The most room in the pool that the insertion of an expression may need.
 
-    A part's children, a longer list of parents for each of them, and parents of its own by
-    self-adjustment: no more than the longest list has.
+    This counts a part's children, a longer list of parents for each of them, and the parents that
+    self-adjustment adds: no more than the longest list has.
     """
     return n_parts * (5 * tree.sizes[MOST_LINKS] + 16)
 
 
 @kernel
 def has_room(tree, n_parts):
-    """Whether an expression of that many parts can be inserted without any array growing."""
+    """Whether an expression of that many parts can be inserted without growing any array."""
     if tree.sizes[N_NODES] + n_parts > len(tree.ids):
         return False
     if tree.sizes[N_INNER] + n_parts > len(tree.buckets):

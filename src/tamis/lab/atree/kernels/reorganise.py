@@ -20,7 +20,7 @@ from tamis.lab.atree.kernels.nodes import find_node
 
 @kernel
 def reorganise(tree, program, at):
-    """Put nodes on the stack that can stand for some of the expression's children, greedily.
+    """Push nodes on the stack that can replace some of the expression's children, greedily.
 
     The children that they cover are marked in `program.is_covered`.
     """
@@ -60,9 +60,9 @@ def node_of(tree, program, part):
 
 @kernel
 def find_candidates(tree, program, at, mark):
-    """Put all nodes on the stack that are made of children of the expression, and no others.
+    """Push all nodes whose children are all children of the expression.
 
-    Such a node may have another such node as a child, which stands for some of them.
+    Such a node may have another such node as a child, which stands for several children.
     """
     bottom = tree.sizes[STACK_TOP]
     most, busiest = -1, NONE
@@ -77,7 +77,7 @@ def find_candidates(tree, program, at, mark):
     part = at + 1
     while part < program.ends[at]:
         node = node_of(tree, program, part)
-        # Who has two of the children has one that is not the busiest.
+        # A node with two of the children is a parent of one that is not the busiest.
         if node != NONE and node != busiest:
             collect_parents(tree, node, program.kinds[at], program.values[at], mark)
         part = program.ends[part]
@@ -89,7 +89,7 @@ def find_candidates(tree, program, at, mark):
 
 @kernel
 def collect_parents(tree, child, operator, n_operands, mark):
-    """Put those parents on the stack that have nothing but marked children and candidates."""
+    """Push those parents whose children are all marked or candidates."""
     start = tree.parent_starts[child]
     for place in range(start, start + tree.n_parents[child]):
         parent = tree.pool[place]
@@ -114,7 +114,7 @@ def is_within(tree, node, mark):
 
 @kernel
 def count_uncovered(tree, node, mark):
-    """How many children of the expression a candidate would cover that are not yet."""
+    """How many children of the expression a candidate would newly cover."""
     n_uncovered = 0
     start = tree.child_starts[node]
     for place in range(start, start + tree.n_children[node]):
@@ -128,7 +128,7 @@ def count_uncovered(tree, node, mark):
 
 @kernel
 def cover(tree, node, mark):
-    """Mark what a chosen candidate covers."""
+    """Mark the children that a chosen candidate covers."""
     start = tree.child_starts[node]
     for place in range(start, start + tree.n_children[node]):
         child = plain_child(tree.pool[place])
@@ -149,7 +149,7 @@ def count_marked(tree, node, mark):
 
 @kernel
 def mark_covered(tree, program, at, mark):
-    """Note which parts need not be inserted, since a reused node has them."""
+    """Note which parts need not be inserted because a reused node contains them."""
     part = at + 1
     while part < program.ends[at]:
         node = node_of(tree, program, part)
@@ -159,7 +159,7 @@ def mark_covered(tree, program, at, mark):
 
 @kernel
 def self_adjust(tree, node, design):
-    """Let nodes that have all children of a new node have it instead of them."""
+    """Replace the children of a new node by that node in all nodes that have all of them."""
     tree.sizes[LAST_MARK] += 2
     mark = tree.sizes[LAST_MARK]
     rarest = NONE
@@ -168,8 +168,8 @@ def self_adjust(tree, node, design):
         tree.marks[child] = mark
         if rarest == NONE or tree.n_parents[child] < tree.n_parents[rarest]:
             rarest = child
-    # Who has all of the children is a parent of the one with the fewest parents. From the end:
-    # what a removal moves has been seen.
+    # A node with all of the children is a parent of the one with the fewest parents. The loop runs
+    # from the end, so that a removal moves only visited entries.
     for place in range(tree.n_parents[rarest] - 1, -1, -1):
         parent = tree.pool[tree.parent_starts[rarest] + place]
         is_larger = tree.n_children[parent] > tree.n_children[node]
@@ -185,7 +185,7 @@ def self_adjust(tree, node, design):
 def adopt(tree, parent, node, mark, design):
     """Replace the marked children of a parent by the node.
 
-    The parent's use of the node is not counted: it goes on without it when it is deleted.
+    This use of the node is not counted: if the node is deleted, the parent continues without it.
     """
     has_lost_access = False
     start = tree.child_starts[parent]

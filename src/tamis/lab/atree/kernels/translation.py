@@ -1,10 +1,10 @@
-"""Count the predicates of conjunctions."""
+"""Count the true predicates of conjunctions."""
 
 from __future__ import annotations
 
 from tamis.kernels.compiled import kernel
 
-# Places of `counts`.
+# Indices into `counts`.
 N_POSTINGS, N_CONJUNCTIONS = range(2)
 
 
@@ -14,12 +14,12 @@ def match_conjunctions(
     satisfied,  # Rows
     index,  # ConjunctionArrays
     hits,  # int32[n_conjunctions], all zero before and after
-    found_at,  # int32[n_expressions], the last event that each was found by
+    found_at,  # int32[n_expressions], the last event that found each
     found_starts,
     found,
     counts,
 ):
-    """Write the expressions of which a conjunction holds, each once, for events from the `first`.
+    """Write the distinct expressions with a true conjunction, for events from `first` on.
 
     Returns the next event.
     """
@@ -45,7 +45,7 @@ def match_conjunctions(
                         found_at[owner] = event
                         found[n_found] = owner
                         n_found += 1
-        # Undo only what was touched: a full reset costs more than an event.
+        # Undo only the touched counters: a full reset costs more than an event.
         for leaf in own:
             for place in range(posting_starts[leaf], posting_starts[leaf + 1]):
                 hits[postings[place]] = 0

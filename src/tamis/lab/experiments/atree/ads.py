@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 SIZES: Final = {Scale.TINY: (120, 6), Scale.SMALL: (20_000, 512), Scale.FULL: (300_000, 512)}
 X: Final = "workload"
 N_PUBLISHED: Final = 1_392_196  # advertisements
-# Microseconds of matching, seconds of construction, megabytes; Translation's two parts together.
+# Microseconds of matching, seconds of construction, megabytes; Translation's two parts summed.
 PUBLISHED: Final = {
     A_TREE: (1_600, 2.9, 205),
     BDDS: (11_500, 25.6, 823),
@@ -61,7 +61,7 @@ def settings(scale: Scale) -> list[Setting]:
 
 
 def measure(setting: Setting, seed: int) -> list[Row]:
-    """All algorithms."""
+    """Measure all algorithms."""
     return run(setting, seed, EVERY)
 
 
@@ -69,12 +69,12 @@ SWEEP: Final = Sweep("atree-ads", settings, measure, estimate)
 
 
 def values_of(rows: list[Row], column: str) -> dict[str, float]:
-    """What each algorithm has."""
+    """The measurements of each algorithm."""
     return {row[ALGORITHM]: row[column] for row in rows if row.get(column) is not None}
 
 
 def tell_ratios(rows: list[Row], column: str) -> str:
-    """What each has in terms of A-Tree's, here and in the paper."""
+    """Each algorithm's value relative to A-Tree's, here and in the paper."""
     ours = values_of(rows, column)
     theirs = {row[ALGORITHM]: row[column] for row in published(column)}
     beside = [
@@ -103,7 +103,7 @@ def judge_matching(rows: list[Row]) -> list[str]:
 
 
 def tell_each(rows: list[Row]) -> str:
-    """What an advertisement costs each algorithm: who is faster here than in the paper."""
+    """The cost of an advertisement for each algorithm, here and in the paper."""
     took = values_of(rows, MICROSECONDS)
     n = rows[0]["expressions"] - next(row[LEFT_OUT] for row in rows)
     beside = ", ".join(
@@ -118,7 +118,7 @@ def tell_each(rows: list[Row]) -> str:
 
 
 def judge_by(column: str) -> Callable[[list[Row]], list[str]]:
-    """Whether A-Tree has least."""
+    """Whether A-Tree takes the least."""
 
     def tell(rows: list[Row]) -> list[str]:
         ours = {name: v for name, v in values_of(rows, column).items() if name in PUBLISHED}
@@ -132,7 +132,7 @@ def judge_by(column: str) -> Callable[[list[Row]], list[str]]:
 
 
 def tell_counts(rows: list[Row]) -> str:
-    """What is looked at for an event."""
+    """The work done for an event."""
     counts = {row[ALGORITHM]: row for row in rows}
     tree, bop, scan = counts[A_TREE], counts[BOP], counts[SCAN]
     return (

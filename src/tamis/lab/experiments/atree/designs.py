@@ -1,4 +1,4 @@
-"""§6.3, Figures 8 to 10: what each design element of the A-Tree is worth."""
+"""§6.3, Figures 8 to 10: the benefit of each design element of the A-Tree."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ BOTH = A_TREE
 
 
 def variant(name: str, design: Design, false: Rows | None = None) -> type[ATree]:
-    """A machine of that design, told which leaves are false if it wants to know."""
+    """A machine of that design, which gets the false leaves if it needs them."""
 
     class Variant(ATree):
         def __init__(self, trees: Mapping[int, Tree], n_leaves: int) -> None:
@@ -66,7 +66,7 @@ def variant(name: str, design: Design, false: Rows | None = None) -> type[ATree]
 
 
 def measure_designs(prepared: Prepared, machines: Iterable[type[Machine]]) -> list[Row]:
-    """A row for each design, and the product's."""
+    """A row for each design and for the product."""
     wanted, rows = measure_product(prepared.task)
     found = [measure_machine(machine, prepared.task, wanted) for machine in machines]
     return prepared.finish(found + rows)
@@ -83,7 +83,7 @@ def by_workload(scale: Scale) -> list[Setting]:
 
 
 def by_alpha(scale: Scale) -> list[Setting]:
-    """The synthetic workload by how much is shared."""
+    """The synthetic workload at several degrees of sharing."""
     n_expressions, n_events = SIZES[scale]
     shared = {"expressions": n_expressions, "events": n_events}
     alphas = (0, 1) if scale == Scale.TINY else (0, 0.2, 0.4, 0.6, 0.8, 1)
@@ -160,7 +160,7 @@ FIGURE_8B: Final = Experiment(
 
 
 def by_order(scale: Scale) -> list[Setting]:
-    """Advertisements as they arrive in three orders."""
+    """Advertisements in three orders of arrival."""
     n_expressions, n_events = SIZES[scale]
     shared = {"expressions": n_expressions, "events": n_events}
     orders = (1, 2) if scale == Scale.TINY else (1, 2, 3)
@@ -168,7 +168,7 @@ def by_order(scale: Scale) -> list[Setting]:
 
 
 def measure_dynamicity(setting: Setting, seed: int) -> list[Row]:
-    """One optimisation after the other; each expression has its operands in an order of its own."""
+    """One optimisation after the other; each expression has its operands in a random order."""
     prepared = Prepared(setting, seed)
     rng = random.Random(1_000 * seed + setting["order"])
     arriving = rng.sample(sorted(prepared.task.trees), len(prepared.task.trees))
@@ -185,7 +185,7 @@ def measure_dynamicity(setting: Setting, seed: int) -> list[Row]:
 
 
 def shuffle(tree: Tree, rng: random.Random) -> Tree:
-    """The tree as another person might have written it: AND's and OR's operands in any order."""
+    """An equivalent tree: the operands of AND and OR in a random order."""
     if isinstance(tree, int):
         return tree
     children = [shuffle(child, rng) for child in tree.children]
@@ -198,7 +198,7 @@ STEPS: Final = (NOTHING, WITH_ID, WITH_REORGANISATION, A_TREE)
 
 
 def judge_dynamicity(rows: list[Row]) -> list[str]:
-    """Whether each step saves memory and time, and whether the order matters."""
+    """Whether each step saves memory and time, and whether the order of arrival matters."""
     memory, took, built, nodes = (
         {name: mean(series(rows, "order", column, name).values()) for name in STEPS}
         for column in (MEGABYTES, MICROSECONDS, BUILD, "index nodes")
@@ -251,7 +251,7 @@ FIGURE_9: Final = Experiment(
 
 
 def measure_optimisations(setting: Setting, seed: int) -> list[Row]:
-    """With and without the filter and the demand."""
+    """With and without zero suppression and propagation on demand."""
     prepared = Prepared(setting, seed)
     false = prepared.forest.unsatisfied(prepared.task.events)
     machines = (

@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from tamis.lab.experiments.atree.statements import Statement
     from tamis.lab.experiments.experiment import Row, Sweep
 
-# The names that algorithms have for what they count.
+# The algorithms' names for their counts.
 COUNTS: Final = ("nodes", "propagations", "candidates", "postings", "annotations")
 
 
 def judge(x: str, statements: tuple[Statement, ...], rows: list[Row]) -> list[str]:
-    """Whether A-Tree is fastest, what the paper says of the figure, and what is looked at."""
+    """Whether A-Tree is fastest, the paper's statements on the figure, and the work done."""
     took = {name: series(rows, x, MICROSECONDS, name) for name in COMPARED}
     tree, scan = took[A_TREE], took[SCAN]
     last = max(tree)
@@ -89,7 +89,7 @@ def judge(x: str, statements: tuple[Statement, ...], rows: list[Row]) -> list[st
 
 
 def _tell_counts(rows: list[Row], x: str, at: object) -> str:
-    """What each looks at, for an event."""
+    """The work that each algorithm does for an event."""
     nodes = {name: series(rows, x, "nodes", name).get(at) for name in (A_TREE, BOP, BDDS, SCAN)}
     candidates = series(rows, x, "candidates", BOP).get(at)
     looked = ", ".join(f"{name} {count:,.0f}" for name, count in nodes.items() if count is not None)
@@ -101,7 +101,7 @@ def _tell_counts(rows: list[Row], x: str, at: object) -> str:
 
 
 def _tell_conjunctions(rows: list[Row], x: str) -> str:
-    """Fontoura's own Interval, which the paper does not compare with."""
+    """Fontoura's original Interval, which the paper does not compare with."""
     tree, own = (series(rows, x, MICROSECONDS, name) for name in (A_TREE, INTERVAL_2010))
     read, by_predicate = (
         series(rows, x, "annotations", name) for name in (INTERVAL_2010, INTERVAL)

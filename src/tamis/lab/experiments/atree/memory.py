@@ -31,7 +31,7 @@ ALGORITHMS: Final = tuple(name for name in COMPARED if name != SCAN)
 
 
 def judge(x: str, ran_out: dict[str, str], rows: list[Row]) -> list[str]:
-    """Whether A-Tree takes least, and what it has for an expression."""
+    """Whether A-Tree takes the least, and its bytes per expression."""
     order = rank(rows, x, MEGABYTES, ALGORITHMS)
     tree, bop = (series(rows, x, MEGABYTES, name) for name in (A_TREE, BOP))
     last, first = max(tree), min(tree)
@@ -50,7 +50,7 @@ def judge(x: str, ran_out: dict[str, str], rows: list[Row]) -> list[str]:
 
 
 def _tell_nodes(rows: list[Row], x: str, at: object) -> str:
-    """Why A-Tree does not take least."""
+    """Why A-Tree does not take the least."""
     n = _expressions(rows, x, at)
     nodes = series(rows, x, "index nodes", A_TREE)[at]
     return (

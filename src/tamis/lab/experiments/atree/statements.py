@@ -1,4 +1,4 @@
-"""What §6.4.2 says of the panels of Figure 12, each statement with the rule it is judged by."""
+"""The statements of §6.4.2 on the panels of Figure 12, each with the rule that judges it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
     Statement: TypeAlias = Callable[[str, list[Row]], str]
 
-CHANGED: Final = 2  # times as much; times of one workload differ by less
+CHANGED: Final = 2  # smaller factors are noise within one workload
 RANKING: Final = (A_TREE, TRANSLATION, BDDS, BOP, INTERVAL, SCAN)  # of the paper
 
 
 def times_of(x: str, rows: list[Row]) -> dict[str, dict[float, float]]:
-    """What each of the compared algorithms takes, by `x`; none where it ran out everywhere."""
+    """The time of each compared algorithm by `x`, without those that ran out everywhere."""
     took = {name: series(rows, x, MICROSECONDS, name) for name in COMPARED}
     return {name: own for name, own in took.items() if own}
 
@@ -41,7 +41,7 @@ def growth_of(own: dict[float, float]) -> float:
 
 
 def tell_ends(x: str, rows: list[Row]) -> str:
-    """The time of each at the first and the last `x`."""
+    """The time of each algorithm at the first and the last `x`."""
     took = times_of(x, rows)
     first, last = min(took[A_TREE]), max(took[A_TREE])
     ends = "; ".join(
@@ -53,7 +53,7 @@ def tell_ends(x: str, rows: list[Row]) -> str:
 
 
 def rise(*names: str) -> Statement:
-    """These take longer as `x` grows."""
+    """Judge that these take longer as `x` grows."""
 
     def judge(x: str, rows: list[Row]) -> str:
         took = times_of(x, rows)
@@ -65,7 +65,7 @@ def rise(*names: str) -> Statement:
 
 
 def fall(*names: str) -> Statement:
-    """These take less time as `x` grows."""
+    """Judge that these take less time as `x` grows."""
 
     def judge(x: str, rows: list[Row]) -> str:
         took = times_of(x, rows)
@@ -77,7 +77,7 @@ def fall(*names: str) -> Statement:
 
 
 def stay(*names: str) -> Statement:
-    """These are not affected by `x`."""
+    """Judge that `x` does not affect these."""
 
     def judge(x: str, rows: list[Row]) -> str:
         took = times_of(x, rows)
@@ -93,7 +93,7 @@ def stay(*names: str) -> Statement:
 
 
 def scale_linearly(x: str, rows: list[Row]) -> str:
-    """All grow as `x` does."""
+    """Judge that all times grow linearly with `x`."""
     shares = {name: growth_of(own) * min(own) / max(own) for name, own in times_of(x, rows).items()}
     bent = [name for name, share in shares.items() if not 1 / CHANGED < share < CHANGED]
     listed = "; ".join(f"{name} {share:.2f}" for name, share in shares.items())
@@ -104,7 +104,7 @@ def scale_linearly(x: str, rows: list[Row]) -> str:
 
 
 def only_a_tree_scales(x: str, rows: list[Row]) -> str:
-    """A-Tree's time grows least, by far."""
+    """Judge that A-Tree's time grows least, by far."""
     took = times_of(x, rows)
     tree = took[A_TREE]
     others = {name: own for name, own in took.items() if name != A_TREE}
@@ -120,14 +120,14 @@ def only_a_tree_scales(x: str, rows: list[Row]) -> str:
 
 
 def falls_less(x: str, rows: list[Row]) -> str:
-    """BDD's time falls, less than A-Tree's."""
+    """Judge that BDD's time falls, but less than A-Tree's."""
     took = times_of(x, rows)
     tree, diagram = growth_of(took[A_TREE]), growth_of(took[BDDS])
     return f"That BDD's time falls, and less than A-Tree's, {does(tree < diagram < 1)}."
 
 
 def are_similar(x: str, rows: list[Row]) -> str:
-    """Interval and BoP take about as long."""
+    """Judge that Interval and BoP take about as long."""
     took = times_of(x, rows)
     ratios = [took[BOP][at] / took[INTERVAL][at] for at in took[BOP]]
     is_so = all(1 / CHANGED < ratio < CHANGED for ratio in ratios)
@@ -138,7 +138,7 @@ def are_similar(x: str, rows: list[Row]) -> str:
 
 
 def are_behind_scan(x: str, rows: list[Row]) -> str:
-    """Interval and BoP take longer than Scan at the last `x`."""
+    """Judge that Interval and BoP take longer than Scan at the last `x`."""
     took = times_of(x, rows)
     last = max(took[SCAN])
     ahead = [name for name in (INTERVAL, BOP) if took[name][last] <= took[SCAN][last]]
@@ -146,7 +146,7 @@ def are_behind_scan(x: str, rows: list[Row]) -> str:
 
 
 def keep_ranking(x: str, rows: list[Row]) -> str:
-    """The paper's ranking, at every `x`."""
+    """Judge the paper's ranking at every `x`."""
     took = times_of(x, rows)
     ranked = [name for name in RANKING if name in took]
     out = [
@@ -165,5 +165,5 @@ def _list(names: Iterable[str]) -> str:
 
 
 def _plain(names: Iterable[str]) -> list[str]:
-    """Names that can stand in a list."""
+    """Names without commas, for use in a list."""
     return [name.replace(",", "") for name in names]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tamis.lab.experiments.experiment import Row, Setting
 
 SIZES: Final = {Scale.TINY: (100, 6), Scale.SMALL: (3_000, 512), Scale.FULL: (100_000, 512)}
-# Expressions of many predicates are fewer.
+# Expressions with many predicates are fewer.
 LARGE: Final = {Scale.TINY: (24, 4), Scale.SMALL: (600, 512), Scale.FULL: (6_000, 512)}
 
 
@@ -28,7 +28,7 @@ def _settings(
 
 
 def _by_size(scale: Scale) -> list[Setting]:
-    """Numbers of expressions that grow as the paper's do, from 100 K to 30 M."""
+    """Numbers of expressions that grow like the paper's, from 100 K to 30 M."""
     n_most, n_events = {Scale.TINY: (90, 6), Scale.SMALL: (12_000, 512)}.get(scale, (300_000, 512))
     shares = (3, 1) if scale == Scale.TINY else (30, 10, 3, 1)
     return [{"expressions": n_most // share, "events": n_events} for share in shares]

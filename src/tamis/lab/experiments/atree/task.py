@@ -1,4 +1,4 @@
-"""What the A-Tree paper's experiments have in common: a workload at a setting, all algorithms."""
+"""Shared by the A-Tree paper's experiments: the workload at a setting, and all algorithms."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ if TYPE_CHECKING:
 PAPER: Final = "Ji and Jacobsen 2021"
 A_TREE, BOP, BDDS, TRANSLATION = ATree.name, BoP.name, BDD.name, Translation.name
 DEWEY, INTERVAL, SCAN = DeweyByPredicate.name, IntervalByPredicate.name, Scan.name
-# The paper gives ids to predicates; Fontoura's own algorithms, to conjunctions, are shown beside.
+# The paper assigns ids to predicates; Fontoura's original algorithms, for conjunctions, are also
+# shown.
 DEWEY_2010, INTERVAL_2010 = Dewey.name, Interval.name
 COMPARED: Final = (A_TREE, BDDS, TRANSLATION, BOP, INTERVAL, SCAN)  # as in §6.4
 SWEPT: Final = (*COMPARED, INTERVAL_2010)
 EVERY: Final = (*SWEPT, DEWEY, DEWEY_2010)
 MEGABYTES, BUILD, RAN_OUT, LEFT_OUT = "megabytes", "build seconds", "ran out", "left out"
-PREDICATE_BYTES: Final = 4_000  # of a predicate's place in texts, trees and all machines together
+PREDICATE_BYTES: Final = 4_000  # per predicate occurrence, in texts, trees and all machines
 
-# Settings that are parameters of ABE-Gen, by the name they have in tables.
+# Settings that are parameters of ABE-Gen, by their name in tables.
 PARAMETERS: Final = {
     "depth": "depth",
     "children": "n_children",
@@ -57,7 +58,7 @@ def make_workload(setting: Setting, seed: int) -> AbeGen | AdsLike:
 
 
 class Prepared:
-    """A task, the forest it is of, and what it took to build the product's index."""
+    """A task, its forest, and the cost of building the product's index."""
 
     def __init__(self, setting: Setting, seed: int) -> None:
         workload: Any = make_workload(setting, seed)
@@ -77,11 +78,11 @@ class Prepared:
         self.task = Task(trees, forest.n_leaves, satisfied, index, events, table)
 
     def rearrange(self, trees: Mapping[int, Tree]) -> None:
-        """Give the algorithms these trees instead, which mean the same."""
+        """Give the algorithms these equivalent trees instead."""
         self.task = replace(self.task, trees=trees)
 
     def finish(self, rows: list[Row]) -> list[Row]:
-        """The rows with what they have in common."""
+        """The rows with the columns that they share."""
         handed = cpu_seconds(lambda: self.forest.satisfied(self.task.events), n_repeats=2)
         for row in rows:
             if row[ALGORITHM] in PRODUCT:
@@ -98,7 +99,7 @@ def _build(texts: list[str], schema: Any) -> tuple[float, Any]:
 
 
 def _has_and_or(tree: Tree) -> bool:
-    """Whether the tree can be written with AND and OR, which most of the algorithms need."""
+    """Whether the tree can be written with AND and OR, as most of the algorithms require."""
     try:
         to_and_or(tree)
     except RanOutError:
@@ -113,7 +114,7 @@ def run(setting: Setting, seed: int, names: Iterable[str] = SWEPT) -> list[Row]:
 
 
 def estimate(setting: Setting) -> int:
-    """About as many bytes as a setting takes."""
+    """An estimate of the bytes that a setting needs."""
     n_predicates = (0.875 * setting.get("children", 4)) ** (setting.get("depth", 3) - 1)
     return PROCESS_BYTES + int(setting["expressions"] * max(10, n_predicates) * PREDICATE_BYTES)
 
@@ -122,7 +123,7 @@ def estimate(setting: Setting) -> int:
 
 
 def rank(rows: list[Row], x: str, y: str, names: Iterable[str] = COMPARED) -> list[str]:
-    """The algorithms by what they have for `y` at the last `x` that most of them have."""
+    """The algorithms sorted by `y` at the last `x` that most of them reach."""
     own = {name: series(rows, x, y, name) for name in names}
     last = max({row[x] for row in rows if sum(row[x] in values for values in own.values()) > 2})
     known = {name: values[last] for name, values in own.items() if last in values}
@@ -130,7 +131,7 @@ def rank(rows: list[Row], x: str, y: str, names: Iterable[str] = COMPARED) -> li
 
 
 def ran_out_at(rows: list[Row], x: str, name: str) -> list[Any]:
-    """Where an algorithm ran out."""
+    """The settings at which an algorithm ran out."""
     return sorted(row[x] for row in rows if row[ALGORITHM] == name and row.get(RAN_OUT))
 
 

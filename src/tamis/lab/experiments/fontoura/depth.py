@@ -1,4 +1,4 @@
-"""§5.3: the depth of trees. One sweep, of which six tables and figures are made."""
+"""§5.3: the depth of trees. Six tables and figures are made from one sweep."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SIZES: Final = {Scale.TINY: (120, 12), Scale.SMALL: (8_000, 200), Scale.FULL: (1
 
 
 def settings(scale: Scale) -> list[Setting]:
-    """Trees of each depth, by all algorithms."""
+    """Trees of each depth, with all algorithms."""
     n_expressions, n_events = SIZES[scale]
     return [{"depth": d, "expressions": n_expressions, "events": n_events} for d in DEPTHS]
 
@@ -66,12 +66,12 @@ PUBLISHED: Final[dict[str, tuple[float, ...]]] = {  # megabytes at depths 1, 2, 
     SCAN_CONJUNCTIONS: (373, 854),
     SCAN: (364, 836),
 }
-# The paper does not say of how many expressions. In its Table 4 one of depth 2 takes as much:
+# The paper does not give the number of expressions. In its Table 4, one of depth 2 takes as much:
 BYTES_OF_ONE: Final = 1e6 * PUBLISHED_MEGABYTES[100_000] / 100_000
 
 
 def judge_memory(rows: list[Row]) -> list[str]:
-    """Whether annotations stay small, and normal forms do not."""
+    """Whether annotations stay small and normal forms do not."""
     dewey, interval, dnf = (
         series(rows, "depth", "megabytes", name) for name in (DEWEY, INTERVAL, DNF)
     )
@@ -92,7 +92,7 @@ def judge_memory(rows: list[Row]) -> list[str]:
 
 
 def _tell_bytes(rows: list[Row]) -> str:
-    """Bytes for an expression at depth 2: why ours are closer together than the paper's."""
+    """Bytes per expression at depth 2: why ours are closer together than the paper's."""
     n_theirs = 1e6 * PUBLISHED[INTERVAL][1] / BYTES_OF_ONE
     ours = {
         row[ALGORITHM]: 1e6 * row["megabytes"] / row["expressions"]
@@ -134,7 +134,7 @@ PUBLISHED_SELECTIVITY: Final = {1: 22.85, 2: 57.97, 3: 10.97, 4: 49.23}
 
 
 def judge_selectivity(rows: list[Row]) -> list[str]:
-    """Whether the workload is like the paper's."""
+    """Whether the workload resembles the paper's."""
     ours = series(rows, "depth", SELECTIVITY, BATCH)
     beside = ", ".join(f"{ours[d]:.1f}% ({PUBLISHED_SELECTIVITY[d]}%)" for d in ours)
     has_form = all((ours[d] < ours[d + 1]) == (d % 2 == 1) for d in ours if d + 1 in ours)
@@ -237,7 +237,7 @@ FIGURE_9: Final = Experiment(
 
 
 def judge_evaluation(rows: list[Row]) -> list[str]:
-    """Whether Interval's cost for an annotation does not depend on the depth."""
+    """Whether Interval's cost per annotation is independent of the depth."""
     told = []
     costs = {}  # of an annotation, in nanoseconds, by depth
     grown = {}

@@ -1,4 +1,4 @@
-"""Figure 7: how large one expression's disjunctive normal form is."""
+"""Figure 7: the size of one expression's disjunctive normal form."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def settings(scale: Scale) -> list[Setting]:
 
 
 def kilobytes(conjunctions: Iterable[Conjunction]) -> float:
-    """A posting of 4 bytes for each predicate, an annotation of 8 for each conjunction."""
+    """4 bytes per predicate for a posting, 8 bytes per conjunction for an annotation."""
     return sum(8 + 4 * (len(one.wanted) + len(one.unwanted)) for one in conjunctions) / 1000
 
 
 def measure(setting: Setting, seed: int) -> list[Row]:
-    """The average over expressions; those that run out count as much as they may have."""
+    """The average over expressions; those that run out count with the limit."""
     workload = Fontoura(FontouraParams(max_depth=setting["depth"], seed=seed))
     expressions = [read_expression(tree, {}) for tree in workload.trees(N_EXPRESSIONS)]
     sizes, numbers, n_ran_out = [], [], 0

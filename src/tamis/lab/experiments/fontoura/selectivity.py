@@ -28,7 +28,13 @@ if TYPE_CHECKING:
     from tamis.lab.experiments.experiment import Row, Setting
 
 SIZES: Final = {Scale.TINY: (300, 12), Scale.SMALL: (4_000, 200), Scale.FULL: (100_000, 500)}
-SHARES: Final = (0.02, 0.04, 0.06, 0.08, 0.1)  # less than trees of depth 3 have as drawn
+SHARES: Final = (
+    0.02,
+    0.04,
+    0.06,
+    0.08,
+    0.1,
+)  # less than that of trees of depth 3
 
 
 def settings(scale: Scale) -> list[Setting]:

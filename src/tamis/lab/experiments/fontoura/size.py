@@ -28,7 +28,7 @@ X: Final = "expressions"
 
 
 def settings(scale: Scale) -> list[Setting]:
-    """The paper's numbers of expressions, or a share of them."""
+    """The paper's numbers of expressions, or a fraction of them."""
     numbers = [n // DIVISORS[scale] for n in PUBLISHED_MEGABYTES]
     if scale == Scale.TINY:
         numbers = numbers[::2]

@@ -1,4 +1,4 @@
-"""What Fontoura's experiments have in common: the workload at a setting, all algorithms on it."""
+"""Shared by Fontoura's experiments: the workload at a setting, and all algorithms."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ SORT = "sort microseconds"
 EVALUATE = "evaluate microseconds"
 SELECTIVITY = "selectivity %"
 
-CHILDREN = 2.25  # of a node, on average
-CONJUNCTION_BYTES = 2_500  # of a leaf's place in the trees, the texts and all machines together
+CHILDREN = 2.25  # children of a node, on average
+CONJUNCTION_BYTES = 2_500  # of a leaf occurrence in the trees, the texts and all machines together
 
 
 def run(setting: Setting, seed: int, names: Iterable[str]) -> list[Row]:
-    """The rows of a setting: depth, number of expressions and of events, perhaps selectivity."""
+    """The rows of a setting: depth, numbers of expressions and events, optionally selectivity."""
     workload = Fontoura(
         FontouraParams(
             n_expressions=setting["expressions"],
@@ -57,7 +57,7 @@ def run(setting: Setting, seed: int, names: Iterable[str]) -> list[Row]:
 
 
 def estimate(setting: Setting) -> int:
-    """About as many bytes as a setting takes."""
+    """An estimate of the bytes that a setting needs."""
     n_leaves = setting["expressions"] * CHILDREN ** setting["depth"]
     n_matches = setting["expressions"] * setting["events"]
     return PROCESS_BYTES + int(n_leaves * CONJUNCTION_BYTES + 60 * n_matches)

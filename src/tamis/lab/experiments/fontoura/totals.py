@@ -1,4 +1,4 @@
-"""Figures 10 to 13: Dewey and Interval in total, and what their evaluation takes of it."""
+"""Figures 10 to 13: the total time of Dewey and Interval, and the share of evaluation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def judge_total(x: str, rows: list[Row]) -> list[str]:
 
 
 def show_total(name: str, by: str, x: str, sweep: Sweep, told: str) -> Experiment:
-    """The figure of all that is done for an event."""
+    """The figure of the total time of an event."""
     return Experiment(
         name,
         PAPER,
@@ -59,7 +59,7 @@ def show_total(name: str, by: str, x: str, sweep: Sweep, told: str) -> Experimen
 def show_evaluation(  # noqa: PLR0913 - what differs between the figures
     name: str, by: str, x: str, sweep: Sweep, told: str, judge: Callable[[list[Row]], list[str]]
 ) -> Experiment:
-    """The figure without index and sorting; Tamis has no such part."""
+    """The figure without index and sorting; Tamis has no separate evaluation."""
     return Experiment(
         name,
         PAPER,

@@ -1,4 +1,4 @@
-"""§4: superqueries. One sweep, of which Tables 4.1 to 4.4 and Figures 4.3 and 4.5 are made."""
+"""§4: superqueries. Tables 4.1 to 4.4 and Figures 4.3 and 4.5 are made from one sweep."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def settings(scale: Scale) -> list[Setting]:
 
 
 def run(setting: Setting, seed: int) -> list[Row]:
-    """All steps, all clusterings, all widths of the mask, and the product."""
+    """Measure all steps, all clusterings, all widths of the mask, and the product."""
     task = draw(setting, seed)
     steps: dict[str, IrmakOptions] = dict(STEPS)
     steps |= {name: overlap(1, method) for method, name in BY_METHOD.items()}
@@ -89,7 +89,7 @@ def is_described(row: Row) -> bool:
 
 
 def judge_containment(rows: list[Row]) -> list[str]:
-    """Whether the drawn queries contain each other as real ones do."""
+    """Whether the generated queries contain each other as often as real ones."""
     own = find(rows, STATISTICS)
     return [
         (
@@ -102,7 +102,7 @@ def judge_containment(rows: list[Row]) -> list[str]:
 
 
 def judge_statistics(rows: list[Row]) -> list[str]:
-    """What the queries are like."""
+    """Statistics of the queries."""
     own = find(rows, STATISTICS)
     length = own["postings of all"] / own["queries"]
     return [
@@ -114,7 +114,7 @@ def judge_statistics(rows: list[Row]) -> list[str]:
 
 
 def judge_methods(rows: list[Row]) -> list[str]:
-    """Whether overlap is best, and what clustering spares."""
+    """Whether overlap is best, and what clustering saves."""
     own = {method: find(rows, name) for method, name in BY_METHOD.items()}
     gains = {method: ratio_of(rows, BEST, name) for method, name in BY_METHOD.items()}
     listed = ", ".join(f"{method} {gain:.2f}" for method, gain in gains.items())
@@ -139,7 +139,7 @@ def judge_methods(rows: list[Row]) -> list[str]:
 
 
 def judge_counts(rows: list[Row]) -> list[str]:
-    """Whether clustering spares postings and accumulators."""
+    """Whether clustering saves postings and accumulators."""
     best, clustered = find(rows, BEST), find(rows, OVERLAP)
     postings = 1 - clustered["index postings"] / best["index postings"]
     fewer = best[ACCUMULATORS] / max(clustered[ACCUMULATORS], 1e-9)
@@ -190,7 +190,7 @@ def judge_all(rows: list[Row]) -> list[str]:
 
 
 def tell_costs(rows: list[Row]) -> str:
-    """What a posting costs, here and in the paper: where its factor of 20 comes from."""
+    """The cost of a posting, here and in the paper, which explains its factor of 20."""
     primitive, clustered = find(rows, PRIMITIVE), find(rows, OVERLAP)
     each = [1e3 * row[MICROSECONDS] / row[POSTINGS] for row in (primitive, clustered)]
     read = clustered[POSTINGS] / primitive[POSTINGS]

@@ -1,4 +1,6 @@
-"""§3.4: the core processor, step by step, as the queries become more. One sweep, three figures."""
+"""§3.4: the core processor, step by step, for a growing number of queries. One sweep, three
+figures.
+"""
 
 from __future__ import annotations
 
@@ -49,11 +51,11 @@ SIZES: Final = {  # queries of the smallest set, documents
     Scale.FULL: (1_077_958, 512),
 }
 
-LINEAR: Final = 1.2  # what growth may be off by, up or down
+LINEAR: Final = 1.2  # factor by which growth may deviate, up or down
 
 
 def settings(scale: Scale) -> list[Setting]:
-    """More and more queries."""
+    """Growing numbers of queries."""
     base, n_documents = SIZES[scale]
     return [
         {"queries": base * times, "base": base, "documents": n_documents}
@@ -129,7 +131,7 @@ def _growth(rows: list[Row], what: str, name: str) -> float:
 
 
 def judge_rates(rows: list[Row]) -> list[str]:
-    """Who processes most documents."""
+    """Which algorithm processes the most documents."""
     most = max(row["queries"] for row in rows)
     rates = {row[ALGORITHM]: row[DOCUMENTS_PER_SECOND] for row in rows if row["queries"] == most}
     fastest = max(rates, key=lambda name: rates[name])

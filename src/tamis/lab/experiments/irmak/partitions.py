@@ -1,4 +1,4 @@
-"""Figure 3.7: what partitions gain, by their number."""
+"""Figure 3.7: the gain of partitions, by their number."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ SWEEP: Final = Sweep("irmak-partitions", settings, run, estimate)
 
 
 def judge(rows: list[Row]) -> list[str]:
-    """Whether partitions gain, and where most."""
+    """Whether partitions gain, and which number gains most."""
     own = {row["partitions"]: row for row in rows if row[ALGORITHM] == BLOOM}
     took = {n: row[MICROSECONDS] for n, row in own.items()}
     best = min(took, key=lambda n: took[n])

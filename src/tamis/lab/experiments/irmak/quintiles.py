@@ -41,7 +41,7 @@ from tamis.lab.workloads.keywords import KeywordParams, Keywords
 if TYPE_CHECKING:
     from tamis.lab.experiments.experiment import Row, Setting
 
-SIZES: Final = {  # queries, documents, documents that say how often a query matches
+SIZES: Final = {  # queries, documents, documents that determine how often a query matches
     Scale.TINY: (1_000, 20, 60),
     Scale.SMALL: (100_000, 512, 2_000),
     Scale.FULL: (1_077_958, 512, 10_000),
@@ -58,7 +58,7 @@ def settings(scale: Scale) -> list[Setting]:
 
 
 def run(setting: Setting, seed: int) -> list[Row]:
-    """All algorithms over the queries of one quintile."""
+    """Measure all algorithms on the queries of one quintile."""
     task = draw(setting, seed)
     order = np.argsort(count_matches(setting, seed), kind="stable")
     own = np.sort(np.array_split(order, 5)[setting[QUINTILE] - 1])
@@ -80,7 +80,7 @@ SWEEP: Final = Sweep("irmak-quintiles", settings, run, estimate)
 
 
 def judge(names: tuple[str, ...], rows: list[Row]) -> list[str]:
-    """Whether queries with many matches are dearer."""
+    """Whether queries with many matches are more expensive."""
     dearer = {}
     for name in (*names, BATCH):
         own = series(rows, QUINTILE, MICROSECONDS, name)

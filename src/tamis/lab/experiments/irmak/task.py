@@ -1,7 +1,7 @@
 """Irmak's algorithms and the product on the same queries and documents.
 
-The paper replicates its queries to have more of them. The product makes one of equal queries, and
-would gain by that; so all queries are different here, over as many terms as the fewest have.
+The paper replicates its queries to have more of them. The product merges equal queries and would
+gain by that, so all queries differ here, over as many terms as the smallest set has.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ PARTITIONS: Final = (1, 4, 16)  # of which the best is taken, as in the paper
 DOCUMENTS_PER_SECOND: Final = "documents per second"
 POSTINGS: Final = "postings"
 ACCUMULATORS: Final = "accumulators"
-GAIN: Final = 1.05  # times as fast; less is none
-WORDS: Final = "words"  # of a document, that some query has
+GAIN: Final = 1.05  # a smaller factor is no gain
+WORDS: Final = "words"  # terms of a document that occur in some query
 N_SINGLE: Final = 100  # documents for the product's single matcher
 
 STEPS: Final[dict[str, IrmakOptions]] = {  # §3.2 and §3.3, one after the other
@@ -74,7 +74,7 @@ class Task(NamedTuple):
 
 
 def draw(setting: Setting, seed: int) -> Task:
-    """The workload of a setting: `queries` over the terms that `base` queries have."""
+    """The workload of a setting: `queries` over the terms of `base` queries."""
     n_terms = Keywords(KeywordParams(setting["base"])).n_terms
     workload = Keywords(KeywordParams(setting["queries"], n_terms=n_terms, seed=seed))
     n_documents = setting["documents"]
@@ -88,7 +88,9 @@ def draw(setting: Setting, seed: int) -> Task:
 
 
 def measure(task: Task, steps: Mapping[str, IrmakOptions]) -> list[Row]:
-    """A row for each of the paper's algorithms and for the product; `partitions` finds its best."""
+    """A row for each of the paper's algorithms and for the product; `partitions` finds the best
+    number of partitions.
+    """
     wanted, ours = measure_product(task)
     rows = []
     for name, options in steps.items():
@@ -123,7 +125,7 @@ def measure_paper(name: str, options: IrmakOptions, task: Task, wanted: Rows) ->
 
 
 def measure_product(task: Task) -> tuple[Rows, list[Row]]:
-    """What the product finds, and its rows: a batch of documents read before, texts one by one."""
+    """The product's matches and its rows: a batch of encoded documents, and texts one by one."""
     index = build_index(task.expressions, task.schema)
     table = pa.table({"body": task.texts})
     n_documents = len(task.texts)
@@ -150,7 +152,7 @@ def measure_product(task: Task) -> tuple[Rows, list[Row]]:
 
 
 def estimate(setting: Setting) -> int:
-    """Bytes that a setting needs, by what building takes for each query."""
+    """An estimate of the bytes that a setting needs, from the cost of building each query."""
     return PROCESS_BYTES + 900 * int(setting["queries"])
 
 
@@ -171,6 +173,6 @@ def tell_behind(ours: Row, rival: Row) -> str:
 
 
 def ratio_of(rows: list[Row], slow: str, fast: str) -> float:
-    """How many times as fast one algorithm is as another, in one setting."""
+    """How many times faster one algorithm is than another, in one setting."""
     took = {row[ALGORITHM]: float(row[MICROSECONDS]) for row in rows if MICROSECONDS in row}
     return took[slow] / took[fast]

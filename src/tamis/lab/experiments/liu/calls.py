@@ -1,7 +1,7 @@
-"""Calls per event by schedule, as one parameter of Table 1 moves at a time.
+"""Calls per event by schedule, varying one parameter of Table 1 at a time.
 
 The algorithms are the paper's, over the gates that matching with operators uses; `adaptive` is the
-product's own. Calls are counts, and hold on any machine.
+product's. Calls are counted, so the results are the same on any machine.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ PAPER: Final = "Liu 2007"
 CALLS: Final = "calls per event"
 SHARE: Final = "% of naive"
 OVERHEAD: Final = "microseconds per call"
-FLOOR: Final = "floor"  # calls per event that no schedule can go below
-IN_USE: Final = "predicates in use"  # by any subscription: no schedule can make more calls
+FLOOR: Final = "floor"  # the minimum number of calls per event of any schedule
+IN_USE: Final = "predicates in use"  # by any subscription: no schedule makes more calls
 NAIVE, SEQUENTIAL, SUB_ORDER, ADAPTIVE = "naive", "sequential", "sub_order", "adaptive"
-UNIFORM: Final = 0.0  # as the exponent of popularity
+UNIFORM: Final = 0.0  # exponent of popularity
 
 N_EVENTS: Final = {Scale.TINY: 3, Scale.SMALL: 20, Scale.FULL: 1_000}
 SHRUNK: Final = {Scale.TINY: 100, Scale.SMALL: 1, Scale.FULL: 1}  # subscriptions and predicates
 
 
 def setting_of(scale: Scale, **parameters: Any) -> Setting:
-    """A setting; what is not given is as in Table 1."""
+    """A setting; parameters that are not given are those of Table 1."""
     base = {"subscriptions": 20_000, "predicates": 5_000, "zipf": 1.0, "longest": 5}
     setting = base | parameters
     for name in ("subscriptions", "predicates"):
@@ -150,7 +150,7 @@ def judge(x: str, figures: tuple[Row, ...], more: Tell, rows: list[Row]) -> list
 
 
 def _tell_published(row: Row, x: str, floor: float, in_use: float) -> str:
-    """What is to be said of a figure of the paper."""
+    """The verdict on a figure of the paper."""
     named = f"The paper's {row[CALLS]:,} calls of {row[ALGORITHM]} at {x} {row[x]:,}"
     if row[CALLS] < floor:
         return f"{named} are fewer than the {floor:,.0f} that no schedule can go below."
@@ -159,13 +159,13 @@ def _tell_published(row: Row, x: str, floor: float, in_use: float) -> str:
     return f"{named} are between the {floor:,.0f} and {in_use:,.0f} that are possible here."
 
 
-# What the paper says of Figure 7, by rules.
+# The paper's statements on Figure 7, as rules.
 GROWN: Final = 1.2  # Sequential, from the shortest to the longest: 1,784 of 1,593 is 1.12
-NEAR: Final = 0.9  # of all predicates, that naive calls
+NEAR: Final = 0.9  # of all predicates, called by naive
 
 
 def tell_lengths(rows: list[Row]) -> list[str]:
-    """How calls go with the length of subscriptions."""
+    """How calls depend on the length of subscriptions."""
     naive, sequential, sub_order = (
         series(rows, "longest", CALLS, name) for name in (NAIVE, SEQUENTIAL, SUB_ORDER)
     )
@@ -194,7 +194,7 @@ def tell_lengths(rows: list[Row]) -> list[str]:
 
 
 def tell_no_more(rows: list[Row]) -> list[str]:
-    """Nothing beyond what is told of every figure."""
+    """No verdict beyond those on every figure."""
     return []
 
 

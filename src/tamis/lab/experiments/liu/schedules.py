@@ -1,4 +1,4 @@
-"""All schedules over the same events: calls made, and what choosing them costs."""
+"""All schedules over the same events: the calls made, and the cost of choosing them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Played(NamedTuple):
-    """What a schedule did."""
+    """The result of a schedule."""
 
     name: str
     schedule: Schedule
     build_seconds: float
     calls: float  # per event
     matches: float
-    microseconds: float  # of CPU time for a call
+    microseconds: float  # of CPU time per call
 
 
 def play_all(workload: Overlaps, n_events: int) -> list[Played]:
@@ -44,10 +44,10 @@ def play_all(workload: Overlaps, n_events: int) -> list[Played]:
 
 
 def play(schedule: Schedule, workload: Overlaps, n_events: int) -> tuple[float, float, float]:
-    """Calls and matches of an event, and CPU microseconds of a call."""
+    """Calls and matches of an event, and CPU microseconds per call."""
     event = schedule.new_run()
     n_made, n_matched, seconds = 0, 0, 0.0
-    for at in range(-1, n_events):  # the first warms up
+    for at in range(-1, n_events):  # the first pass warms up
         results = draw_results(workload, max(at, 0))
         begun = time.process_time()
         event.start()
@@ -60,5 +60,5 @@ def play(schedule: Schedule, workload: Overlaps, n_events: int) -> tuple[float, 
 
 
 def draw_results(workload: Overlaps, event: int) -> np.ndarray:
-    """The results of an event, as a run takes them."""
+    """The results of an event, in the form that a run takes."""
     return np.where(workload.is_true(event), TRUE, FALSE).astype(np.int32)

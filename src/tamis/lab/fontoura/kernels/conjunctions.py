@@ -1,8 +1,8 @@
-"""The conjunctions that events satisfy, from posting lists by size.
+"""Finds the conjunctions that events satisfy, from posting lists by size.
 
-Walking lists together keeps them sorted by where each stands, which is cheap for as many lists as
-an event has attributes. Where leaves are ranges and sets, an event satisfies thousands of them;
-there hits are counted instead (§6, the counting algorithm), and no list is skipped.
+Traversing lists together keeps them sorted by their current posting, which is cheap for as many
+lists as an event has attributes. If leaves are ranges and sets, an event satisfies thousands of
+them; then hits are counted instead (§6, the counting algorithm), and no list is skipped.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import numpy as np
 from tamis.kernels.compiled import kernel
 
 MOST_WALKED = 64  # lists
-END = np.int32(2**31 - 1)  # the head of a list that has been read
-REJECTED = -(1 << 40)  # what a ∉ adds to a conjunction's hits
+END = np.int32(2**31 - 1)  # the head of an exhausted list
+REJECTED = -(1 << 40)  # added to the hits of a conjunction by a ∉
 
 
 @kernel
 def find_conjunctions(
     first_row,
     row_starts,  # int64[:], of events
-    leaves,  # int32[:], those each event satisfies, rising
+    leaves,  # int32[:], the leaves each event satisfies, ascending
     postings,  # Postings
     annotation_starts,  # [n_conjunctions + 1]
     most_annotations,
@@ -63,7 +63,7 @@ def open_lists(leaves, postings, scratch):
 
 @kernel
 def walk_by_size(n_lists, postings, scratch, found, n_found):
-    """Go through the partitions, largest size first, each with its lists."""
+    """Process the partitions, largest size first, each with its lists."""
     largest = 0
     for at in range(n_lists):
         largest = max(largest, postings.list_sizes[scratch.open_lists[at]])
@@ -75,7 +75,7 @@ def walk_by_size(n_lists, postings, scratch, found, n_found):
                 scratch.cursors[n_open] = postings.posting_starts[number]
                 scratch.ends[n_open] = postings.posting_starts[number + 1]
                 n_open += 1
-        # Size zero is found in Z alone: in one list, as size one.
+        # Size zero is found in Z only: in one list, like size one.
         required = max(size, 1)
         if n_open >= required:
             n_found = walk(required, n_open, postings.postings, scratch, found, n_found)
@@ -84,7 +84,9 @@ def walk_by_size(n_lists, postings, scratch, found, n_found):
 
 @kernel
 def walk(required, n_open, postings, scratch, found, n_found):
-    """Find what stands in `required` lists at once; the lists are kept sorted by their heads."""
+    """Find conjunctions that are in `required` lists at once; the lists are sorted by their
+    heads.
+    """
     heads = scratch.heads
     for at in range(n_open):
         read_head(at, postings, scratch)
@@ -99,7 +101,7 @@ def walk(required, n_open, postings, scratch, found, n_found):
             if heads[0] & 1:
                 found[n_found] = first
                 n_found += 1
-            else:  # ∉: all lists that have the conjunction leave it
+            else:  # ∉: all lists with the conjunction skip it
                 while n_moved < n_open and heads[n_moved] >> 1 == first:
                     n_moved += 1
         for at in range(n_moved):
@@ -111,7 +113,7 @@ def walk(required, n_open, postings, scratch, found, n_found):
 
 @kernel
 def read_head(at, postings, scratch):
-    """Note where a list stands."""
+    """Record the head of a list."""
     cursor = scratch.cursors[at]
     scratch.heads[at] = postings[cursor] if cursor < scratch.ends[at] else END
     scratch.n_postings[0] += 1
@@ -119,7 +121,7 @@ def read_head(at, postings, scratch):
 
 @kernel
 def skip_to(at, goal, postings, scratch):
-    """Move a list to its first posting that is not below `goal`, by steps that double."""
+    """Advance a list to its first posting that is at least `goal`, by galloping search."""
     if scratch.heads[at] >= goal:
         return
     low = scratch.cursors[at]
@@ -130,7 +132,7 @@ def skip_to(at, goal, postings, scratch):
         step *= 2
         scratch.n_postings[0] += 1
     high = min(low + step, end)
-    # Below the goal at `low`, not below it at `high`.
+    # The posting at `low` is below the goal, the one at `high` is not.
     while low + 1 < high:
         middle = (low + high) >> 1
         scratch.n_postings[0] += 1
@@ -144,7 +146,7 @@ def skip_to(at, goal, postings, scratch):
 
 @kernel
 def sink(at, n_open, scratch):
-    """Move a list to its place among those behind it, which are sorted."""
+    """Move a list to its position among the sorted lists behind it."""
     cursors, ends, heads = scratch.cursors, scratch.ends, scratch.heads
     head, cursor, end = heads[at], cursors[at], ends[at]
     while at + 1 < n_open and heads[at + 1] < head:
@@ -157,7 +159,7 @@ def sink(at, n_open, scratch):
 
 @kernel
 def count_hits(n_lists, postings, scratch, found, n_found):
-    """Count each conjunction's hits; those with all they require are found."""
+    """Count each conjunction's hits; those with the required number are found."""
     hits, touched = scratch.hits, scratch.touched
     n_touched = 0
     for at in range(1, n_lists):

@@ -1,9 +1,9 @@
-"""The Dewey evaluation algorithm (Algorithms 1–3) for one expression after the other.
+"""The Dewey evaluation algorithm (Algorithms 1–3), expression by expression.
 
 EVALUATEAND and EVALUATEOR call each other down to the leaf and return from it. Here their variables
-are kept by level, the root's at 0: a node at an even level is an AND, at an odd one an OR. An id
-and the one before it have some steps in common; the nodes below those are left, from the deepest
-one up, each telling its parent, and the id's own are entered.
+are stored by level, the root's at 0: a node at an even level is an AND, at an odd one an OR. An id
+shares some steps with the previous id; the nodes below those are closed, from the deepest up, each
+passing its result to its parent, and the nodes of the new id are opened.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from tamis.kernels.compiled import kernel
 
 ANDS = np.int64(0x5555555555555555)  # the even levels
 # Rows of the stack.
-STEP = 0  # that led to the node at this level
+STEP = 0  # the step to the node at this level
 RESULT = 1
 LAST_EXPLORED = 2  # of an AND's children
-LAST_CHILD = 3  # whether that was marked with *
+LAST_CHILD = 3  # whether that step was marked with *
 
 
 @kernel
@@ -53,14 +53,15 @@ def evaluate_dewey(
 
 @kernel
 def evaluate_packed(keys, at, end, bits, last_explored):
-    """Whether an expression is true, given ids with so many bits for a step.
+    """Whether an expression is true, given ids with that many bits per step.
 
-    A level's result, and whether its last child was the marked one, are bits of two numbers.
+    The result of each level, and whether its last child was the marked one, are bits of two
+    numbers.
     """
     mask = (np.int64(1) << bits) - 1
     results, last_child = ANDS, np.int64(0)
     last_explored[0] = 0
-    before, depth = np.int64(0), 0  # the id before, and how many steps it has
+    before, depth = np.int64(0), 0  # the previous id, and its number of steps
     while True:
         field = np.int64(keys[at] & np.uint64(0xFFFFFFFF)) if at < end else np.int64(0)
         common = depth
@@ -70,7 +71,7 @@ def evaluate_packed(keys, at, end, bits, last_explored):
         for level in range(depth, common, -1):
             above = np.int64(1) << (level - 1)
             result = results >> level & 1
-            if level & 1 == 0:  # an AND, beneath an OR
+            if level & 1 == 0:  # an AND below an OR
                 results |= above * (result & last_child >> level)
             else:
                 step = before >> (32 - bits * level) & mask
@@ -84,8 +85,8 @@ def evaluate_packed(keys, at, end, bits, last_explored):
         while bits * (depth + 1) <= 32 and field >> (32 - bits * (depth + 1)) & mask != 0:
             depth += 1
             last_explored[depth] = 0
-        # What was entered begins: an AND is true until a child is not, an OR false until one is.
-        # The leaf is true, whichever of the two its level would make it.
+        # Initial values: an AND is true until a child is not, an OR false until a child is true.
+        # The leaf is true, whatever the initial value of its level.
         kept = (np.int64(2) << common) - 1
         leaf = np.int64(1) << depth
         results = results & kept | ANDS & ~kept | leaf
@@ -96,8 +97,10 @@ def evaluate_packed(keys, at, end, bits, last_explored):
 
 @kernel
 def evaluate_written(keys, at, end, first_id, layouts, stack):
-    """Whether an expression is true, given the places of ids whose steps are written out."""
-    depth = 0  # the level of the leaf that was reached last
+    """Whether an expression is true, given the positions of ids whose steps are stored
+    separately.
+    """
+    depth = 0  # the level of the last leaf
     enter(0, stack)
     for slot in range(at, end):
         number = first_id + np.int64(keys[slot] & np.uint64(0xFFFFFFFF))
@@ -110,7 +113,7 @@ def evaluate_written(keys, at, end, first_id, layouts, stack):
         for level in range(common + 1, depth + 1):
             stack[STEP, level] = layouts.steps[begin + level - 1]
             enter(level, stack)
-        # A leaf is true, whichever of the two its level would make it.
+        # A leaf is true, whatever the initial value of its level.
         stack[RESULT, depth] = 1
         stack[LAST_CHILD, depth] = 1
     leave_to(0, depth, stack)
@@ -119,7 +122,7 @@ def evaluate_written(keys, at, end, first_id, layouts, stack):
 
 @kernel
 def enter(level, stack):
-    """Begin a node: an AND is true until a child is not, an OR is false until one is."""
+    """Open a node: an AND is true until a child is not, an OR is false until a child is true."""
     stack[RESULT, level] = 1 - (level & 1)
     stack[LAST_EXPLORED, level] = 0
     stack[LAST_CHILD, level] = 0
@@ -127,11 +130,11 @@ def enter(level, stack):
 
 @kernel
 def leave_to(level, depth, stack):
-    """End the nodes below `level`, from the deepest one up, each telling its parent."""
+    """Close the nodes below `level`, from the deepest up, each passing its result to its parent."""
     for child in range(depth, level, -1):
         parent = child - 1
         result = stack[RESULT, child]
-        if child & 1 == 0:  # an AND, beneath an OR
+        if child & 1 == 0:  # an AND below an OR
             stack[RESULT, parent] |= result & stack[LAST_CHILD, child]
             continue
         stack[LAST_EXPLORED, parent] += 1

@@ -1,4 +1,4 @@
-"""Each value of a run once."""
+"""Removes duplicates from runs of values."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from tamis.kernels.compiled import kernel
 
 @kernel
 def keep_distinct(
-    starts,  # int64[n_rows + 1], changed to where the distinct ones begin
-    values,  # int32[:], changed: each row's distinct values, one row after the other
+    starts,  # int64[n_rows + 1], changed to the starts of the distinct values
+    values,  # int32[:], changed: each row's distinct values, row by row
     stamps,  # int64[:], by value: the last row that had it
     latest,  # the highest stamp so far
 ):
-    """Drop what a row has already; return the highest stamp."""
+    """Drop duplicates within each row; return the highest stamp."""
     n_kept = 0
     begin = starts[0]
     for row in range(len(starts) - 1):

@@ -1,4 +1,4 @@
-"""Runs of one array, put one after the other."""
+"""Concatenates runs of one array."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tamis.kernels.compiled import kernel
 @kernel
 def gather_runs(
     row_starts,  # int64[n_rows + 1]
-    members,  # int32[:], the runs that each row wants
+    members,  # int32[:], the runs of each row
     run_starts,  # [n_runs + 1]
     values,  # the runs
     starts,  # int64[n_rows + 1], output

@@ -1,4 +1,4 @@
-"""MATCH (Algorithm 5) for one expression after the other."""
+"""MATCH (Algorithm 5), expression by expression."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.kernels.compiled import kernel
 def match_intervals(
     starts,  # int64[n_events + 1]
     keys,  # uint64[:], expression, begin, end; sorted for each event
-    matched,  # int32[M + 1], scratch: which expression was covered up to here last
+    matched,  # int32[M + 1], scratch: the last expression covered up to here
     found_starts,  # int64[n_events + 1], output
     found,  # int32[:], output
 ):
@@ -19,7 +19,7 @@ def match_intervals(
     n_found = 0
     last = len(matched) - 1
     for row in range(len(starts) - 1):
-        # The stamp of the expression is written for true: nothing is cleared in between.
+        # The expression's stamp means true: nothing has to be cleared in between.
         matched[:] = 0
         current = np.int32(0)
         for at in range(starts[row], starts[row + 1]):

@@ -1,4 +1,4 @@
-"""Evaluate trees one after the other."""
+"""Evaluates trees one by one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ def scan_trees(
     found,
     n_nodes,
 ):
-    """Write which trees are true for events from the `first` on; return the next without room."""
+    """Write which trees are true for events from `first` on; return the next event when out of
+    room.
+    """
     roots, operators, required, starts, children = trees
     for event in range(first, len(found_starts) - 1):
         n_found = found_starts[event]
@@ -46,11 +48,11 @@ def scan_some(
     required,
     starts,
     children,
-    tree_starts,  # int64[n_rows + 1], changed to where the true ones begin
-    trees,  # int32[:], which trees to look at; changed: those that are true
+    tree_starts,  # int64[n_rows + 1], changed to the starts of the true trees
+    trees,  # int32[:], the trees to evaluate; changed: those that are true
     n_nodes,
 ):
-    """Keep the trees that are true, of those that each event may make true."""
+    """Keep the true trees among the candidates of each event."""
     n_kept = 0
     begin = tree_starts[0]
     for row in range(len(tree_starts) - 1):

@@ -1,4 +1,4 @@
-"""Queries with one least frequent term into superqueries (§4.3)."""
+"""Groups queries with the same least frequent term into superqueries (§4.3)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from numba import njit
 @njit(cache=True, nogil=True)
 def cluster_in_order(
     pool_starts,  # int64[n_pools + 1], queries by least frequent term
-    order,  # int32[:], queries, pool by pool, in the order in which they are taken
+    order,  # int32[:], queries, pool by pool, in processing order
     starts,  # int64[n_queries + 1]
-    terms,  # int32[:], of each query rising; the first is that of the pool
+    terms,  # int32[:], of each query ascending; the first is that of the pool
     n_bits,
     last_seen,  # int32[n_terms], -1 at first
     cluster_of,  # int32[n_queries], output
 ):
-    """One query after the other, a new superquery when it would have too many terms."""
+    """Group the queries in order; start a new superquery if the current one would have too many
+    terms.
+    """
     n_clusters = 0
     for pool in range(len(pool_starts) - 1):
         n_terms = 0
@@ -43,10 +45,10 @@ def cluster_in_order(
 def cluster_by_overlap(
     pool_starts, order, starts, terms, n_bits, n_looked_at, last_seen, cluster_of
 ):
-    """Always the query that has most terms in common with the superquery (Figure 4.2).
+    """Always add the query that shares most terms with the superquery (Figure 4.2).
 
-    The best has the largest share of common terms in the superquery that would result. Of a large
-    pool only the next `n_looked_at` are compared: the paper's choice takes quadratic time.
+    The best query has the largest share of common terms in the resulting superquery. In a large
+    pool only the next `n_looked_at` queries are compared: the paper's choice takes quadratic time.
     """
     n_clusters = 0
     for pool in range(len(pool_starts) - 1):
@@ -81,7 +83,7 @@ def cluster_by_overlap(
 
 @njit(cache=True, nogil=True)
 def count_terms(cluster_starts, members, starts, terms, last_seen):
-    """How many different terms the superqueries have, the least frequent left out."""
+    """The number of distinct terms of the superqueries, without the least frequent ones."""
     n_terms = np.int64(0)
     for cluster in range(len(cluster_starts) - 1):
         for at in range(cluster_starts[cluster], cluster_starts[cluster + 1]):

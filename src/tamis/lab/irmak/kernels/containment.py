@@ -1,4 +1,4 @@
-"""Look for longer queries that have all terms of a query."""
+"""Finds queries contained in longer queries."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def find_contained(starts, tids, list_starts, queries, found):
 
 @kernel
 def is_contained(query, other, starts, tids):
-    """Whether `other` is longer and has all terms of `query`; both have them rising."""
+    """Whether `other` is longer and contains all terms of `query`; both are sorted."""
     at, end = starts[query], starts[query + 1]
     place, last = starts[other], starts[other + 1]
     if last - place <= end - at:

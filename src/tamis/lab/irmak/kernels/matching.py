@@ -1,11 +1,12 @@
-"""One partition against documents: the matching phase, then the testing phase (§3.2, §3.3, §4.2).
+"""Matches documents against one partition: the matching phase, then the testing phase (§3.2, §3.3,
+§4.2).
 
-The hash table is as large as a document needs, probed linearly, and its entries are cleared one by
-one after it. In the primitive algorithm queries are numbered at random and their low bits are the
-hash (§3.1). In the others they are numbered by their least frequent term, so that what is created
-and tested together lies together, and the numbers are hashed. The Bloom filter has one hash
-function, the low bits, and a byte for each of its bits, so that eight postings are asked at once
-with no branch but one.
+The hash table is as large as the document requires and uses linear probing; its entries are cleared
+one by one after each document. In the primitive algorithm queries are numbered at random and their
+low bits are the hash (§3.1). In the others they are numbered by their least frequent term, so that
+entries created and tested together are adjacent, and the numbers are hashed. The Bloom filter has
+one hash function, the low bits, and a byte for each of its bits, so that eight postings are tested
+at once with a single branch.
 """
 
 from __future__ import annotations
@@ -22,27 +23,27 @@ QUERY_MASK = np.uint32((1 << QUERY_BITS) - 1)
 
 
 class Lists(NamedTuple):
-    """Inverted lists of one partition: all postings, or those of position zero apart."""
+    """Inverted lists of one partition: all postings, or those of position zero separately."""
 
-    # uint32[n_terms + 1, 2], where the postings of position zero begin, and where the others do:
-    # side by side, because both are looked up for every term. In the primitive algorithm all
-    # postings are among the others.
+    # uint32[n_terms + 1, 2], the start of the postings of position zero, and of the others: next to
+    # each other, because both are read for every term. In the primitive algorithm all postings are
+    # among the others.
     starts: np.ndarray
     first_queries: np.ndarray  # int32[:]
-    first_needs: np.ndarray  # uint8[:], how many terms more the query has
-    # uint32[:], the query in the low QUERY_BITS; above them, with superqueries, which bit of the
-    # mask the term is (§3.1: a posting is one integer).
+    first_needs: np.ndarray  # uint8[:], number of further terms of the query
+    # uint32[:], the query in the low QUERY_BITS; above them, with superqueries, the term's bit of
+    # the mask (§3.1: a posting is one integer).
     rest: np.ndarray
 
 
 class Queries(NamedTuple):
-    """What is tested when an accumulator is there."""
+    """The data of the testing phase."""
 
-    sizes: np.ndarray  # int32[n], terms of each query; only the primitive algorithm looks there
-    # The queries of each superquery; without superqueries each query stands for itself.
+    sizes: np.ndarray  # int32[n], terms of each query; used by the primitive algorithm only
+    # The queries of each superquery; without superqueries each query is its own.
     starts: np.ndarray  # int64[n + 1]
     members: np.ndarray  # int32[:]
-    masks: np.ndarray  # uint32[:, n_words], the bits that a member needs
+    masks: np.ndarray  # uint32[:, n_words], the bits that a member requires
 
 
 class Table(NamedTuple):
@@ -54,10 +55,10 @@ class Table(NamedTuple):
     used: np.ndarray  # int32[:], slots in use
     bloom: np.ndarray  # uint8[2 ** j], 0 or 1
     passed: np.ndarray  # uint32[:], postings of one document that passed the filter
-    work: np.ndarray  # int64[N_COUNTS], what was done so far
+    work: np.ndarray  # int64[N_COUNTS], totals so far
 
 
-# What is counted: postings read, accumulators created, postings that passed the Bloom filter,
+# The counts: postings read, accumulators created, postings that passed the Bloom filter,
 # accumulators updated, queries tested.
 POSTINGS, ACCUMULATORS, PASSED, UPDATES, TESTS, N_COUNTS = range(6)
 FIRST, REST = 0, 1
@@ -82,7 +83,7 @@ def scatter(query):
 
 @njit(cache=True, nogil=True)
 def count_postings(terms, starts, part):
-    """How many postings this part of the terms' lists has."""
+    """The number of postings in this part of the terms' lists."""
     n_postings = np.int64(0)
     for term in terms:
         n_postings += np.int64(starts[term + 1, part]) - np.int64(starts[term, part])
@@ -93,7 +94,7 @@ def count_postings(terms, starts, part):
 def match_documents(
     first,  # document
     starts,  # int64[n_documents + 1]
-    terms,  # int32[:], of each document, rising
+    terms,  # int32[:], of each document, ascending
     lists,  # Lists
     queries,  # Queries
     table,  # Table
@@ -103,7 +104,9 @@ def match_documents(
     found,  # int32[:], output: queries
     rows,  # int32[:], output: documents
 ):
-    """Match documents from `first` on while there is room; the next one, and how many matched."""
+    """Match documents from `first` on while there is room; return the next one and the number of
+    matches.
+    """
     n_found = np.int64(0)
     for document in range(first, len(starts) - 1):
         if n_found + len(queries.members) > len(found):
@@ -120,7 +123,7 @@ def match_documents(
 
 @njit(cache=True, nogil=True)
 def match_primitive(document, terms, lists, queries, table, found, rows, n_found):
-    """Count every query that has one of the document's terms (Figure 3.1)."""
+    """Count every query that contains one of the document's terms (Figure 3.1)."""
     postings, starts = lists.rest, lists.starts
     keys, counts, used = table.keys, table.counts, table.used
     n_postings = count_postings(terms, starts, REST)
@@ -158,14 +161,14 @@ def match_primitive(document, terms, lists, queries, table, found, rows, n_found
 
 @njit(cache=True, nogil=True)
 def match_split(document, terms, lists, queries, table, has_bloom, is_super, found, rows, n_found):
-    """Accumulators for least frequent terms only; others update what is there (Figure 3.2)."""
+    """Create accumulators for least frequent terms only; other terms update them (Figure 3.2)."""
     n_first = count_postings(terms, lists.starts, FIRST)
     table.work[POSTINGS] += n_first + count_postings(terms, lists.starts, REST)
     if n_first == 0:
         return n_found
     mask = table_mask(n_first, len(table.keys))
-    # So much room that hardly a posting passes without an accumulator: each costs as much as a
-    # hundred that do not.
+    # The filter is so large that hardly a posting passes without an accumulator: each such posting
+    # costs as much as a hundred that do not pass.
     bloom_mask = table_mask(256 * n_first, len(table.bloom))
     create_accumulators(terms, lists, table, mask, bloom_mask, is_super)
     if has_bloom:
@@ -179,7 +182,7 @@ def match_split(document, terms, lists, queries, table, has_bloom, is_super, fou
 
 @njit(cache=True, nogil=True)
 def create_accumulators(terms, lists, table, mask, bloom_mask, is_super):
-    """Enter all queries whose least frequent term is there."""
+    """Insert all queries whose least frequent term is in the document."""
     keys, counts, bits, bloom = table.keys, table.counts, table.bits, table.bloom
     n_used = 0
     for term in terms:
@@ -202,7 +205,7 @@ def create_accumulators(terms, lists, table, mask, bloom_mask, is_super):
 
 @njit(cache=True, nogil=True)
 def update_passed(terms, lists, table, mask, bloom_mask, is_super):
-    """Update accumulators by the other postings, those that pass the Bloom filter."""
+    """Update accumulators from the other postings that pass the Bloom filter."""
     bloom, postings, starts = table.bloom, lists.rest, lists.starts
     passed = table.passed
     n_passed = np.uint64(0)
@@ -222,7 +225,7 @@ def update_passed(terms, lists, table, mask, bloom_mask, is_super):
 
 @njit(cache=True, nogil=True)
 def keep_passed(bloom, postings, at, end, bloom_mask, passed, n_passed):
-    """Append the postings that pass. Without a branch: which they are cannot be foreseen."""
+    """Append the postings that pass, without a branch, since the outcome is unpredictable."""
     while at < end:
         passed[n_passed] = postings[at]
         n_passed += np.uint64(bloom[np.uint64(postings[at]) & bloom_mask])
@@ -232,7 +235,7 @@ def keep_passed(bloom, postings, at, end, bloom_mask, passed, n_passed):
 
 @njit(cache=True, nogil=True, inline="always")
 def has_any(bloom, postings, at, bloom_mask):
-    """Whether one of eight postings passes; written out, because a loop is not unrolled."""
+    """Whether one of eight postings passes; written out, because Numba does not unroll a loop."""
     one = (
         bloom[np.uint64(postings[at]) & bloom_mask]
         | bloom[np.uint64(postings[at + ONE]) & bloom_mask]
@@ -254,7 +257,7 @@ def has_any(bloom, postings, at, bloom_mask):
 
 @njit(cache=True, nogil=True)
 def update(postings, table, mask, is_super):
-    """Count or mark the terms of postings, where their queries have accumulators."""
+    """Count or mark the terms of postings whose queries have accumulators."""
     keys, counts, bits = table.keys, table.counts, table.bits
     n_updated = np.int64(0)
     for posting in postings:
@@ -282,7 +285,7 @@ def find_slot(keys, query, mask):
 
 @njit(cache=True, nogil=True)
 def test(document, queries, table, n_used, bloom_mask, is_super, found, rows, n_found):
-    """The testing phase: which queries of the accumulators are complete."""
+    """The testing phase: find the accumulators whose queries are complete."""
     keys, counts, bits, bloom = table.keys, table.counts, table.bits, table.bloom
     starts, members, masks = queries.starts, queries.members, queries.masks
     n_tested = np.int64(0 if is_super else n_used)
