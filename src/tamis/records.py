@@ -19,6 +19,7 @@ from tamis.batches import first_repeated
 from tamis.errors import InputError
 from tamis.json_arrays import BrokenArrayError, is_array, read_elements
 from tamis.language.types import Written
+from tamis.repeated_keys import find_repeated_key, has_plain_keys
 from tamis.sniffing import (
     HEAD_BYTES,
     guess_lines,
@@ -64,6 +65,9 @@ FORMAT_BY_SUFFIX: Final = {
 }
 DELIMITERS: Final = {Format.CSV: ",", Format.TSV: "\t"}
 COLUMNAR: Final = (Format.PARQUET, Format.ARROW)
+
+
+REPEATED_HINT: Final = "keep one of the two values"
 
 
 class UnreadableError(InputError):
@@ -277,7 +281,7 @@ def _load_fast(line: bytes) -> Values:
     import orjson
 
     try:
-        return _expect_object(orjson.loads(line))
+        found = _expect_object(orjson.loads(line))
     except orjson.JSONDecodeError as error:
         try:
             line.decode()
@@ -285,6 +289,9 @@ def _load_fast(line: bytes) -> Values:
             raise refuse_encoding(encoding_error) from None
         reason = error.msg.partition(": line ")[0]
         raise RowError("bad-json", f"not JSON: {reason} (column {error.pos + 1})") from None
+    if not has_plain_keys(line, found) and (key := find_repeated_key(line)) is not None:
+        raise RowError("repeated-key", f'the row has the key "{key}" twice', hint=REPEATED_HINT)
+    return found
 
 
 def _expect_object(value: Any) -> Values:

@@ -415,6 +415,7 @@ def test_threads_share_an_encoder(engine):
 )
 @pytest.mark.parametrize("schema", ["a BIGINT", "a BIGINT, m DECIMAL(38, 20)"])
 @pytest.mark.parametrize("encode", [str, str.encode])
+@pytest.mark.filterwarnings("ignore:1 event has a key twice")
 def test_of_equal_keys_in_json_the_last_counts(number, schema, encode):
     """Also where a long number has the text read by another parser."""
     texts = {"first": "a = 1", "last": "a = 2", "in": "n.a = 2"}

@@ -159,6 +159,17 @@ def test_no_query_is_misread():
         ("roam~0.8", "roam~0.8", "proximity and fuzzy words are not supported"),
         ("back NEAR/5 pain", "NEAR/5", "proximity and fuzzy words are not supported"),
         ("back ADJ3 pain", "ADJ3", "proximity and fuzzy words are not supported"),
+        ("back N3 pain", "N3", "proximity and fuzzy words are not supported"),
+        ('"back pain" W10 (leg arm)', "W10", "proximity and fuzzy words are not supported"),
+        ("back NEAR3 pain", "NEAR3", "proximity and fuzzy words are not supported"),
+        ("back ONEAR/3 pain", "ONEAR/3", "proximity and fuzzy words are not supported"),
+        ("back PRE/3 pain", "PRE/3", "proximity and fuzzy words are not supported"),
+        ("back /s pain", "/s", "proximity and fuzzy words are not supported"),
+        ("election 1990..1995", "1990..1995", "ranges and comparisons are not supported"),
+        ("election ..1995", "..1995", "ranges and comparisons are not supported"),
+        ("election $10..$20", "$10..$20", "ranges and comparisons are not supported"),
+        ("election [1990 TO 1995]", "[1990", "ranges and comparisons are not supported"),
+        ("election year>=1990", "year>=1990", "ranges and comparisons are not supported"),
         ("title:fed", "title:fed", "fields are not supported"),
         ('title:"fed rate"', "title:", "fields are not supported"),
         ("title:(fed rate)", "title:", "fields are not supported"),
@@ -181,7 +192,11 @@ def test_what_would_mean_something_else_is_refused(query, place, message):
 
 @pytest.mark.parametrize(
     "query",
-    ["what is this?", "N95 mask", "[Reuters] story", "10:30 train", "re: hello", "http://x.org/a"],
+    [
+        *("what is this?", "N95 mask", "[Reuters] story", "10:30 train", "re: hello"),
+        *("http://x.org/a", "N3", "N3 road", "road N3", "3M N95 mask", "wait... what"),
+        *("I [went TO] school", "and/or 1990-1995"),
+    ],
 )
 def test_plain_writing_is_not_refused(query):
     assert search_query(query, "body") == f"matches(body, '{query}')"

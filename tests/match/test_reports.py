@@ -94,9 +94,34 @@ def test_columns_that_look_like_others_are_reported():
     (told,) = warned(lambda: tamis.build([row | {"title": "A"}]))
     assert told == (
         "2 columns are kept with the subscriptions and not used: Valid_Until looks like "
-        "valid_until: rename it if that is meant; enabled does not switch a subscription off: "
-        "leave out its row"
+        "valid_until: rename it if that is meant; enabled is false in 1 subscription and "
+        "does not switch it off: leave out its row"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "off", "on"),
+    [
+        ("status", "disabled", "live"),
+        ("State", "Inactive", "new"),
+        ("active", False, True),
+        ("enabled", 0, 1),
+        ("deleted", True, False),
+        ("is_deleted", "yes", "no"),
+        ("deleted_at", "2026-01-01", None),
+    ],
+)
+def test_columns_that_look_like_switches_are_reported_by_their_values(name, off, on):
+    def rows(*values):
+        return [{"id": f"s{n}", "expression": "x = 1", name: v} for n, v in enumerate(values)]
+
+    (told,) = warned(lambda: tamis.build(rows(off, off, on)))
+    spelled = f'"{off}"' if isinstance(off, str) else str(off).lower()
+    assert told == (
+        f"a column is kept with the subscriptions and not used: {name} is {spelled} in 2 "
+        "subscriptions and does not switch them off: leave out their rows"
+    )
+    assert warned(lambda: tamis.build(rows(on, on))) == []
 
 
 def test_columns_of_other_names_for_validity_are_reported():

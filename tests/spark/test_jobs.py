@@ -15,6 +15,7 @@ from tamis.errors import InputError, TamisWarning
 from tamis.index import artefact
 from tamis.match.learn import count_leaves
 from tamis.spark.jobs.audit_sql import render
+from tamis.spark.sql_notes import print_notes
 from tamis.versions.part_set import _OPEN
 from tamis.versions.tuning import read_sample
 from tests.spark.workloads import (
@@ -306,6 +307,24 @@ def test_an_audit_by_spark_reports_what_it_cannot_compare(spark, tmp_path):
 
 
 # ── SQL ─────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_sql_functions_print_notes_of_what_they_cannot_read(capsys):
+    index = tamis.build({"adult": "age >= 18"})
+    events = ['{"age": "old"}', "{", '{"age": 20}']
+    for function in ("of_rows", "of_rows", "of_others"):
+        print_notes(function, index, index.encode(events), events)
+    table = pa.table({"Age": [20]})
+    print_notes("of_names", index, index.encode(table), table)
+    told = capsys.readouterr().err.splitlines()
+    assert [line.partition(":")[0] for line in told] == ["of_rows", "of_others", "of_names"]
+    assert told[0] == (
+        "of_rows: in a batch of events, 2 values and rows were not read and treated as missing, "
+        "for example row 1: not JSON: Expecting property name enclosed in double quotes: line 1 "
+        "column 2 (char 1); index.encode(events).rejects lists them "
+        "(tamis.spark.event_rejects lists what cannot be read)"
+    )
+    assert 'age (subscription "adult"), but they have Age' in told[2]
 
 
 def test_sql_table_function_and_scalar(spark, events, store):

@@ -136,6 +136,7 @@ def test_wrong_values_are_rejects_and_the_others_still_answer(spark, tmp_path):
     found = ts.event_rejects(frame, tmp_path / "i", **options).collect()
     told = sorted((row["event_id"], row["attribute"], row["kind"]) for row in found)
     assert told == [("e1", "a", "wrong-type"), ("e2", None, "bad-row"), ("e4", None, "bad-row")]
+    assert next(row["value"] for row in found if row["event_id"] == "e2") == "'nonsense'"
 
 
 @pytest.mark.parametrize("type_", ["string", "map<string, string>", "struct<a: int>", "binary"])

@@ -45,6 +45,19 @@ def test_a_build_reports_a_misspelt_attribute(spark, tmp_path):
     assert (again.n_built, again.misspelt, told) == (0, report.misspelt, [message])
 
 
+def test_builds_and_updates_count_what_looks_switched_off(spark, tmp_path):
+    columns = "subscription_id string, expression string, status string, deleted boolean"
+    rows = [("a", "x = 1", "disabled", False), ("b", "x = 1", "live", None)]
+    _, (told,) = warned(lambda: ts.build(spark.createDataFrame(rows, columns), tmp_path / "i"))
+    assert told == (
+        'a column is kept with the subscriptions and not used: status is "disabled" in 1 '
+        "subscription and does not switch it off: leave out its row"
+    )
+    gone = spark.createDataFrame([("b", "x = 1", "live", True)], columns)
+    _, (told,) = warned(lambda: ts.update(spark, tmp_path / "i", gone))
+    assert "deleted is true in 1 subscription and does not switch it off" in told
+
+
 def test_a_declared_schema_is_not_guessed_about(spark, tmp_path):
     rows = subscription_frame(spark, [*RULES, ("twin", "agee > 3")])
     schema = SCHEMA + ", agee INT, other INT"

@@ -30,6 +30,7 @@ from tamis.cli.options import (
 from tamis.cli.output import print_json
 from tamis.input.details import has_expired
 from tamis.language.moments import read_at
+from tamis.match.switches import Switches
 from tamis.validate import Severity, check_subscriptions
 
 if TYPE_CHECKING:
@@ -131,12 +132,14 @@ class Noted:
     def __init__(self, rows: Iterable[SubscriptionRow]) -> None:
         self._rows = rows
         self._columns: set[str] = set()
+        self._switches = Switches()
         self._n_expired = 0
         self._now = read_at(None)
 
     def __iter__(self) -> Iterator[SubscriptionRow]:
         for row in self._rows:
             self._columns.update(row.details.attributes)
+            self._switches.add_all(row.details.attributes.items())
             self._n_expired += has_expired(row, self._now)
             yield row
 
@@ -145,7 +148,7 @@ class Noted:
         from tamis.match.reports import tell_columns, tell_expired
 
         expired = tell_expired(self._n_expired) if self._n_expired else None
-        for told in (tell_columns(sorted(self._columns)), expired):
+        for told in (tell_columns(sorted(self._columns), self._switches), expired):
             if told is not None:
                 print_note(told)
 

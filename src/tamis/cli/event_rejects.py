@@ -147,6 +147,8 @@ class EventRejects:
         missing = self._watch.tell_missing(lambda: self._names)
         if missing is not None:
             print_note(missing)
+        for told in self._watch.tell_oddities():
+            print_note(told)
 
     def _report_rows(self) -> None:
         first = self._cut_off or self._bad_rows[0]

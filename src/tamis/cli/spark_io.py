@@ -21,7 +21,7 @@ from tamis.cli.spark_places import expect_free
 from tamis.errors import InputError
 from tamis.files import RowError, parse_event
 from tamis.language.names import parse_path
-from tamis.records import CSV_HINT
+from tamis.records import CSV_HINT, REPEATED_HINT
 from tamis.sniffing import guess_lines
 
 if TYPE_CHECKING:
@@ -110,8 +110,8 @@ def _read_objects(spark: SparkSession, path: str) -> DataFrame:
         return frame
     key = F.col(FOUND)
     said = F.concat(F.lit('the row has the key "'), key, F.lit('" twice'))
-    hint = "keep one of the two values"
-    return frame.withColumn(FOUND, make_problem("repeated-key", key.isNotNull(), said, hint))
+    problem = make_problem("repeated-key", key.isNotNull(), said, REPEATED_HINT)
+    return frame.withColumn(FOUND, problem)
 
 
 def _with_one_id(frame: DataFrame) -> DataFrame:

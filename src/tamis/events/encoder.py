@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tamis.events.event_arrays import ColumnCodes, EventArrays, TextLeaves, assemble
+from tamis.events.padding import find_padded
 from tamis.events.pairs import compare_attributes, pick_attributes
 from tamis.events.plan import EncodingPlan
 from tamis.events.ranks import Ranking
@@ -14,7 +15,8 @@ from tamis.events.read import hold_events, read_events
 from tamis.events.rejects import Rejects
 from tamis.events.single import EventSlots
 from tamis.events.sources import split_source
-from tamis.index.carriers import text_buffers
+from tamis.index.carriers import TEXTS, text_buffers
+from tamis.language.names import print_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -88,8 +90,15 @@ class EventEncoder:
 
     def _encoded(self, values: EventValues) -> EncodedEvents:
         arrays = self.encode_values(values)
+        self._report_padded(values)
         encoded = EncodedEvents(values.n_rows, arrays, values.rejects, self._columns)
         return encoded._replace(has_values=_find_values(values, len(self.table)))
+
+    def _report_padded(self, values: EventValues) -> None:
+        texts, rejects = values.entries.get(TEXTS), values.rejects
+        for attribute, found in find_padded(texts, self._plan, self._ranking) if texts else ():
+            in_source = found._replace(row=rejects.first_row + found.row)
+            rejects.oddities.add_padded(print_path(self.table.paths[attribute]), in_source)
 
     def encode_event(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
         """One event, a mapping, as a batch of one row; what is set aside is added to `rejects`."""

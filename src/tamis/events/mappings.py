@@ -22,6 +22,7 @@ from tamis.events.python_values import (
 )
 from tamis.language.types import Written
 from tamis.records import RowError
+from tamis.repeated_keys import find_repeated_key, has_plain_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from tamis.kernels.arrays import Int32
 
 _NOWHERE: Final = repeat(-1)
+# Texts of a batch that are searched for repeated keys: those with objects inside are read again.
+MOST_SEARCHED: Final = 100
 
 
 def read_mappings(events: Iterable[Any], table: AttributeTable, rejects: Rejects) -> EventValues:
@@ -65,7 +68,7 @@ def read_json(
     parse = parse_exactly if table.needs_digits else _parse_quickly
     rows: list[int] = []
     found: list[dict[str, Any]] = []
-    n_rows = 0
+    n_rows = n_searched = 0
     for row, text in enumerate(texts):
         n_rows = row + 1
         if text is None or isinstance(text, RowError):
@@ -74,16 +77,26 @@ def read_json(
         try:
             event = parse(text)
         except (ValueError, TypeError, RecursionError) as error:
-            rejects.add_row(row, text, f"not JSON: {error}")
+            rejects.add_row(row, _decode(text), f"not JSON: {error}")
             continue
         if type(event) is dict:
             rows.append(row)
             found.append(event)
+            if n_searched < MOST_SEARCHED and not has_plain_keys(text, event):
+                n_searched += 1
+                if (key := find_repeated_key(text)) is not None:
+                    rejects.oddities.add_repeated(rejects.first_row + row, key)
         else:
-            rejects.add_row(row, text, f"a JSON object is expected, found {_kind_of(event)}")
+            found_kind = _kind_of(event)
+            rejects.add_row(row, _decode(text), f"a JSON object is expected, found {found_kind}")
     collector = Collector(table, rejects)
     _collect(found, np.array(rows, dtype=np.int32), table.tree, collector)
     return collector.finish(n_rows)
+
+
+def _decode(text: str | bytes) -> str:
+    """The text as people read it."""
+    return text.decode(errors="replace") if isinstance(text, bytes) else text
 
 
 # ── JSON ────────────────────────────────────────────────────────────────────────────────────

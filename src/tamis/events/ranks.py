@@ -96,6 +96,14 @@ class Ranking:
         write_prefixes(offsets, data, begins, ends, n_shared, prefixes)
         return TextTable(begins, ends, offsets, data, frozen(n_shared), frozen(prefixes))
 
+    def has_texts(self, attribute: int) -> bool:
+        """Whether texts of this attribute are compared with constants."""
+        return bool(self._texts.ends[attribute] > self._texts.begins[attribute])
+
+    def first_code(self, attribute: int) -> int:
+        """The code before the first constant of an attribute."""
+        return int(self._first_codes[attribute])
+
     def numbers(self, attribute: int, *, is_floating: bool) -> memoryview:
         """The constants of one attribute of integers or doubles, which lie side by side: a search
         in them touches less memory than one in a list of objects."""

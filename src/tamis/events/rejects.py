@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tamis.errors import InputError
+from tamis.events.oddities import Oddities
 from tamis.language.names import print_path
 from tamis.language.types import WrongTypeError, spell_value
 
@@ -71,7 +72,7 @@ class Rejects:
     one column cost a count, not a million objects.
     """
 
-    __slots__ = ("bad_rows", "counts", "examples", "first_row", "strict")
+    __slots__ = ("bad_rows", "counts", "examples", "first_row", "oddities", "strict")
 
     def __init__(self, *, strict: bool = False, first_row: int = 0) -> None:
         self.strict = strict
@@ -79,6 +80,7 @@ class Rejects:
         self.counts: Counter[tuple[str | None, RejectKind]] = Counter()
         self.examples: list[Reject] = []
         self.bad_rows: list[int] = []  # of the batch: all in which there is no event
+        self.oddities = Oddities()  # of events that are read all the same
 
     def __len__(self) -> int:
         return self.counts.total()
@@ -121,6 +123,7 @@ class Rejects:
         for (attribute, kind), n_rejects in other.counts.items():
             told = [e for e in other if (e.attribute, e.kind) == (attribute, kind)]
             self._add(attribute, kind, told, n_rejects)
+        self.oddities.merge(other.oddities)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it for programs, ready for JSON."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 
 from tamis.batches import peek
-from tamis.errors import InputError
+from tamis.errors import InputError, warn
 from tamis.events.attributes import AttributeTable
 from tamis.events.encoder import EncodedEvents
 from tamis.events.names import SAMPLE, find_names
@@ -20,6 +20,7 @@ from tamis.events.sources import split_source
 from tamis.input.frames import is_frame, to_arrow
 from tamis.input.paths import find_path
 from tamis.records import RowError, is_json, json_texts, parse_event
+from tamis.repeated_keys import find_repeated_key, has_plain_keys
 
 if TYPE_CHECKING:
     from tamis.language.schema import Path as AttributePath
@@ -70,12 +71,15 @@ def read_event(given: Any) -> Mapping[str, Any]:
         return given
     if isinstance(given, str | bytes):
         try:
-            return parse_event(given)
+            parsed = parse_event(given)
         except RowError as error:
             raise InputError(
                 f"an event is a mapping of attributes, or its JSON text; this text is no event: "
                 f"{error.message}"
             ) from None
+        if not has_plain_keys(given, parsed) and (key := find_repeated_key(given)) is not None:
+            warn(f'the event has the key "{key}" twice; the last value counts')
+        return parsed
     if not hasattr(given, "get") or is_frame(given):
         raise InputError(
             f"an event is a mapping of attributes, not {type(given).__name__}",

@@ -22,6 +22,8 @@ _TOKEN: Final = re.compile(
     r'\s*(?:(?P<phrase>"[^"]*")|(?P<mark>[()]|[-+](?=[^\s)+-]))|(?P<word>[^\s()"]+))'
 )
 _OPERATORS: Final = ("AND", "OR", "NOT")
+_ENDS: Final = (*_OPERATORS, ")")
+_RANGE: Final = re.compile(r"[\[{]\S+\s+TO\s+\S+[\]}]")  # [1990 TO 1995]
 _ALLOWED: Final = 'words, "a phrase", -excluded, AND, OR, NOT and parentheses'
 _SHOWN: Final = 60  # characters of what was given
 # What word processors make of " and -.
@@ -36,13 +38,26 @@ _WILDCARD: Final = (
     "write the words out, as in (child OR children)",
 )
 _ADDRESS: Final = re.compile(r"[a-z]+://", re.IGNORECASE)  # a ? in it stands for nothing
+_NEAR: Final = "proximity and fuzzy words are not supported"
+_A_PHRASE: Final = 'write a phrase, "back pain", or all the words'
+# N3 and W3 may be words as well: they are operators only between two others.
+_BETWEEN: Final = (
+    re.compile(r"[NW](?:[1-9]|1\d|20)$|/(?:\d+|[sp])$"),
+    _NEAR,
+    f"{_A_PHRASE}; {_AS_IT_IS}",
+)
+_RANGES: Final = "ranges and comparisons are not supported"
+_A_CONDITION: Final = f"join the expression with a condition: … AND year >= 1990; {_AS_IT_IS}"
 _FOREIGN: Final = (
     _WILDCARD,
     (
-        re.compile(r"(?:NEAR/?\d*|ADJ\d*|(?i:near/\d+|[nw]/\d+))$|.+~[\d.]*$"),
-        "proximity and fuzzy words are not supported",
-        'write a phrase, "back pain", or all the words',
+        re.compile(
+            r"(?:O?NEAR/?\d*|ADJ\d*|(?i:o?near/\d+|pre/\d+|within/\d+|[nw]/\d+))$|.+~[\d.]*$"
+        ),
+        _NEAR,
+        _A_PHRASE,
     ),
+    (re.compile(r".*\d\.\.|\.\.\d|.*[<>]=?-?\d"), _RANGES, _A_CONDITION),
     (re.compile(r"!+\w|[-+]{2,}\w|(?:AND|BUT)NOT$"), "not an operator", "write -word, or NOT word"),
     (re.compile(r"[‘‚]|'\w"), "a phrase is in double quotes", 'write "oil tanker"'),
     (re.compile(r"[%~]\w"), "not an operator", f"leave it out; {_AS_IT_IS}"),
@@ -68,8 +83,8 @@ def search_query(query: str, attributes: str | Sequence[str], *, missing: str | 
     join them, OR being the loosest; `-word` and `-"some words"` exclude, `+` changes nothing, and
     parentheses group. Parts without a word are left out. Raises an `InputError` for a query that
     has nothing to look for, or more than the limits allow, and for what other search boxes give a
-    meaning: wildcards, proximity, fields. A `TamisWarning` reports operators that are not in
-    capitals, which are words, and words of which one letter is left, such as C++.
+    meaning: wildcards, proximity, fields, ranges. A `TamisWarning` reports operators that are not
+    in capitals, which are words, and words of which one letter is left, such as C++.
 
     `missing="empty"` takes a missing attribute for an empty text, so that what is excluded is not
     in it; `missing="undefined"` leaves such a query undefined, as NOT of an expression is. The
@@ -242,6 +257,17 @@ class _SearchBox:
             is_found = looks.search if looks is _WILDCARD[0] else looks.match
             if is_found(begin) and not _ADDRESS.match(begin):
                 self.refuse(what, (place, place + len(text)), hint)
+        looks, what, hint = _BETWEEN
+        if kind == "word" and looks.match(text) and self._is_between(place + len(text)):
+            self.refuse(what, (place, place + len(text)), hint)
+        if kind == "word" and _RANGE.match(self.query, place):
+            self.refuse(_RANGES, (place, place + len(text)), _A_CONDITION)
+
+    def _is_between(self, end: int) -> bool:
+        """Whether a word that ends there has something to look for on both sides."""
+        has_before = bool(self.tokens) and self.tokens[-1][0] in ("word", "phrase", ")")
+        following = _TOKEN.match(self.query, end)
+        return has_before and following is not None and following[0].strip() not in _ENDS
 
     @property
     def kind(self) -> str:

@@ -49,7 +49,8 @@ def _report(watch: Watch, find_names: Callable[[], set[AttributePath]]) -> None:
     unread = watch.tell_unread()
     if unread is not None:
         warn(unread, RejectWarning)
-    for told in (watch.tell_unreadable(), watch.tell_missing(find_names)):
+    missing = watch.tell_missing(find_names)
+    for told in (watch.tell_unreadable(), missing, *watch.tell_oddities()):
         if told is not None:
             warn(told)
 

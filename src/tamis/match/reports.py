@@ -7,6 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from tamis.errors import RejectWarning, suggest, warn
+from tamis.index.attributes import parse_attributes
 from tamis.index.stored_texts import all_texts
 from tamis.index.uses import count_uses, used_paths
 from tamis.language.lookalikes import (
@@ -16,6 +17,7 @@ from tamis.language.lookalikes import (
     fold,
     tell_lookalikes,
 )
+from tamis.match.switches import Switches, is_switch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +36,6 @@ LIMITS: Final = {  # names of others for when a subscription answers
     **dict.fromkeys(("enddate", "endsat", "expires", "expiresat", "expiry"), "valid_until"),
     **dict.fromkeys(("expirydate", "validtill", "validto"), "valid_until"),
 }
-SWITCHES: Final = ("active", "disabled", "enabled", "isactive", "isdisabled", "isenabled")
 
 
 def report_build(index: Index, *, is_declared: bool, tags: Mapping[str, Any]) -> None:
@@ -47,7 +48,7 @@ def report_build(index: Index, *, is_declared: bool, tags: Mapping[str, Any]) ->
     if n_expired := index.contents.provenance.get("expired"):
         warn(tell_expired(n_expired), RejectWarning)
     contents = index.contents
-    columns = tell_columns(contents.attribute_names)
+    columns = tell_columns(contents.attribute_names, find_switches(contents))
     for told in (columns, tell_separators(contents), tell_swapped(contents)):
         if told is not None:
             warn(told)
@@ -67,7 +68,16 @@ def lookalikes(contents: Contents) -> list[Lookalike]:
     return find_lookalikes(count_uses(contents, alike)) if alike else []
 
 
-def tell_columns(names: Iterable[str]) -> str | None:
+def find_switches(contents: Contents) -> Switches:
+    """The columns by which subscriptions of an index seem to be switched off."""
+    switches = Switches()
+    if any(map(is_switch, contents.attribute_names)) and contents.attributes is not None:
+        for text in all_texts(contents.attributes).to_pylist():
+            switches.add_all(parse_attributes(text).items())
+    return switches
+
+
+def tell_columns(names: Iterable[str], switches: Switches) -> str | None:
     """What to say of columns of subscriptions that are kept, but do not do what they seem to."""
     found = []
     for name in names:
@@ -77,8 +87,7 @@ def tell_columns(names: Iterable[str]) -> str | None:
             found.append(f"{name} looks like {meant}: rename it if that is meant")
         elif name == "id":
             found.append("id is not the id, which is in subscription_id")
-        elif fold(name) in SWITCHES:
-            found.append(f"{name} does not switch a subscription off: leave out its row")
+    found += switches.describe()
     if not found:
         return None
     what = "a column is" if len(found) == 1 else f"{len(found):,} columns are"

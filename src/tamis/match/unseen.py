@@ -14,6 +14,7 @@ import numpy as np
 
 from tamis.errors import RejectWarning, warn
 from tamis.events.names import ELEMENT, IN_TEXT
+from tamis.events.oddities import Oddities
 from tamis.events.rejects import Rejects
 from tamis.index.uses import asked_paths, count_uses
 from tamis.language.lookalikes import Use, find_alike, fold, is_same_but_case, tell_use
@@ -78,6 +79,7 @@ class Watch:
         self._has_values = np.zeros(len(asked.table), dtype=np.bool_)
         self._n_rejects: Counter[str | None] = Counter()  # by attribute, None for whole rows
         self._examples: dict[str | None, Reject] = {}
+        self._oddities = Oddities()
 
     def add(self, batch: EncodedEvents) -> None:
         """Take in a batch."""
@@ -88,6 +90,7 @@ class Watch:
             self._n_rejects[attribute] += n_rejects
         for reject in batch.rejects:
             self._examples.setdefault(reject.attribute, reject)
+        self._oddities.merge(batch.rejects.oddities)
 
     @property
     def is_idle(self) -> bool:
@@ -111,6 +114,10 @@ class Watch:
             f"{single.total():,} {things} not read and treated as missing, for example {example}; "
             "index.encode(events).rejects lists them"
         )
+
+    def tell_oddities(self) -> list[str]:
+        """What to say of values that are read as they are, and perhaps not as they are meant."""
+        return self._oddities.describe()
 
     @property
     def _unusable(self) -> list[str]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql import functions as F
 
 from tamis.errors import InputError
-from tamis.spark.layout import ID, Layout
+from tamis.spark.layout import ID, Layout, only_attributes
 from tamis.spark.matching import MatchRows, match_lists
 from tamis.spark.spread import REPLICATE, choose_spread
+from tamis.spark.sql_notes import print_notes
 from tamis.versions.opening import open_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+    from tamis.match.index import Index
 
 NAME: Final = "tamis_match"
 EVENT_ID: Final = "event_id"
@@ -40,18 +44,38 @@ def register(  # noqa: PLR0913
 
     Subscriptions that are valid at the moment `at` answer; now, if it is not given. A new version
     and another moment are known after another call.
+
+    SQL has no place for warnings: values and events that cannot be read, and attributes that a
+    batch of events lacks, are notes on the standard error of the workers, each kind once per
+    worker. `tamis.spark.event_rejects` lists what cannot be read.
     """
     parts = open_version(index, at=at)
     (whole,) = choose_spread(spark, parts, REPLICATE, None).groups
-    spark.udtf.register(name, _table_function(whole, event_id_type, attributes))
-    spark.udf.register(name, _scalar_function(whole))
+    spark.udtf.register(name, _table_function(name, whole, event_id_type, attributes))
+    spark.udf.register(name, _scalar_function(name, whole))
     return parts.version.name
 
 
-def _table_function(parts: Any, event_id_type: str, attributes: str | None) -> Any:
+@dataclass(frozen=True, slots=True)
+class _MatchAndNote(MatchRows):
+    """Matches a batch, and prints notes about it."""
+
+    function: str = NAME
+
+    def encode(self, index: Index, batch: pa.RecordBatch) -> Any:
+        """The events of a batch as the index reads them."""
+        # Slots make a new class, which a bare super() does not know.
+        encoded = MatchRows.encode(self, index, batch)
+        event = self.layout.event
+        source = only_attributes(batch) if event is None else batch.column(event)
+        print_notes(self.function, index, encoded, source)
+        return encoded
+
+
+def _table_function(name: str, parts: Any, event_id_type: str, attributes: str | None) -> Any:
     from pyspark.sql.types import DataType
 
-    run = MatchRows(parts, Layout(attributes, DataType(), None))
+    run = _MatchAndNote(parts, Layout(attributes, DataType(), None), function=name)
 
     class TamisMatch:
         """One row for each match."""
@@ -71,9 +95,12 @@ def _table_function(parts: Any, event_id_type: str, attributes: str | None) -> A
     return F.arrow_udtf(TamisMatch, returnType=returned)
 
 
-def _scalar_function(parts: Any) -> Any:
+def _scalar_function(name: str, parts: Any) -> Any:
     def tamis_match(events: pa.Array) -> pa.Array:
         indexes = parts.open()
-        return match_lists(indexes, [index.encode(events) for index in indexes])
+        encoded = [index.encode(events) for index in indexes]
+        for index, own in zip(indexes, encoded, strict=True):
+            print_notes(name, index, own, events)
+        return match_lists(indexes, encoded)
 
     return F.arrow_udf(tamis_match, "array<string>")  # type: ignore[attr-defined]

@@ -30,6 +30,7 @@ from tamis.spark.jobs.rows import (
     EMPTY_ROWS,
     ROW_NAMES,
     count_rows,
+    find_switches,
     has_expired,
     read_details,
     select_rows,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
     from tamis.index.contents import Contents
     from tamis.index.frequencies import Frequencies
+    from tamis.match.switches import Switches
     from tamis.versions.storage import Storage
 
 OFFERED: Final = "operators"  # in a version's provenance: those that could be called
@@ -138,6 +140,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
             # What comes from an index may be nothing: all of its subscriptions were removed.
             if not n_rows and PACKED not in subscriptions.columns:
                 raise _nothing_to_build(n_expired)
+            switches = find_switches(rows)
             live = rows.where(~has_expired(now)) if n_expired else rows
             elected = infer_schema(live, limits) if declared is None else declared
             elected = with_registered(elected, REGISTRY.load(operators))
@@ -175,7 +178,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 
     version = target.publish(derive, is_afresh=True)
     pruned = _prune(target, retention)
-    report_columns(version.columns)
+    report_columns(version.columns, switches)
     return BuildReport(
         version,
         version.n_subscriptions,
@@ -195,9 +198,9 @@ def offered_names(schema: Schema) -> list[str]:
     return sorted(own.name for own in schema.operators)
 
 
-def report_columns(names: Collection[str]) -> None:
+def report_columns(names: Collection[str], switches: Switches) -> None:
     """Warn of columns of subscriptions that do not do what they seem to."""
-    told = tell_columns(names)
+    told = tell_columns(names, switches)
     if told is not None:
         warn(told)
 

@@ -27,6 +27,7 @@ from tamis.files import read_tags
 from tamis.index.attributes import parse_attributes
 from tamis.index.validity import MOMENT
 from tamis.language.moments import HINT, REVERSED_HINT
+from tamis.match.switches import Switches, is_switch
 from tamis.records import Columns, RowError, batch_rows
 from tamis.spark.layout import expect_column, expect_frame, quoted
 from tamis.spark.validity import is_expired
@@ -44,6 +45,8 @@ FOUND: Final = "\x01problem"
 PROBLEM: Final = "struct<code: string, message: string, hint: string>"
 MOMENT_TYPES: Final = (DateType, StringType, TimestampNTZType, TimestampType)
 PLAIN_TYPES: Final = (*MOMENT_TYPES, NumericType, BooleanType, BinaryType, NullType)
+
+MOST_VALUES: Final = 1_000  # of a switch: one that has more is something else
 
 ROW_NAMES: Final = (
     *("position", "subscription_id", "expression", "tags", "valid_from", "valid_until"),
@@ -167,6 +170,19 @@ def count_rows(rows: DataFrame, now: datetime) -> tuple[int, int]:
     """How many subscriptions are there to build, and how many more have expired."""
     (told,) = rows.agg(F.count(F.lit(1)), F.count_if(has_expired(now))).collect()
     return told[0] - told[1], told[1]
+
+
+def find_switches(rows: DataFrame) -> Switches:
+    """The columns by which subscriptions seem to be switched off. Runs a job only if there is a
+    column that looks like a switch."""
+    switches = Switches()
+    attributes = rows.schema["attributes"].dataType
+    for field in attributes.fields if isinstance(attributes, StructType) else ():
+        if is_switch(field.name) and isinstance(field.dataType, PLAIN_TYPES):
+            value = F.col("attributes").getField(field.name).cast("string")
+            for own, n_subscriptions in rows.groupBy(value).count().limit(MOST_VALUES).collect():
+                switches.add(field.name, own, n_subscriptions)
+    return switches
 
 
 def _optional(name: str, type_: str, names: list[str]) -> Column:

@@ -28,7 +28,7 @@ from tamis.spark.jobs.build import (
     report_misspelt,
     run_parts,
 )
-from tamis.spark.jobs.rows import has_expired, select_rows
+from tamis.spark.jobs.rows import find_switches, has_expired, select_rows
 from tamis.spark.tables import numbered_parts
 from tamis.spark.transforms import packed_subscriptions
 from tamis.spark.workers import run_on_workers
@@ -80,6 +80,7 @@ def update(  # noqa: PLR0913
         expired = [
             row[0] for row in rows.where(has_expired(now)).select("subscription_id").collect()
         ]
+        switches = find_switches(rows)
         live = rows.where(~has_expired(now))
         gone += tuple(one for one in expired if one is not None)
         found = with_registered(infer_schema(live, limits), REGISTRY.load(operators))
@@ -113,7 +114,7 @@ def update(  # noqa: PLR0913
         warn(_tell_unknown(not_there))
     new = {print_path(path) for path in entry.part.attributes if path not in base.typed_schema()}
     misspelt = report_misspelt(version, new)
-    report_columns(set(entry.part.columns) - set(base.columns))
+    report_columns(set(entry.part.columns) - set(base.columns), switches)
     n_deltas = sum(part.kind == DELTA for part in version.parts)
     if n_deltas > most_deltas:
         return replace(compact(spark, target), misspelt=misspelt, unknown=not_there)

@@ -1,0 +1,71 @@
+"""What is odd about events that are read all the same: counted, with the first as an example."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Padded(NamedTuple):
+    """Texts of one attribute that begin or end with a blank, where a constant does not."""
+
+    n_padded: int  # with blanks, of the values that were looked at
+    n_values: int
+    row: int  # the first that would satisfy a test without its blanks
+    value: str
+
+
+class Oddities:
+    """Repeated keys of JSON events, and texts with blanks around them."""
+
+    __slots__ = ("n_repeated", "padded", "repeated")
+
+    def __init__(self) -> None:
+        self.n_repeated = 0
+        self.repeated: tuple[int, str] | None = None  # the first row and its key
+        self.padded: dict[str, Padded] = {}  # by attribute
+
+    def add_repeated(self, row: int, key: str) -> None:
+        """Count an event that has a key twice."""
+        self.n_repeated += 1
+        self.repeated = self.repeated or (row, key)
+
+    def add_padded(self, attribute: str, found: Padded) -> None:
+        """Count texts with blanks around them."""
+        before = self.padded.get(attribute)
+        if before is not None:
+            n_padded, n_values = before.n_padded + found.n_padded, before.n_values + found.n_values
+            found = before._replace(n_padded=n_padded, n_values=n_values)
+        self.padded[attribute] = found
+
+    def merge(self, other: Oddities) -> None:
+        """Add those of another batch."""
+        self.n_repeated += other.n_repeated
+        self.repeated = self.repeated or other.repeated
+        for attribute, found in other.padded.items():
+            self.add_padded(attribute, found)
+
+    def describe(self) -> list[str]:
+        """One sentence about each kind, with what to do."""
+        told = [_describe_padded(*item) for item in self.padded.items()]
+        if self.repeated is not None:
+            told.append(_describe_repeated(self.n_repeated, *self.repeated))
+        return told
+
+
+def _describe_padded(attribute: str, found: Padded) -> str:
+    values = f"{found.n_padded:,} of {found.n_values:,} values"
+    have = "begin or end with a blank" if found.n_values != 1 else "begins or ends with a blank"
+    constant = found.value.strip()
+    return (
+        f"{values} of {attribute} that were looked at {have}, such as {found.value!r} in row "
+        f"{found.row}, which therefore differs from {constant!r} in an expression. Remove the "
+        "blanks from the events, unless they are intended"
+    )
+
+
+def _describe_repeated(n_events: int, row: int, key: str) -> str:
+    what = "1 event has" if n_events == 1 else f"at least {n_events:,} events have"
+    return (
+        f'{what} a key twice, such as "{key}" in row {row}; the last value counts. '
+        "Write each key once"
+    )

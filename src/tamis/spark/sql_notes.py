@@ -1,0 +1,40 @@
+"""What the SQL functions report: notes on the standard error of the worker, as SQL has no place
+for warnings."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from tamis.events.names import find_names
+from tamis.match.unseen import Watch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tamis.events.encoder import EncodedEvents
+    from tamis.match.index import Index
+
+HINT: Final = "tamis.spark.event_rejects lists what cannot be read"
+_printed: set[tuple[str, str]] = set()  # of this worker: function and kind
+
+
+def print_notes(function: str, index: Index, events: EncodedEvents, source: Any) -> None:
+    """Print what is odd about a batch of events, which `source` holds as they came; each kind once
+    per worker."""
+    for kind, note in _find_notes(index, events, source):
+        if note is not None and (function, kind) not in _printed:
+            _printed.add((function, kind))
+            sys.stderr.write(f"{function}: in a batch of events, {note} ({HINT})\n")
+            sys.stderr.flush()
+
+
+def _find_notes(
+    index: Index, events: EncodedEvents, source: Any
+) -> Iterator[tuple[str, str | None]]:
+    watch = Watch(index.asked)
+    watch.add(events)
+    yield "unread", watch.tell_unread()
+    yield "unreadable", watch.tell_unreadable()
+    yield "missing", watch.tell_missing(lambda: find_names(source))
+    yield from (("odd", told) for told in watch.tell_oddities())
