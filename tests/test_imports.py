@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -122,6 +123,59 @@ def test_table_has_no_cycle():
         ready = [part for part in ALLOWED if part not in order and ALLOWED[part] <= set(order)]
         assert ready, f"a cycle among {sorted(set(ALLOWED) - set(order))}"
         order += ready
+
+
+def test_modules_have_no_cycle():
+    modules = {module_of(path) for path in source_files()}
+    needed = {
+        module_of(path): needed_modules(path.read_text(encoding="utf-8"), modules)
+        for path in source_files()
+    }
+    try:
+        TopologicalSorter(needed).prepare()
+    except CycleError as error:
+        pytest.fail(" ← ".join(error.args[1]))
+
+
+def needed_modules(source: str, modules: set[str]) -> set[str]:
+    """Those of the modules that a source imports when it runs, lazy imports included.
+
+    Imports for annotations alone are left out: they load nothing, and a record may be passed to a
+    function of the module that makes it. `from tamis.logic import rules` needs the module `rules`
+    and not the package, whose `__init__` is empty or exports what lies below it.
+    """
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    named: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            below = {f"{node.module}.{alias.name}" for alias in node.names}
+            named |= below & modules
+            named |= {node.module or ""} if below - modules else set()
+        else:
+            named |= imported_modules(ast.unparse(node), "") if is_import(node) else set()
+    return named & modules
+
+
+def is_import(node: ast.AST) -> bool:
+    """Whether a node imports a module by its whole name."""
+    is_call = isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func)
+    return is_call or isinstance(node, ast.Import)
+
+
+def test_cycles_are_found():
+    modules = {"tamis.a", "tamis.b", "tamis.c.d"}
+    source = """
+if TYPE_CHECKING:
+    from tamis.a import A
+def f():
+    from tamis.b import b
+from tamis.c import d
+"""
+    assert needed_modules(source, modules) == {"tamis.b", "tamis.c.d"}
+    assert needed_modules("importlib.import_module('tamis.a')", modules) == {"tamis.a"}
 
 
 @pytest.mark.parametrize(

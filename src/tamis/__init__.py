@@ -105,8 +105,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     called with how many subscriptions are read, and how many there are.
     """
     importlib.import_module("tamis.index.build")  # whose kernels are announced too
+    from tamis.kernels.cold import announce
     from tamis.match.index import build as build_index
-    from tamis.match.warmup import announce
 
     _expect_missing(missing)
     announce()
@@ -144,8 +144,8 @@ def open(  # noqa: A001, PLR0913 - all that decides how it is opened
     An index calls operators by name, and all must be registered, or a `MissingOperatorError` names
     them: `operators` are modules to import first, and None opens the index for inspection only.
     """
+    from tamis.kernels.cold import announce
     from tamis.match.index import open_index
-    from tamis.match.warmup import announce
 
     announce()
     return open_index(path, verify=verify, trusted=trusted, mmap=mmap, key=key, operators=operators)

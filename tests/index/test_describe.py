@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.index.describe import NodeDescriber, describe_leaf
+from tamis.index.describe import NodeDescriber
 from tamis.index.graph import Graph
 from tamis.language.printer import print_expression
 from tamis.logic.canonical import canonicalize
@@ -17,6 +17,7 @@ from tamis.logic.evaluate import Missing
 from tamis.match.index import build
 from tests.generators import random_condition, random_event, random_schema
 from tests.generators.conditions import random_leaf
+from tests.leaves import describe_leaf
 
 SCHEMA = (
     "age INT, name STRING, vip BOOLEAN, tags ARRAY<STRING>, url STRING, x INT, y INT, "

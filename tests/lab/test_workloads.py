@@ -22,7 +22,6 @@ from tamis.lab.workloads import (
     SigmaLikeParams,
 )
 from tamis.lab.workloads.abe_forest import PREDICATE_SHARES
-from tamis.lab.workloads.abe_gen import describe
 from tamis.language import Schema, check, parse
 from tamis.language.ast import And, Comparison, In, Like, Not, Or, Xnor, Xor, children, leaves
 from tamis.logic.evaluate import evaluate
@@ -100,9 +99,9 @@ def test_defaults_are_those_of_table_3():
 
 
 def test_sharing_is_that_of_the_paper():
-    shape = describe(AbeGen(), 20_000)
-    assert shape["predicates"] == pytest.approx(12.25, rel=0.02)
-    ratios = shape["sharing"]
+    levels = AbeGen().sharing(20_000)
+    assert levels[0].n_uses / 20_000 == pytest.approx(12.25, rel=0.02)
+    ratios = {level.level: level.ratio for level in levels}
     assert ratios[1] == pytest.approx(18.35, rel=0.08)
     assert ratios[2] == pytest.approx(4.33, rel=0.08)
 

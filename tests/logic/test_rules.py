@@ -24,7 +24,8 @@ from tamis.language.ast import (
     Xor,
     children,
 )
-from tamis.logic.canonical import canonicalize, content_hash, simplify, to_nnf
+from tamis.logic.canonical import canonicalize, simplify, to_nnf
+from tamis.logic.digest import digest
 from tamis.logic.dnf import to_dnf
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.logic.leaves import inverse
@@ -199,6 +200,11 @@ SCHEMA = Schema.of(
     "a int, b int, c int, x double, f float, s string, t string, flag boolean, day date, "
     "tags array<string>"
 )
+
+
+def content_hash(condition: Condition, missing: Missing = Missing.UNDEFINED) -> bytes:
+    """The 128-bit name of what the condition means, equal on every machine."""
+    return digest(canonicalize(condition, missing))
 
 
 def typed(text: str) -> Condition:

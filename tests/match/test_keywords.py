@@ -14,7 +14,6 @@ import pytest
 import tamis
 from tamis.errors import IndexFormatError, TypeCheckError
 from tamis.index import artefact
-from tamis.index.describe import describe_leaf
 from tamis.language import Schema, check, parse, print_expression
 from tamis.language.ast import Attribute, Condition, Matches, children
 from tamis.logic.canonical import canonicalize
@@ -23,6 +22,7 @@ from tamis.match.index import build
 from tamis.text.analysers import analyser_versions
 from tests.effort import examples
 from tests.generators import random_condition, random_event, random_schema
+from tests.leaves import describe_leaf
 from tests.match.engines import ENGINES, reopened
 from tests.match.examples import Example
 from tests.text.texts import random_text

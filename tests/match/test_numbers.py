@@ -16,7 +16,6 @@ import pytest
 
 import tamis
 from tamis.errors import TamisError
-from tamis.index.describe import describe_leaf
 from tamis.index.pattern_tests import PatternTests
 from tamis.index.reader import Reader
 from tamis.index.store import Store
@@ -27,6 +26,7 @@ from tamis.language.types import INT64_MAX, INT64_MIN, decimal_digits
 from tamis.logic.evaluate import Missing, evaluate
 from tests.effort import examples
 from tests.generators.numbers import plain, random_constant, random_number
+from tests.leaves import describe_leaf
 
 SCHEMA = Schema.of(
     "x NUMBER, y NUMBER, i BIGINT, d DOUBLE, f FLOAT, m DECIMAL(38,10), xs ARRAY<NUMBER>"

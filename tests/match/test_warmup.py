@@ -4,33 +4,32 @@ from __future__ import annotations
 
 import pytest
 
+from tamis.kernels import cold
 from tamis.match import warmup
 from tests.cli.shell import run_process
 
 
 def test_warm_after_warming_up():
     warmup.warm_up()
-    assert not warmup.is_cold()
+    assert not cold.cold_packages(cold.MATCHING)
     told = []
-    assert not warmup.announce(told.append)
-    assert not warmup.announce(told.append, warmup.SCHEDULING)
+    assert not cold.announce(told.append)
+    assert not cold.announce(told.append, cold.SCHEDULING)
     assert told == []
 
 
 def test_what_is_said_when_cold(monkeypatch):
-    monkeypatch.setattr(
-        warmup, "_cold_packages", lambda packages: [[object()] * 20, [object()] * 10]
-    )
+    monkeypatch.setattr(cold, "cold_packages", lambda packages: [[object()] * 20, [object()] * 10])
     told = []
-    assert warmup.announce(told.append)
+    assert cold.announce(told.append)
     assert told == ["compiling kernels, about 25 s, once on this machine"]
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_a_library_speaks_on_a_terminal_only(monkeypatch, capsys, is_terminal):
-    monkeypatch.setattr(warmup, "_cold_packages", lambda packages: [[object()]])
+    monkeypatch.setattr(cold, "cold_packages", lambda packages: [[object()]])
     monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
-    assert warmup.announce() is is_terminal
+    assert cold.announce() is is_terminal
     said = "tamis: compiling kernels, about 5 s, once on this machine\n"
     assert capsys.readouterr().err == (said if is_terminal else "")
 

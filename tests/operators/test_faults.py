@@ -87,7 +87,7 @@ def test_a_fault_is_undefined_and_reported(function, kind, said):
     # After three faults in a row it is not called any more.
     assert (broken.kind, broken.n_events) == (FaultKind.BREAKER, 17)
     assert first.to_dict()["kind"] == str(kind)
-    index.operators.clear_faults()
+    index.operators.take_faults()
     assert index.operators.faults == []
 
 

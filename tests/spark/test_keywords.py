@@ -6,8 +6,8 @@ import pytest
 
 import tamis
 import tamis.spark as ts
-from tamis.index.describe import describe_leaf
 from tamis.lab.workloads.keywords import KeywordParams, Keywords
+from tests.leaves import describe_leaf
 
 WORKLOAD = Keywords(KeywordParams(300, n_drawn=60, seed=4))
 QUERIES = {

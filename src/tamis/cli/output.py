@@ -68,7 +68,9 @@ def prepare_kernels(*, load: bool = False, building: bool = False) -> None:
     """
     if building:
         import_module("tamis.index.build")
-    from tamis.match.warmup import announce, warm_up
+    import_module("tamis.match.index")  # and with it every kernel that matching uses
+    from tamis.kernels.cold import announce
+    from tamis.match.warmup import warm_up
 
     if announce(print_note) or load:
         warm_up()

@@ -112,11 +112,6 @@ def _join_numbers(numbers: Sequence[Entries]) -> Iterator[np.ndarray]:
     yield from map(np.array, text_buffers(spelled))
 
 
-NO_CONSTANTS = make_constants(
-    np.empty(0, np.int64), np.empty(0, np.float64), (), (), pa.array([], pa.large_string())
-)
-
-
 class Constants(Sequence[Any]):
     """The constants of one column: a run of the arrays."""
 

@@ -52,11 +52,6 @@ def _literal(value: Any, column: Column) -> Literal:
     return Literal(value, INTEGER if isinstance(value, int) else DOUBLE)
 
 
-def describe_leaf(contents: Contents, leaf: int) -> str:
-    """The test of one leaf, as an expression."""
-    return print_expression(LeafReader(contents).read(leaf))
-
-
 def _numbers_of(places: list[int], constants: Constants) -> list[Any]:
     """The constants that values with any of these codes are equal to; see `index.numbers`."""
     run = slice(constants.begin, constants.end)

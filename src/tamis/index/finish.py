@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tamis.index.store import Store
     from tamis.kernels.arrays import Int32
 
-_INT32_MAX = np.iinfo(np.int32).max
 _WITH_VALUES = (form.ONE_OF, form.AT_MOST, form.BELOW)
 
 

@@ -70,21 +70,6 @@ def _leaf_columns(leaves: LeafArrays, columns: Sequence[Column], n_leaves: int) 
     return found
 
 
-def _places_in_column(leaves: LeafArrays, n_leaves: int) -> np.ndarray:
-    """Keys by which the leaves of a column are put in order.
-
-    Thresholds rise, then come sets by their codes, then complements in the order of their bases:
-    what one value makes true lies in few runs.
-    """
-    n_thresholds, n_postings = len(leaves.threshold_leaves), len(leaves.posting_leaves)
-    places = np.zeros(n_leaves, dtype=np.int64)
-    # The first code counts: of equal indices the last is written.
-    places[leaves.posting_leaves[::-1]] = n_thresholds + np.arange(n_postings)[::-1]
-    places[leaves.threshold_leaves] = np.arange(n_thresholds)
-    places[leaves.complement_leaves] = n_thresholds + n_postings + places[leaves.complement_bases]
-    return places
-
-
 def _order_inner(nodes: NodeArrays, n_leaves: int, term_rates: np.ndarray) -> np.ndarray:
     n_inner = len(nodes.operators)
     levels = np.empty(n_inner, dtype=np.int32)

@@ -256,7 +256,6 @@ Predicate: TypeAlias = (
     | OperatorCall
 )
 Condition: TypeAlias = Predicate | Attribute | Literal | Not | And | Or | Xor | Xnor | AtLeast
-NaryCondition: TypeAlias = And | Or | Xor | Xnor | AtLeast
 
 # As tuples, for isinstance.
 VALUES: Final = (Attribute, Literal, Variable, Arithmetic)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-_OR, _XOR, _AND, _NOT, _LEAF = range(1, 6)
+_OR, _XOR, _AND, _NOT = range(1, 5)
 _TIGHTNESS: Final = {Or: _OR, And: _AND, Not: _NOT}
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tamis.language.ast import NARY, Condition, Not, Xnor, Xor
-from tamis.logic.digest import digest
 from tamis.logic.evaluate import Missing
 from tamis.logic.rules import RULES, Preserves, empty_sets, order, spelling
 from tamis.logic.rules.negation import push_negation
@@ -49,11 +48,6 @@ def simplify(
 ) -> Condition:
     """Apply the rules to a tree in negation normal form, children first."""
     return _simplify(node, missing, rules=_usable(_EXACT if is_exact else RULES, missing))
-
-
-def content_hash(condition: Condition, missing: Missing = Missing.UNDEFINED) -> bytes:
-    """The 128-bit name of the condition's meaning, equal on every machine."""
-    return digest(canonicalize(condition, missing))
 
 
 def _usable(rules: tuple[Rule, ...], missing: Missing) -> tuple[Rule, ...]:

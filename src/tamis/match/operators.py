@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import InputError, MissingOperatorError
+from tamis.kernels.cold import SCHEDULING, announce
 from tamis.language.check import check
 from tamis.language.limits import NO_LIMITS
 from tamis.language.parser import parse
 from tamis.logic.bindings import calls_of
 from tamis.logic.evaluate import Known
 from tamis.match.batch import Pairs
-from tamis.match.warmup import SCHEDULING, announce
 from tamis.operators.caller import Caller, Failure, OperatorLimits, print_call
 from tamis.operators.registry import REGISTRY, Registry
 from tamis.operators.search import BudgetError, Facts
@@ -85,10 +85,6 @@ class Operators:
     def take_faults(self) -> list[Fault]:
         """The faults so far, which are forgotten here."""
         return [] if self._caller is None else self._caller.report.take()
-
-    def clear_faults(self) -> None:
-        """Forget the faults so far."""
-        self.take_faults()
 
     @property
     def statistics(self) -> dict[str, dict[str, float]]:

@@ -21,7 +21,7 @@ The paper leaves open some points, which are decided here as follows:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -99,18 +99,3 @@ class AbeGen:
         dimensions = draw_subsets(rng, shares, n, params.event_size)
         values = rng.integers(0, params.cardinality, size=dimensions.size)
         return dimensions, values.reshape(dimensions.shape)
-
-
-def describe(workload: AbeGen, n: int | None = None) -> dict[str, Any]:
-    """Statistics of the workload: predicates and characters of an expression, and sharing."""
-    forest = workload.forest(n)
-    levels = measure_sharing(forest)
-    texts = write_forest(forest)
-    n_texts = max(1, len(texts))
-    return {
-        "n_expressions": len(texts),
-        "predicates": levels[0].n_uses / n_texts,
-        "characters": sum(map(len, texts)) / n_texts,
-        "distinct": {level.level: level.n_distinct for level in levels},
-        "sharing": {level.level: level.ratio for level in levels},
-    }
