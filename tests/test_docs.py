@@ -151,7 +151,7 @@ def forms_of(condition) -> set[str]:
         found.add(f"NOT {type(condition).__name__}")
     for name in ("operator", "function"):
         if hasattr(condition, name):
-            found.add(getattr(condition, name))
+            found.add(str(getattr(condition, name)))
     if getattr(condition, "ignores_case", False):
         found.add("ILIKE")
         found |= {"NOT ILIKE"} if condition.negated else set()

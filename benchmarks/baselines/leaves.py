@@ -19,6 +19,7 @@ from tamis.language.ast import (
     StringTest,
     attributes,
 )
+from tamis.language.comparators import Comparator, Question
 from tamis.language.patterns import Wild, parse_like
 from tamis.language.printer import print_expression
 from tamis.language.types import NUMBER, Type, WrongTypeError, read_value
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LOWERED = "\0\0lower"  # marks the key of a text in lower case
-MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +90,10 @@ def read_leaf(node: Condition) -> Leaf:
         # NumPy takes it for the end of a text.
         raise TamisError(f"no baseline for a zero character: {print_expression(node)}")
     match node:
-        case Comparison(left=Attribute(), right=Literal()) if node.operator in MIRRORED:
+        case Comparison(left=Attribute(), right=Literal()) if node.operator is not Comparator.SAME:
             return _comparison(node.left, node.operator, node.right.value)
-        case Comparison(left=Literal(), right=Attribute()) if node.operator in MIRRORED:
-            return _comparison(node.right, MIRRORED[node.operator], node.left.value)
+        case Comparison(left=Literal(), right=Attribute()) if node.operator is not Comparator.SAME:
+            return _comparison(node.right, node.operator.mirrored, node.left.value)
         case Between(operand=Attribute(), low=Literal(), high=Literal()):
             low, high = node.low.value, node.high.value
             return Interval(node.operand, low, True, high, True, node.negated)
@@ -114,14 +114,13 @@ def read_leaf(node: Condition) -> Leaf:
             raise TamisError(f"no baseline for: {print_expression(node)}")
 
 
-def _comparison(attribute: Attribute, operator: str, value: Any) -> Interval:
-    match operator:
-        case "=" | "<>":
-            return Interval(attribute, value, True, value, True, operator == "<>")
-        case "<" | "<=":
-            return Interval(attribute, None, False, value, operator == "<=")
-        case _:
-            return Interval(attribute, value, operator == ">=", None, False)
+def _comparison(attribute: Attribute, operator: Comparator, value: Any) -> Interval:
+    asked = operator.asked
+    if asked.question is Question.EQUAL:
+        return Interval(attribute, value, True, value, True, asked.is_negated)
+    if asked.is_upper:
+        return Interval(attribute, None, False, value, asked.is_closed)
+    return Interval(attribute, value, asked.is_closed, None, False)
 
 
 def _like(node: Like) -> Text:

@@ -26,6 +26,7 @@ from tamis.language.ast import (
     Xor,
 )
 from tamis.language.check import check
+from tamis.language.comparators import Comparator
 from tamis.language.types import (
     BOOLEAN,
     DATE,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
 
-OPERATORS: Final = ("=", "<>", "<", "<=", ">", ">=", "<=>")
+OPERATORS: Final = tuple(Comparator)
 ESCAPES: Final = ("\\", "\\", "\\", "!", "/", "#", "'", "|", "A", "b", "é", "1", "\t", "日")
 # RE2 expressions; each finds something in the pools of strings.
 REGEXES: Final = (

@@ -87,7 +87,7 @@ def test_every_operator_is_drawn():
     sides = product(("Attribute", "Literal"), OPERATORS, ("Attribute", "Literal"))
     signed = product(("In", "Between", "IsNull", "Like", "Rlike"), ("", "NOT"))
     likes = product(("ILIKE True", "ILIKE False"), ("", "escape"))
-    expected = {" ".join(words) for words in (*sides, *signed, *likes)}
+    expected = {" ".join(map(str, words)) for words in (*sides, *signed, *likes)}
     expected |= {node.__name__ for node in (*NARY, Not)}
     expected |= {"same types", "mixed types", "empty range", "Literal", "Attribute", "Rlike"}
     expected |= {"Attribute Attribute Literal", "Attribute Literal Attribute"}

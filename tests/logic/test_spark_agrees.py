@@ -36,6 +36,7 @@ from tamis.language.ast import (
     attributes,
     children,
 )
+from tamis.language.comparators import Comparator
 from tamis.language.types import BOOLEAN, FLOAT, STRING
 from tamis.logic.evaluate import attribute_value, evaluate
 from tests.effort import examples
@@ -358,8 +359,8 @@ def uses_of_name(name: str) -> list[Condition]:
     one, other = parse("TRUE"), parse("FALSE")
     uses = [attribute, Not(attribute), In(attribute, (one,)), Between(attribute, one, attribute)]
     uses += [Xor((use, other)) for use in uses] + [AtLeast(1, (use,)) for use in uses]
-    uses += [IsNull(attribute), Comparison("=", one, attribute)]
-    uses += [Like(text, "x", "!"), Comparison("<", text, text)]
+    uses += [IsNull(attribute), Comparison(Comparator.EQUAL, one, attribute)]
+    uses += [Like(text, "x", "!"), Comparison(Comparator.BELOW, text, text)]
     return [check(use, schema) for use in uses]
 
 

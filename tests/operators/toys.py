@@ -25,6 +25,7 @@ from tamis.language.ast import (
     Variable,
     Xor,
 )
+from tamis.language.comparators import Comparator
 from tamis.language.types import INTEGER, STRING
 from tamis.logic.bindings import calls_of
 from tamis.operators.answers import read_answer
@@ -39,6 +40,7 @@ SIGNATURES = {
     "half": "half(?double)",
 }
 ATTRIBUTES = "a BIGINT, b STRING, flag BOOLEAN"
+_COMPARATORS = [Comparator(spelled) for spelled in ("=", "<>", "<", ">=")]
 
 
 def key_of(name: str, constants: tuple[Any, ...]) -> str:
@@ -161,7 +163,7 @@ def _leaf(rng: Random) -> Condition:
     if kind < 3:
         return _cheap(rng)
     if kind < 6:
-        return Comparison(rng.choice(("=", "<>", "<", ">=")), _term(rng), _term(rng))
+        return Comparison(rng.choice(_COMPARATORS), _term(rng), _term(rng))
     name = rng.choice(list(SIGNATURES))
     match name:
         case "yes":

@@ -15,6 +15,7 @@ import numpy as np
 from tamis.index.columns import ARRAY, PAIR, PATTERN, TEXT
 from tamis.index.numbers import FIRST, LAST, PIVOT, PIVOT_UNDER
 from tamis.language.ast import ArraysOverlap, Comparison, Condition, IsNull, Literal, Not, Words
+from tamis.language.comparators import Comparator
 from tamis.language.printer import print_expression
 from tamis.language.types import (
     DOUBLE,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 WIDTH: Final = 80
 MEMBERS: Final = 1_000  # of one IN list that are printed; no label shows more
-_PAIR_BOUNDS: Final = ("<", "<=")
+_PAIR_BOUNDS: Final = (Comparator.BELOW, Comparator.AT_MOST)
 
 
 def _literal(value: Any, column: Column) -> Literal:
@@ -105,7 +106,7 @@ class LeafReader:
         column = self._column_of(int(codes[0]))
         if column.kind == PAIR:
             left, right = column.attributes
-            return Comparison("=", left, right)
+            return Comparison(Comparator.EQUAL, left, right)
         first = int(self.contents.leaves.column_codes[self._column_id(int(codes[0]))])
         # A constant c_i has the code 2i + 1.
         assert column.constants is not None
@@ -132,7 +133,7 @@ class LeafReader:
         if column.kind == PAIR:
             left, right = column.attributes
             return Comparison(_PAIR_BOUNDS[highest], left, right)
-        operator = "<=" if highest % 2 else "<"
+        operator = Comparator.AT_MOST if highest % 2 else Comparator.BELOW
         assert column.constants is not None
         literal = _literal(column.constants[highest // 2], column)
         return Comparison(operator, column.attributes[0], literal)

@@ -28,6 +28,7 @@ from tamis.language.ast import (
     StringTest,
     Words,
 )
+from tamis.language.comparators import Question
 from tamis.language.printer import print_expression
 from tamis.language.types import DOUBLE, INT64_MIN, INTEGER, NUMBER, STRING
 from tamis.logic.leaves import is_short
@@ -40,6 +41,16 @@ if TYPE_CHECKING:
 
 _FIRST_SIZE = 1 << 10
 _DOUBLE_MARK: Final = "D"
+_FORMS: Final = {
+    Question.EQUAL: form.ONE_OF,
+    Question.BELOW: form.BELOW,
+    Question.AT_MOST: form.AT_MOST,
+}
+_PAIR_FORMS: Final = {
+    Question.EQUAL: form.PAIR_EQUAL,
+    Question.BELOW: form.PAIR_BELOW,
+    Question.AT_MOST: form.PAIR_AT_MOST,
+}
 # Types whose leaves kernels fold; the fast reader reads values of no other.
 _FOLDED = {
     INTEGER: form.AS_INTEGER,
@@ -142,24 +153,24 @@ class Store:
         assert isinstance(leaf.right, Literal)
         column = self.column(SCALAR, leaf.left)
         word = self._word(leaf.right, column)
-        if leaf.operator in ("=", "<>"):
-            return 2 * self._base(form.ONE_OF, column, (word,)) + (leaf.operator == "<>")
         # a < 5 and a >= 5 ask whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
-        is_below = leaf.operator in ("<", ">=")
-        if is_below and leaf.left.type == INTEGER and word > INT64_MIN:
-            is_below, word = False, word - 1
-        base = self._base(form.BELOW if is_below else form.AT_MOST, column, (word,))
-        return self._upper(base, column, is_upper=leaf.operator in (">", ">="))
+        question, is_negated = leaf.operator.asked
+        if question is Question.EQUAL:
+            return 2 * self._base(form.ONE_OF, column, (word,)) + is_negated
+        if question is Question.BELOW and leaf.left.type == INTEGER and word > INT64_MIN:
+            question, word = Question.AT_MOST, word - 1
+        base = self._base(_FORMS[question], column, (word,))
+        return self._upper(base, column, is_upper=is_negated)
 
     def _place_pair(self, leaf: Comparison) -> int:
         assert isinstance(leaf.left, Attribute)
         assert isinstance(leaf.right, Attribute)
         column = self.column(PAIR, leaf.left, leaf.right)
-        if leaf.operator in ("=", "<>"):
-            return 2 * self._base(form.PAIR_EQUAL, column, ()) + (leaf.operator == "<>")
-        is_below = leaf.operator in ("<", ">=")
-        base = self._base(form.PAIR_BELOW if is_below else form.PAIR_AT_MOST, column, ())
-        return self._upper(base, column, is_upper=leaf.operator in (">", ">="))
+        question, is_negated = leaf.operator.asked
+        base = self._base(_PAIR_FORMS[question], column, ())
+        if question is Question.EQUAL:
+            return 2 * base + is_negated
+        return self._upper(base, column, is_upper=is_negated)
 
     def _upper(self, base: int, column: int, *, is_upper: bool) -> int:
         if is_upper and self.is_signed:

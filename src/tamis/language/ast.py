@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tamis.language.comparators import Comparator
     from tamis.language.types import Type
 
 Span: TypeAlias = tuple[int, int]  # first character, one past the last
@@ -78,7 +79,7 @@ Value: TypeAlias = Attribute | Literal | Variable | Arithmetic
 class Comparison:
     """Two values compared; `<=>` is equality that treats NULL as a value."""
 
-    operator: str  # = <> < <= > >= <=>
+    operator: Comparator
     left: Value
     right: Value
     span: Span = field(default=NOWHERE, compare=False, repr=False)

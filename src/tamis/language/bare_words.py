@@ -8,9 +8,10 @@ attribute is tested otherwise as often.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tamis.language.ast import Attribute, Comparison, attributes, leaves
+from tamis.language.comparators import EQUALITIES
 from tamis.language.types import STRING
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
     from tamis.language.ast import Condition
     from tamis.language.schema import Path, Schema
-
-_EQUALITY: Final = ("=", "<>")
 
 
 class BareWords:
@@ -54,7 +53,7 @@ def _compared(condition: Condition) -> Iterator[tuple[Attribute, Attribute]]:
     for leaf in leaves(condition):
         match leaf:
             case Comparison(operator, Attribute() as left, Attribute((_,)) as right):
-                if operator in _EQUALITY and left.path != right.path:
+                if operator in EQUALITIES and left.path != right.path:
                     yield left, right
             case _:
                 pass

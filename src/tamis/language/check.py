@@ -44,6 +44,7 @@ from tamis.language.ast import (
     variables_of,
 )
 from tamis.language.calls import check_call
+from tamis.language.comparators import EQUALITIES, Comparator
 from tamis.language.fitting import (
     check_constants,
     check_list,
@@ -152,15 +153,16 @@ class _Checker:
 
         Two Boolean attributes are conditions: `p = q` is `p XNOR q`, and `p <> q` is `p XOR q`.
         """
-        if node.operator in ("=", "<>"):
+        if node.operator in EQUALITIES:
             self.refuse_bare_word(node.left, node.right)
         left, right = self.operands(node.left, node.right, node.span)
         if isinstance(left, Attribute) and isinstance(right, Attribute) and left.type == BOOLEAN:
-            if node.operator == "=":
+            if node.operator is Comparator.EQUAL:
                 return Xnor((left, right), node.span)
-            if node.operator == "<>":
+            if node.operator is Comparator.NOT_EQUAL:
                 return Xor((left, right), node.span)
-        if node.operator == "<=>" and self.variables is not None and any(variables_of(node)):
+        is_same = node.operator is Comparator.SAME
+        if is_same and self.variables is not None and any(variables_of(node)):
             refuse("a variable is never NULL", node.span, hint="write = instead of <=>")
         return replace(node, left=left, right=right)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from tamis.language.comparators import EQUALITIES, Comparator
+
 _NAME: Final = r"`(?:[^`]|``)+`|[A-Za-z_][\w.]*"
 _STRING: Final = r"[rR]'[^']*'|'(?:[^'\\]|\\.|'')*'|\"[^\"]*\""
 # A name, or a name and NOT, at the end of what was read.
@@ -112,10 +114,10 @@ def hint_at_exists(text: str, start: int, end: int) -> str:
     return f"to test that an event has it, write {name} IS NOT NULL"
 
 
-def hint_at_comparison(name: str, arguments: str, operator: str, other: str) -> str:
+def hint_at_comparison(name: str, arguments: str, operator: Comparator, other: str) -> str:
     """What takes the place of a function of an attribute, compared with `other`."""
-    if name.lower() in _FOLDING and operator in ("=", "<>") and _is_plain(other):
-        test = "ILIKE" if operator == "=" else "NOT ILIKE"
+    if name.lower() in _FOLDING and operator in EQUALITIES and _is_plain(other):
+        test = "ILIKE" if operator is Comparator.EQUAL else "NOT ILIKE"
         return f"{_ANY_CASE}, write {arguments} {test} {_as_pattern(other)}"
     return hint_at_function(name, arguments) or _NO_FUNCTIONS
 

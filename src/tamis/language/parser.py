@@ -34,6 +34,7 @@ from tamis.language.ast import (
     Xor,
     children,
 )
+from tamis.language.comparators import COMPARATORS, EQUALITIES, Comparator
 from tamis.language.hints import (
     hint_at_comparison,
     hint_at_constant,
@@ -60,14 +61,13 @@ if TYPE_CHECKING:
     Node = Condition | Value
 
 _OR, _XOR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT = range(1, 8)
-_OPERATORS: Final = frozenset(("=", "<>", "<", "<=", ">", ">=", "<=>"))
 _CLOSERS: Final = frozenset(("AND", "OR", ")", ",", END))
 _POWERS: Final = {
     "OR": _OR,
     "XOR": _XOR,
     "XNOR": _XOR,
     "AND": _AND,
-    **dict.fromkeys(_OPERATORS, _COMPARISON),
+    **dict.fromkeys(COMPARATORS, _COMPARISON),
     **dict.fromkeys(("IN", "IS", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "NOT"), _COMPARISON),
     "+": _SUM,
     "-": _SUM,
@@ -219,8 +219,8 @@ class Parser:
     def plain_comparison(self) -> Comparison | None:
         """`name operator constant` read at once, as most predicates are; None for others."""
         at, kinds = self.at, self.kinds
-        operator = kinds[at + 1]
-        if kinds[at] != WORD or operator not in _OPERATORS or kinds[at + 3] not in _CLOSERS:
+        operator = COMPARATORS.get(kinds[at + 1])
+        if kinds[at] != WORD or operator is None or kinds[at + 3] not in _CLOSERS:
             return None
         right = self.plain_literal(at + 2)
         if right is None:
@@ -265,9 +265,9 @@ class Parser:
             operand = self.attribute(left, kind)
             pattern = self.string(f"expected a regular expression after {kind}")
             return Rlike(operand, pattern, is_negated, self.span_from(left))
-        return self.comparison(kind, left)
+        return self.comparison(COMPARATORS[kind], left)
 
-    def comparison(self, operator: str, left: Node) -> Condition:
+    def comparison(self, operator: Comparator, left: Node) -> Condition:
         """Two values compared, or two conditions by = and <> (XNOR and XOR)."""
         right = self.expression(_COMPARISON)
         span = (left.span[0], right.span[1])
@@ -283,7 +283,7 @@ class Parser:
                         call.name, self.spell_arguments(call), operator, self.spell(other)
                     ),
                 )
-        if operator not in ("=", "<>"):
+        if operator not in EQUALITIES:
             raise ParseError(
                 "not-a-value",
                 f"{operator} compares values, not conditions",
@@ -292,7 +292,8 @@ class Parser:
             )
         operands = (self.condition(left), self.condition(right))
         self.n_levels += 1
-        return Xnor(operands, span) if operator == "=" else Xor(operands, span)
+        is_equal = operator is Comparator.EQUAL
+        return Xnor(operands, span) if is_equal else Xor(operands, span)
 
     def in_list(self, operand: Attribute, *, is_negated: bool) -> In:
         """The members of an IN list."""
@@ -558,7 +559,9 @@ class Parser:
         if likely:
             message += f"; did you mean {likely}?"
         hint = None
-        is_name = "name" in expected or (self.kinds[at + 1] in _OPERATORS if kind != END else False)
+        is_name = "name" in expected or (
+            self.kinds[at + 1] in COMPARATORS if kind != END else False
+        )
         if kind in KEYWORDS and is_name:
             hint = f"an attribute named like a keyword is written `{word}`"
         elif kind == STRING and at and self.kinds[at - 1] == STRING:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tamis.errors import LimitError, ParseError
+from tamis.language.comparators import COMPARATORS, Comparator
 from tamis.language.hints import (
     hint_at_bar,
     hint_at_bracket,
@@ -47,6 +48,11 @@ REFUSED_WORDS: Final = {
     "INTERVAL": "INTERVAL is not supported; write the date or timestamp itself",
 }
 
+_OTHER_SPELLINGS: Final = {
+    "==": Comparator.EQUAL.value,
+    "!=": Comparator.NOT_EQUAL.value,
+}
+
 # Possessive throughout: no text makes it look twice at a character.
 _TOKEN = re.compile(
     r"""[ \t\r\n]*+(?:
@@ -54,7 +60,9 @@ _TOKEN = re.compile(
     | (?P<word>[A-Za-z_][A-Za-z0-9_]*+)
     | (?P<number>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?
                  (?:BD|[LDFlfd])?(?![A-Za-z0-9_.]))
-    | (?P<operator><=>|<>|<=|>=|==|!=|(?!--)(?!/\*)[=<>(),.+*/-])
+    | (?P<operator>"""
+    + "|".join(sorted((*COMPARATORS, *_OTHER_SPELLINGS), key=len, reverse=True))
+    + r"""|(?!--)(?!/\*)[(),.+*/-])
     | (?P<string>'(?:[^'\\]++|\\.|'')*+')
     | (?P<quoted>`(?:[^`]++|``)++`)
     | (?P<variable>\?[A-Za-z_][A-Za-z0-9_]*+)
@@ -66,7 +74,6 @@ _WORD_GROUP: Final = _TOKEN.groupindex["word"]
 _OPERATOR_GROUP: Final = _TOKEN.groupindex["operator"]
 _REFUSED_GROUP: Final = _TOKEN.groupindex["refused"]
 _GROUP_KINDS: Final = ["", RAW_STRING, WORD, NUMBER, "", STRING, QUOTED, VARIABLE]
-_OPERATOR_SPELLINGS: Final = {"==": "=", "!=": "<>"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # which strings may hold, as in Spark
 _SMART_QUOTES: Final = "‘’‚‛“”„‟′″«»"
@@ -101,7 +108,7 @@ def tokenize(text: str, limits: Limits) -> Tokens:
             kind = _WORD_KINDS.get(word) or _kind_of_word(text, word, *span)
         elif group == _OPERATOR_GROUP:
             spelling = found[group]
-            kind = _OPERATOR_SPELLINGS.get(spelling, spelling)
+            kind = _OTHER_SPELLINGS.get(spelling, spelling)
         elif group == _REFUSED_GROUP:
             raise _refuse_character(text, span[0])
         else:

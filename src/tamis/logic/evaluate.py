@@ -35,6 +35,7 @@ from tamis.language.ast import (
     Xnor,
     Xor,
 )
+from tamis.language.comparators import Comparator
 from tamis.language.patterns import compile_regex, is_like, parse_like
 from tamis.language.printer import print_expression, print_value
 from tamis.language.queries import distinct_words, query_words
@@ -132,7 +133,7 @@ def evaluate_leaf(
 ) -> Truth:
     """A leaf, which may be a negated one: `<>`, NOT IN, NOT LIKE and so on."""
     is_negated = getattr(node, "negated", False)
-    is_negated |= isinstance(node, Comparison) and node.operator == "<>"
+    is_negated |= isinstance(node, Comparison) and node.operator.positive is not node.operator
     truth = _test(node, event, known)
     if missing is Missing.SATISFIES_NEGATION and truth is None:
         truth = False
@@ -147,14 +148,14 @@ def test_leaf(node: Condition, event: Mapping[str, Any]) -> Truth:
 def _test(node: Condition, event: Mapping[str, Any], known: Known) -> Truth:
     match node:
         case Comparison():
-            return _compare(node.operator, node.left, node.right, event, known)
+            return _compare(node.operator.positive, node.left, node.right, event, known)
         case OperatorCall():
             return _test_call(node, known)
         case In():
             return _is_member(_value(node.operand, event), node)
         case Between():
-            above = _compare(">=", node.operand, node.low, event, known)
-            below = _compare("<=", node.operand, node.high, event, known)
+            above = _compare(Comparator.AT_LEAST, node.operand, node.low, event, known)
+            below = _compare(Comparator.AT_MOST, node.operand, node.high, event, known)
             return and_((above, below))
         case IsNull():
             return _value(node.operand, event) is None
@@ -188,10 +189,10 @@ def _test_call(node: OperatorCall, known: Known) -> Truth:
 
 
 def _compare(
-    operator: str, one: Value, other: Value, event: Mapping[str, Any], known: Known
+    operator: Comparator, one: Value, other: Value, event: Mapping[str, Any], known: Known
 ) -> Truth:
     left, right = _value(one, event, known.values), _value(other, event, known.values)
-    if operator == "<=>" and (left is None or right is None):
+    if operator is Comparator.SAME and (left is None or right is None):
         return left is right
     if left is None or right is None:
         return None
@@ -203,17 +204,7 @@ def _compare(
         if is_constraint
         else compare(left, right, _common_type(one, other))
     )
-    match operator:
-        case "=" | "<=>" | "<>":  # <> is evaluated in its positive form
-            return order == 0
-        case "<":
-            return order < 0
-        case "<=":
-            return order <= 0
-        case ">":
-            return order > 0
-        case _:
-            return order >= 0
+    return operator.holds(order)
 
 
 def _is_member(value: Any, node: In) -> Truth:

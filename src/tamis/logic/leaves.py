@@ -30,6 +30,7 @@ from tamis.language.ast import (
     Words,
     attributes,
 )
+from tamis.language.comparators import Comparator, Question, bound_by, compare_by
 from tamis.language.types import BOOLEAN, INT64_MAX, INT64_MIN, NUMBER
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ TRUE: Final = Literal(True, BOOLEAN)
 FALSE: Final = Literal(False, BOOLEAN)
 # Decimals of at most this many digits and their doubles have the same order.
 SHORT_DIGITS: Final = 15
-
-_INVERSES: Final = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 def constant(is_true: bool) -> Literal:
@@ -56,7 +55,7 @@ def one_of(
     """
     members = distinct(values)
     if len(members) == 1:
-        return Comparison("<>" if is_negated else "=", attribute, members[0])
+        return Comparison(compare_by(Question.EQUAL, is_negated=is_negated), attribute, members[0])
     return In(attribute, members, is_negated)
 
 
@@ -68,7 +67,7 @@ def distinct(values: Iterable[Literal]) -> tuple[Literal, ...]:
     return tuple(by_value[key] for key in sorted(by_value))
 
 
-def bound(attribute: Attribute, operator: str, literal: Literal) -> Condition:
+def bound(attribute: Attribute, operator: Comparator, literal: Literal) -> Condition:
     """`attribute operator literal` for <, <=, > and >=.
 
     For types with successors (integers, dates, timestamps) only <= and >= are used, so that `level
@@ -79,17 +78,18 @@ def bound(attribute: Attribute, operator: str, literal: Literal) -> Condition:
         return _bound_number(attribute, operator, literal)
     if attribute.type.name not in ("integer", "date", "timestamp"):
         return Comparison(operator, attribute, literal)
-    is_upper = operator in ("<", "<=")
-    value = _nearest(literal.value, is_upper=is_upper, is_open=operator in ("<", ">"))
+    asked = operator.asked
+    is_upper = asked.is_upper
+    value = _nearest(literal.value, is_upper=is_upper, is_open=not asked.is_closed)
     if value is not None:
-        closed = "<=" if is_upper else ">="
+        closed = bound_by(is_upper=is_upper, is_closed=True)
         return Comparison(closed, attribute, Literal(value, attribute.type))
     # The bound lies beyond the last value: all values are on one side of it.
     holds_all = is_upper == _is_above_all(literal.value)
     return one_of(attribute, (), is_negated=holds_all)
 
 
-def _bound_number(attribute: Attribute, operator: str, literal: Literal) -> Condition:
+def _bound_number(attribute: Attribute, operator: Comparator, literal: Literal) -> Condition:
     """A bound of a number, spelled so that an index can look it up by one code (`index.numbers`).
 
     A double equals all exact constants that round to it. Constants below the decimal that the
@@ -100,14 +100,13 @@ def _bound_number(attribute: Attribute, operator: str, literal: Literal) -> Cond
     printed = Decimal(repr(float(literal.value)))
     if literal.value == printed:
         return Comparison(operator, attribute, literal)
-    equal = Comparison("=", attribute, literal)
-    opened, closed = ("<", "<=") if operator in ("<", "<=") else (">", ">=")
-    is_lower = operator in (">", ">=")
-    if (literal.value < printed) != is_lower:  # written with < or >
-        bare = Comparison(opened, attribute, literal)
-        return bare if operator == opened else Or((bare, equal))
-    bare = Comparison(closed, attribute, literal)
-    return bare if operator == closed else And((bare, Not(equal)))
+    equal = Comparison(Comparator.EQUAL, attribute, literal)
+    is_upper, is_closed = operator.asked.is_upper, operator.asked.is_closed
+    if (literal.value < printed) == is_upper:  # written with < or >
+        bare = Comparison(bound_by(is_upper=is_upper, is_closed=False), attribute, literal)
+        return Or((bare, equal)) if is_closed else bare
+    bare = Comparison(bound_by(is_upper=is_upper, is_closed=True), attribute, literal)
+    return bare if is_closed else And((bare, Not(equal)))
 
 
 def _nearest(value: Any, *, is_upper: bool, is_open: bool) -> Any:
@@ -184,12 +183,12 @@ def inverse(leaf: Condition) -> Condition:
 
 
 def _inverse_comparison(leaf: Comparison) -> Condition:
-    operator = _INVERSES[leaf.operator]
+    operator = leaf.operator.inverse
     if not isinstance(leaf.left, Attribute) or not isinstance(leaf.right, Literal):
         return replace(leaf, operator=operator)
-    if leaf.left.type == BOOLEAN and operator == "<>":
-        return Comparison("=", leaf.left, constant(not leaf.right.value))
-    if operator in ("=", "<>"):
+    if leaf.left.type == BOOLEAN and operator is Comparator.NOT_EQUAL:
+        return Comparison(Comparator.EQUAL, leaf.left, constant(not leaf.right.value))
+    if operator.is_equality:
         return replace(leaf, operator=operator)
     return bound(leaf.left, operator, leaf.right)
 

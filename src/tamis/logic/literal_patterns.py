@@ -26,6 +26,7 @@ from tamis.language.ast import (
     Span,
     StringTest,
 )
+from tamis.language.comparators import Comparator
 from tamis.language.patterns import Wild, parse_like
 from tamis.language.printer import print_expression
 from tamis.language.types import STRING
@@ -34,7 +35,6 @@ from tamis.logic.findings import Finding
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_EQUALITY: Final = ("=", "<>", "<=>")
 _STAR: Final = re.compile(r"\*(?![*/\s])|.*(?:[^*\s]\*\Z|[\\/]\*[\\/])", re.DOTALL)
 _PERCENT: Final = re.compile(r"%(?![%\s])|.*[^%\s\\]%\Z", re.DOTALL)
 # A percentage, a URL escape, a variable of a Windows path, a placeholder of a format.
@@ -69,7 +69,7 @@ def lint_literals(leaf: Condition) -> Iterator[Finding]:
 
 def _tested(leaf: Condition) -> Attribute | None:
     match leaf:
-        case Comparison() if leaf.operator in _EQUALITY:
+        case Comparison() if leaf.operator.is_equality:
             sides = (leaf.left, leaf.right)
             return next((side for side in sides if isinstance(side, Attribute)), None)
         case In() | ArraysOverlap() | StringTest() | Like() | Rlike():
@@ -118,7 +118,7 @@ def _find_pattern(leaf: Condition, text: str) -> str | None:
 def _name(leaf: Condition) -> str:
     match leaf:
         case Comparison():
-            return leaf.operator
+            return str(leaf.operator)
         case Like():
             return "ILIKE" if leaf.ignores_case else "LIKE"
         case StringTest() | ArraysOverlap():
@@ -155,7 +155,7 @@ def _write_pattern(leaf: Condition, tested: Attribute, text: str) -> str:
 
 def _is_negated(leaf: Condition) -> bool:
     if isinstance(leaf, Comparison):
-        return leaf.operator == "<>"
+        return leaf.operator is Comparator.NOT_EQUAL
     return isinstance(leaf, In | Like | Rlike) and leaf.negated
 
 

@@ -18,7 +18,6 @@ _NUMBER: Final = re.compile(r"\s*[+-]?\d+(\.\d*)?\s*")
 _VERSION: Final = re.compile(r"v?\d+(\.\d+){2,}")
 _CLOCK: Final = re.compile(r"\d{1,2}:\d\d(:\d\d)?( ?[AaPp][Mm])?")
 _DATE: Final = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}/\d{1,2}/\d{1,2}")
-_EQUALITY: Final = ("=", "<>", "<=>")
 
 
 def find_text_order(leaf: Condition) -> Iterator[Finding]:
@@ -34,7 +33,7 @@ def find_text_order(leaf: Condition) -> Iterator[Finding]:
 
 def _ordered(leaf: Condition) -> Iterator[Literal]:
     match leaf:
-        case Comparison() if leaf.operator not in _EQUALITY:
+        case Comparison() if not leaf.operator.is_equality:
             sides = (leaf.left, leaf.right)
         case Between():
             sides = (leaf.low, leaf.high)

@@ -32,6 +32,7 @@ from tamis.language.ast import (
     variables_of,
 )
 from tamis.language.check import check
+from tamis.language.comparators import Comparator
 from tamis.language.limits import NO_LIMITS
 from tamis.language.lookalikes import find_likeness
 from tamis.language.names import print_path
@@ -279,8 +280,8 @@ def _signed(leaf: Condition) -> Condition:
     match leaf:
         case Literal():
             return inverse(leaf)
-        case Comparison(operator="=" | "<>"):
-            return replace(leaf, operator="<>" if leaf.operator == "=" else "=")
+        case Comparison(operator=Comparator.EQUAL | Comparator.NOT_EQUAL):
+            return replace(leaf, operator=leaf.operator.inverse)
         case In() | Between() | IsNull() | Like() | Rlike():
             return replace(leaf, negated=not leaf.negated)
         case _:

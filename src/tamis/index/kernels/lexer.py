@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tamis.kernels.compiled import kernel
+from tamis.language.comparators import Comparator
 
 # Constants.
 INTEGER: Final = 0
@@ -19,22 +20,24 @@ TEXT: Final = 2
 ESCAPED: Final = 3  # a text that needs decoding: its whole token, quotes and all
 
 # Tests.
-EQUAL: Final = 0
-NOT_EQUAL: Final = 1
-BELOW: Final = 2
-AT_MOST: Final = 3
-ABOVE: Final = 4
-AT_LEAST_VALUE: Final = 5
-ONE_OF: Final = 6
-NOT_ONE_OF: Final = 7
-IS_NULL: Final = 8
-IS_NOT_NULL: Final = 9
-LIKE: Final = 10  # this and all after it look for a pattern
-ILIKE: Final = 11
-RLIKE: Final = 12
-STARTSWITH: Final = 13
-ENDSWITH: Final = 14
-CONTAINS: Final = 15
+IS_EQUAL: Final = Comparator.EQUAL.code
+IS_NOT_EQUAL: Final = Comparator.NOT_EQUAL.code
+IS_BELOW: Final = Comparator.BELOW.code
+IS_AT_MOST: Final = Comparator.AT_MOST.code
+IS_ABOVE: Final = Comparator.ABOVE.code
+IS_AT_LEAST: Final = Comparator.AT_LEAST.code
+_N_COMPARATORS: Final = len(Comparator)
+IN_LIST: Final = _N_COMPARATORS
+NOT_IN_LIST: Final = _N_COMPARATORS + 1
+IS_NULL: Final = _N_COMPARATORS + 2
+IS_NOT_NULL: Final = _N_COMPARATORS + 3
+LIKE: Final = _N_COMPARATORS + 4  # this and all after it look for a pattern
+ILIKE: Final = _N_COMPARATORS + 5
+RLIKE: Final = _N_COMPARATORS + 6
+STARTSWITH: Final = _N_COMPARATORS + 7
+ENDSWITH: Final = _N_COMPARATORS + 8
+CONTAINS: Final = _N_COMPARATORS + 9
+N_KINDS: Final = CONTAINS + 1
 
 
 class Names(NamedTuple):
@@ -247,17 +250,17 @@ def comparison_at(data, at, end):
     byte = data[at]
     following = data[at + 1] if at + 1 < end else 0
     if byte == 61:  # =
-        return EQUAL, (2 if following == 61 else 1)
+        return IS_EQUAL, (2 if following == 61 else 1)
     if byte == 33 and following == 61:  # !=
-        return NOT_EQUAL, 2
+        return IS_NOT_EQUAL, 2
     if byte == 60:  # <
         if following == 62:
-            return NOT_EQUAL, 2
+            return IS_NOT_EQUAL, 2
         if following == 61:
             if at + 2 < end and data[at + 2] == 62:
                 return -1, 0  # <=>
-            return AT_MOST, 2
-        return BELOW, 1
+            return IS_AT_MOST, 2
+        return IS_BELOW, 1
     if byte == 62:  # >
-        return (AT_LEAST_VALUE, 2) if following == 61 else (ABOVE, 1)
+        return (IS_AT_LEAST, 2) if following == 61 else (IS_ABOVE, 1)
     return -1, 0

@@ -17,15 +17,15 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tamis.index.kernels.lexer import (
-    AT_LEAST_VALUE,
-    AT_MOST,
     ILIKE,
+    IN_LIST,
     INTEGER,
+    IS_AT_LEAST,
+    IS_AT_MOST,
     IS_NOT_NULL,
     IS_NULL,
     LIKE,
-    NOT_ONE_OF,
-    ONE_OF,
+    NOT_IN_LIST,
     RLIKE,
     TEXT,
     comparison_at,
@@ -140,7 +140,7 @@ def name_end(data, at, end):
 def test_at(data, at, end):
     """(test, whether negated, the place after) of the operator of a predicate.
 
-    ONE_OF stands before a list, AT_LEAST_VALUE by a word before two bounds (`has_bounds`).
+    IN_LIST stands before a list, IS_AT_LEAST by a word before two bounds (`has_bounds`).
     """
     test, size = comparison_at(data, at, end)
     if test >= 0:
@@ -163,9 +163,9 @@ def test_at(data, at, end):
         test = (IS_NOT_NULL if is_negated else IS_NULL) if word == _W_NULL else -1
         return test, False, False, after
     if word == _W_IN:
-        return (NOT_ONE_OF if is_negated else ONE_OF), False, False, after
+        return (NOT_IN_LIST if is_negated else IN_LIST), False, False, after
     if word == _W_BETWEEN:
-        return AT_LEAST_VALUE, is_negated, True, after
+        return IS_AT_LEAST, is_negated, True, after
     if word == _W_LIKE:
         return LIKE, is_negated, False, after
     if word == _W_ILIKE:
@@ -188,7 +188,7 @@ def read_predicate(data, start, end, out, counts, names, in_list):
     if test < 0:
         return -1
     if test != IS_NULL and test != IS_NOT_NULL:
-        is_list = test == ONE_OF or test == NOT_ONE_OF
+        is_list = test == IN_LIST or test == NOT_IN_LIST
         at = skip_spaces(data, at, end)
         if is_list:
             if at >= end or data[at] != 40:
@@ -207,8 +207,8 @@ def read_predicate(data, start, end, out, counts, names, in_list):
             if has_bounds:
                 if n_members == 2:
                     break
-                add_test(out, counts, name, AT_LEAST_VALUE)
-                test = AT_MOST
+                add_test(out, counts, name, IS_AT_LEAST)
+                test = IS_AT_MOST
                 after = word_end(data, at, end)
                 if packed_word(data, at, after) != _W_AND:
                     return -1

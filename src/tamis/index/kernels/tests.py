@@ -272,12 +272,12 @@ def read_tests(
         elif kind < lexer.LIKE and words_as != NO_WORDS:
             n_words = read_words(test, scanned, data, words_as, texts, words, double)
             # a < 5 and a >= 5 ask whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
-            if kind == lexer.BELOW or kind == lexer.AT_LEAST_VALUE:
+            if kind == lexer.IS_BELOW or kind == lexer.IS_AT_LEAST:
                 form = BELOW
                 if words_as == AS_INTEGER:
                     form = AT_MOST
                     words[begin] -= 1
-            elif kind == lexer.ABOVE or kind == lexer.AT_MOST:
+            elif kind == lexer.IS_ABOVE or kind == lexer.IS_AT_MOST:
                 form = AT_MOST
         heads[test] = ELSEWHERE if kind >= lexer.LIKE else LEFT
         hashes[test] = 0
@@ -313,14 +313,17 @@ def place_tests(
             continue
         begin, kind = scanned.test_starts[test], scanned.test_kinds[test]
         base = find_hashed(bases, head, hashes[test], words, begin, head_size(head))
-        is_upper = kind == lexer.ABOVE or kind == lexer.AT_LEAST_VALUE
+        is_upper = kind == lexer.IS_ABOVE or kind == lexer.IS_AT_LEAST
         if is_upper and is_signed:
             # A positive test, which must not hold on a missing attribute.
             known[0] = base
             leaves[test] = 2 * find_base(bases, COMPLEMENT, head_column(head), known, 1)
             continue
         is_negated = (
-            is_upper or kind == lexer.NOT_EQUAL or kind == lexer.NOT_ONE_OF or kind == lexer.IS_NULL
+            is_upper
+            or kind == lexer.IS_NOT_EQUAL
+            or kind == lexer.NOT_IN_LIST
+            or kind == lexer.IS_NULL
         )
         leaves[test] = 2 * base + is_negated
 
@@ -340,7 +343,7 @@ def number_patterns(
         if scanned.constant_kinds[at] == lexer.TEXT:
             number = find_text(texts, data, scanned.constant_values[at], scanned.constant_sizes[at])
         name = np.int64(scanned.test_names[tests[i]])
-        keys[i] = (name * 16 + scanned.test_kinds[tests[i]]) << 32 | np.int64(number)
+        keys[i] = (name * lexer.N_KINDS + scanned.test_kinds[tests[i]]) << 32 | np.int64(number)
         if number < 0:
             keys[i] = -1
 

@@ -8,7 +8,7 @@ is startswith(a, 'x'); a <=> 5 is a = 5 AND a IS NOT NULL; a NOT LIKE p is NOT a
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from tamis.language.ast import (
     And,
@@ -30,6 +30,7 @@ from tamis.language.ast import (
     Value,
     Words,
 )
+from tamis.language.comparators import Comparator
 from tamis.language.patterns import Wild, parse_like
 from tamis.language.queries import distinct_words, query_words
 from tamis.language.types import BOOLEAN, INTEGER, STRING
@@ -40,21 +41,19 @@ from tamis.logic.rules.rule import Preserves, Rule
 if TYPE_CHECKING:
     from tamis.language.types import Type
 
-_MIRRORED: Final = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<=", "<=>": "<=>"}
-
 
 def rewrite(node: Condition) -> Condition:
     """The leaf in its canonical spelling, with its negation outside."""
     match node:
         case Attribute():
-            return Comparison("=", node, TRUE)
-        case Comparison(operator="<>"):
-            return Not(_spell_comparison("=", node.left, node.right))
+            return Comparison(Comparator.EQUAL, node, TRUE)
         case Comparison():
-            return _spell_comparison(node.operator, node.left, node.right)
+            positive = node.operator.positive
+            spelled = _spell_comparison(positive, node.left, node.right)
+            return _signed(spelled, is_negated=positive is not node.operator)
         case Between():
-            low = _spell_comparison(">=", node.operand, node.low)
-            high = _spell_comparison("<=", node.operand, node.high)
+            low = _spell_comparison(Comparator.AT_LEAST, node.operand, node.low)
+            high = _spell_comparison(Comparator.AT_MOST, node.operand, node.high)
             return _signed(And((low, high)), is_negated=node.negated)
         case In():
             return _signed(_spell_set(node.operand, node.values), is_negated=node.negated)
@@ -83,35 +82,37 @@ def _is_present(attribute: Attribute) -> Condition:
     return one_of(attribute, (), is_negated=True)
 
 
-def _spell_comparison(operator: str, left: Value, right: Value) -> Condition:
+def _spell_comparison(operator: Comparator, left: Value, right: Value) -> Condition:
     if isinstance(left, Literal) and isinstance(right, Literal):
         return constant(test_leaf(Comparison(operator, left, right), {}) is True)
     if isinstance(left, Attribute) and isinstance(right, Attribute):
         return _spell_pair(operator, left, right)
     if isinstance(left, Literal):
-        operator, left, right = _MIRRORED[operator], right, left
+        operator, left, right = operator.mirrored, right, left
     if not isinstance(left, Attribute) or not isinstance(right, Literal):
         return Comparison(operator, left, right)  # a constraint on variables
-    if operator == "<=>":
+    if operator is Comparator.SAME:
         return And((_spell_set(left, (right,)), IsNull(left, negated=True)))
     if left.type == BOOLEAN:
         return _spell_boolean(operator, left, right)
-    return _spell_set(left, (right,)) if operator == "=" else bound(left, operator, right)
+    return (
+        _spell_set(left, (right,)) if operator is Comparator.EQUAL else bound(left, operator, right)
+    )
 
 
-def _spell_pair(operator: str, left: Attribute, right: Attribute) -> Condition:
+def _spell_pair(operator: Comparator, left: Attribute, right: Attribute) -> Condition:
     if left.path > right.path:
-        operator, left, right = _MIRRORED[operator], right, left
-    if operator == "<=>":
+        operator, left, right = operator.mirrored, right, left
+    if operator is Comparator.SAME:
         both_absent = And((IsNull(left), IsNull(right)))
         both_present = (IsNull(left, negated=True), IsNull(right, negated=True))
-        return Or((And((_spell_pair("=", left, right), *both_present)), both_absent))
+        return Or((And((_spell_pair(Comparator.EQUAL, left, right), *both_present)), both_absent))
     if left.path == right.path:
-        return one_of(left, (), is_negated=operator in ("=", "<=", ">="))
+        return one_of(left, (), is_negated=operator.holds(0))
     return Comparison(operator, left, right)
 
 
-def _spell_boolean(operator: str, attribute: Attribute, literal: Literal) -> Condition:
+def _spell_boolean(operator: Comparator, attribute: Attribute, literal: Literal) -> Condition:
     """The comparison as a set of the boolean values that satisfy it: one, none or both."""
     values = [
         candidate
@@ -179,7 +180,7 @@ def _spell_matches(node: Matches) -> Condition:
 
 def _spell_text(operand: Attribute, text: str, *, opens: bool, closes: bool) -> Condition:
     if not opens and not closes:
-        return Comparison("=", operand, Literal(text, STRING))
+        return Comparison(Comparator.EQUAL, operand, Literal(text, STRING))
     function = "contains" if opens and closes else "endswith" if opens else "startswith"
     return StringTest(function, operand, text)
 

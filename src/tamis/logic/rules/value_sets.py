@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.ast import And, Attribute, Comparison, Condition, In, Literal, Or
+from tamis.language.comparators import Question, bound_by
 from tamis.logic.leaves import inverse, one_of, scalar_attribute
 from tamis.logic.order import compare
 from tamis.logic.rules.rule import Preserves, Rule
@@ -37,10 +38,11 @@ class ValueSet:
             return
         assert isinstance(leaf, Comparison)
         assert isinstance(leaf.right, Literal)
-        bound, is_closed = leaf.right, leaf.operator in ("<=", ">=")
-        if leaf.operator in ("=", "<>"):
-            self._intersect_members((bound,), is_negated=leaf.operator == "<>")
-        elif leaf.operator in ("<", "<="):
+        bound, asked = leaf.right, leaf.operator.asked
+        is_closed = asked.is_closed
+        if asked.question is Question.EQUAL:
+            self._intersect_members((bound,), is_negated=asked.is_negated)
+        elif asked.is_upper:
             if self.high is None or self._is_tighter(bound, is_closed, self.high, sign=-1):
                 self.high = (bound, is_closed)
         elif self.low is None or self._is_tighter(bound, is_closed, self.low, sign=1):
@@ -90,9 +92,11 @@ class ValueSet:
                 return [one_of(attribute, () if is_out else (self.low[0],))]
         found: list[Condition] = []
         if self.low is not None:
-            found.append(Comparison(">=" if self.low[1] else ">", attribute, self.low[0]))
+            above = bound_by(is_upper=False, is_closed=self.low[1])
+            found.append(Comparison(above, attribute, self.low[0]))
         if self.high is not None:
-            found.append(Comparison("<=" if self.high[1] else "<", attribute, self.high[0]))
+            below = bound_by(is_upper=True, is_closed=self.high[1])
+            found.append(Comparison(below, attribute, self.high[0]))
         inside = [literal for literal in self.excluded.values() if self._holds(literal)]
         if inside or not found:
             found.append(one_of(attribute, inside, is_negated=True))
