@@ -47,7 +47,7 @@ def test_build_match_and_stream(place):
     said = "mobs(?) is undefined for 1 event (raised: KeyError: 'sizes'), of subscriptions mob"
     assert said in matched.stderr
     # What was learned is in a version of its own, and in each index of it.
-    parts = tamis.spark.open_version(place / "index").with_operators(MODULE)
+    parts = tamis.versions.open_version(place / "index").with_operators(MODULE)
     assert parts.version.number == 2
     assert parts.version.statistics["operators"]["mobs(?)"]["calls"] == pytest.approx(2, abs=0.01)
     (index,) = parts.open()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.errors import PySparkException
 
-import tamis.spark as ts
+import tamis.versions as tv
 from tamis.cli.spark_io import write_frame
 from tests.cli.shell import run
 from tests.cli.tables import rows_of, write
@@ -46,7 +46,7 @@ def run_night(place: Path, date: str, output: str = "out", more: str = ""):
 
 
 def versions_of(place: Path) -> list[int]:
-    return ts.IndexStore(place / "index").numbers()
+    return tv.IndexStore(place / "index").numbers()
 
 
 def test_a_second_night_is_refused_before_anything_is_published(place):

@@ -21,6 +21,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 import tamis.spark as ts
+import tamis.versions as tv
 from tamis.index.build import build_contents
 from tamis.spark.jobs.stream import MatchBatch
 from tamis.versions.manifest import BASE
@@ -81,7 +82,7 @@ def publish(folder: Path) -> None:
     store = IndexStore(folder / "index")
     while True:
         store.publish(lambda newest: replace(newest, parts=newest.parts[:1]))
-        store.prune(ts.Retention(versions=5))
+        store.prune(tv.Retention(versions=5))
 
 
 def write_parts(folder: Path) -> None:

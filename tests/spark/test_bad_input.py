@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 import tamis
 import tamis.spark as ts
+import tamis.versions as tv
 from tamis.errors import IndexFormatError, InputError, TamisWarning
 from tamis.spark.failures import telling
 from tests.cli.shell import run
@@ -40,7 +41,7 @@ def events(spark):
 
 
 def spoil(store: Path) -> None:
-    (part,) = ts.IndexStore(store).current().parts
+    (part,) = tv.IndexStore(store).current().parts
     (file,) = (store / part.folder).glob("*.bin")
     file.write_bytes(b"\xff" * file.stat().st_size)
 
@@ -64,21 +65,21 @@ def test_events_that_are_not_of_spark(store, function, make, what):
 
 def test_versions_of_a_store_that_is_not_there(tmp_path):
     with pytest.raises(IndexFormatError, match="nope holds no version of an index"):
-        ts.versions(tmp_path / "nope")
+        tv.versions(tmp_path / "nope")
     tamis.build({"a": "a = 1"}).save(tmp_path / "saved")
     with pytest.raises(InputError, match="is one saved index, without versions"):
-        ts.versions(tmp_path / "saved")
+        tv.versions(tmp_path / "saved")
 
 
 def test_a_version_that_is_not_there(events, store):
     with pytest.raises(IndexFormatError, match='no version "v00000007"') as refused:
-        ts.match(events, ts.open_version(store, 7))
+        ts.match(events, tv.open_version(store, 7))
     assert refused.value.hint == "there are: v00000001; older ones were pruned"
 
 
 def test_a_part_that_vanishes_after_the_version_was_opened(events, store):
     found = ts.match(events, store, event_id="id")
-    (part,) = ts.IndexStore(store).current().parts
+    (part,) = tv.IndexStore(store).current().parts
     shutil.rmtree(store / part.folder)
     with pytest.raises(IndexFormatError, match=part.id), telling():
         found.collect()
@@ -150,7 +151,7 @@ def test_a_damaged_version_is_not_updated(spark, store):
     spoil_version(store)
     with pytest.raises(IndexFormatError, match="not the manifest of an index version"):
         ts.update(spark, store, removed=["one"])
-    assert ts.IndexStore(store).numbers() == [1]
+    assert tv.IndexStore(store).numbers() == [1]
 
 
 def test_a_damaged_table_of_a_part_is_named(spark, store):
@@ -191,7 +192,7 @@ def test_a_saved_index_is_no_folder_of_versions(spark, tmp_path):
     for call in (
         lambda: rebuild(spark, saved),
         lambda: ts.update(spark, saved, removed=["one"]),
-        lambda: ts.IndexStore(saved).current(),
+        lambda: tv.IndexStore(saved).current(),
     ):
         with pytest.raises(InputError, match=r"one\.tamis is one saved index, without versions"):
             call()

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F
 
 import tamis
 import tamis.spark as ts
+import tamis.versions as tv
 from tamis.cli.spark_io import read_subscriptions
 from tamis.errors import InputError
 from tamis.match.index import Index
@@ -36,7 +37,7 @@ def test_builds_what_the_process_builds(spark, tmp_path, partition_by):
         partition_by=partition_by,
     )
     index = tamis.build(SUBSCRIPTIONS)
-    assert ts.open_version(path).version.typed_schema() == index.contents.schema
+    assert tv.open_version(path).version.typed_schema() == index.contents.schema
     assert (report.n_subscriptions, report.n_rejects) == (len(index), len(index.rejects))
     found = {(row["subscription_id"], row["code"]) for row in ts.rejects(spark, path).collect()}
     assert found == {(reject.subscription_id, reject.code) for reject in index.rejects}
@@ -66,7 +67,7 @@ def test_only_what_changed_is_built_again(spark, tmp_path):
     assert (first.n_built, again.n_built) == (5, 0)
     # The same subscriptions are the same version.
     assert (first.is_published, again.is_published) == (True, False)
-    assert again.version == first.version == ts.IndexStore(path).current()
+    assert again.version == first.version == tv.IndexStore(path).current()
     changed = [*SUBSCRIPTIONS[:49], (SUBSCRIPTIONS[49][0], "age = 1")]
     third = ts.build(subscription_frame(spark, changed), path, parts=5, schema=DDL)
     assert third.n_built == 1
@@ -118,7 +119,7 @@ def test_only_what_is_valid_answers(spark, tmp_path):
     events = spark.createDataFrame([(1, 1)], "id int, a int")
 
     def ask(at):
-        return [name for _, name in pairs_of(ts.match(events, ts.open_version(path, at=at)))]
+        return [name for _, name in pairs_of(ts.match(events, tv.open_version(path, at=at)))]
 
     assert ask(None) == ask("2024-05-01T12:00") == ["always", "until"]
     assert ask(datetime(2024, 5, 1, 11)) == ["always"]
@@ -147,7 +148,7 @@ def test_audits_at_the_first_and_the_last_moment_of_a_validity(spark, tmp_path):
     events = spark.createDataFrame([(1, 1)], "id int, a int")
     step = timedelta(microseconds=1)
     for at, n_valid in ((begin - step, 1), (begin, 2), (end - step, 2), (end, 1), (end + step, 1)):
-        opened = ts.open_version(tmp_path / "i", at=at)
+        opened = tv.open_version(tmp_path / "i", at=at)
         assert len(pairs_of(ts.match(events, opened))) == n_valid
         for by in ("reference", "spark"):
             found = ts.audit(events, opened, share=1.0, by=by).rows.collect()
@@ -219,7 +220,7 @@ def test_nothing_to_build_publishes_nothing(spark, tmp_path, n_rows, said):
     first = ts.build(subscription_frame(spark, SUBSCRIPTIONS[:5]), tmp_path / "i")
     with pytest.raises(InputError, match=said):
         ts.build(frame, tmp_path / "i", incremental=False)
-    assert ts.IndexStore(tmp_path / "i").current() == first.version
+    assert tv.IndexStore(tmp_path / "i").current() == first.version
 
 
 def test_an_index_whose_subscriptions_are_removed_is_an_index_of_nothing(spark, tmp_path):
@@ -241,7 +242,7 @@ def test_a_failed_build_publishes_nothing(spark, tmp_path):
     )
     with pytest.raises(PySparkException):
         ts.build(broken, path)
-    assert ts.IndexStore(path).current() == first.version
+    assert tv.IndexStore(path).current() == first.version
 
 
 @pytest.mark.parametrize(
@@ -332,7 +333,7 @@ def test_the_same_file_gives_the_same_answers_everywhere(spark, tmp_path, name):
     shell_run("build", path, "-o", tmp_path / "saved.tamis")
     opened = tamis.open(tmp_path / "saved.tamis")
     ts.build(read_subscriptions(spark, str(path), None), tmp_path / "store")
-    parts = ts.open_version(tmp_path / "store")
+    parts = tv.open_version(tmp_path / "store")
     (part,) = (Index(parts._map(part)) for part in parts.parts)
     assert sorted(local) == sorted(opened) == sorted(part) == ["a", "b", "c", "f"]
     for index in (opened, part):
@@ -343,7 +344,7 @@ def test_the_same_file_gives_the_same_answers_everywhere(spark, tmp_path, name):
     for at, hit in ((None, "acf"), ("2095-01-01", "abcf"), ("2099-01-01", "abf")):
         assert sorted(local.match({"x": 5}, at=at)) == list(hit)
         for one in (tmp_path / "store", tmp_path / "saved.tamis"):
-            found = ts.match(events, ts.open_version(one, at=at), event_id="id")
+            found = ts.match(events, tv.open_version(one, at=at), event_id="id")
             assert [name for _, name in pairs_of(found)] == list(hit)
     rejected = ts.rejects(spark, tmp_path / "store").collect()
     assert {(row["subscription_id"], row["code"], row["hint"]) for row in rejected} == {
@@ -388,7 +389,7 @@ def test_columns_of_any_type_are_kept(spark, tmp_path):
         parse_json('{"p": 1}') AS variant, array(1, NULL) AS list"""
     )
     ts.build(frame, tmp_path / "i")
-    (part,) = ts.open_version(tmp_path / "i").open()
+    (part,) = tv.open_version(tmp_path / "i").open()
     found = part.attributes("a")
     assert {name: found[name] for name in ("amount", "day", "at", "bytes", "list")} == {
         "amount": 1.5,

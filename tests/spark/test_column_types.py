@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import functions as F
 
 import tamis.spark as ts
+import tamis.versions as tv
 from tamis import TamisWarning
 from tamis.errors import InputError
 from tamis.spark import columns
@@ -123,7 +124,7 @@ def test_a_stream_reports_what_workers_refuse(events, store, refused, monkeypatc
     rows = []
     sink = lambda frame, _: rows.extend(frame.collect())  # noqa: E731
     options = {"event_id": "id", "attributes": None}
-    batch = MatchBatch(ts.IndexStore(store), Storage(str(tmp_path)), sink, None, options)
+    batch = MatchBatch(tv.IndexStore(store), Storage(str(tmp_path)), sink, None, options)
     assert unfit(lambda: batch(events, 0))[0] == refused
     assert {row["subscription_id"] for row in rows} == NAMES.keys() - refused
 

@@ -18,6 +18,7 @@ import pytest
 
 import tamis
 import tamis.spark as ts
+import tamis.versions as tv
 from tests.cli.shell import SOURCE
 from tests.spark import faults
 from tests.spark.test_stream import Place, write_events
@@ -69,7 +70,7 @@ def matched(folder: Path) -> list[tuple[int, str]]:
 )
 def test_a_killed_publisher_leaves_whole_versions(tmp_path, seed, n_kills):
     rng = random.Random(seed)
-    store = ts.IndexStore(tmp_path / "index")
+    store = tv.IndexStore(tmp_path / "index")
     store.publish(lambda newest: version_of(write(store, {"x": "a = 1"})))
     reached = 1
     for _ in range(n_kills):
@@ -79,7 +80,7 @@ def test_a_killed_publisher_leaves_whole_versions(tmp_path, seed, n_kills):
         time.sleep(rng.random() * 0.05)  # anywhere in the next
         kill(process)
         current = store.current()
-        assert ts.open_version(store).open()[0].match({"a": 1}) == ["x"]
+        assert tv.open_version(store).open()[0].match({"a": 1}) == ["x"]
         for number in store.numbers():
             store.version(number)  # whole, or this raises
         reached = current.number
@@ -94,7 +95,7 @@ def test_a_killed_publisher_leaves_whole_versions(tmp_path, seed, n_kills):
 def test_a_killed_builder_leaves_nothing_for_long(tmp_path, seed, n_kills):
     """Half-written parts go when the next part is written."""
     rng = random.Random(seed)
-    store = ts.IndexStore(tmp_path / "index")
+    store = tv.IndexStore(tmp_path / "index")
     parts = tmp_path / "index" / "parts"
     n_left = 0
     for number in range(n_kills):
@@ -132,7 +133,7 @@ def test_a_killed_driver_loses_and_repeats_nothing(tmp_path, points):
     for point, batch in points:
         finish("stream", tmp_path, point, str(batch), exit_code=-signal.SIGKILL)
         if (tmp_path / "index" / "CURRENT").exists():
-            assert len(ts.open_version(tmp_path / "index").open()[0]) == len(faults.SUBSCRIPTIONS)
+            assert len(tv.open_version(tmp_path / "index").open()[0]) == len(faults.SUBSCRIPTIONS)
         for pin in (tmp_path / "checkpoint" / "tamis-versions").glob("[0-9]*"):
             assert pins.setdefault(pin.name, pin.read_bytes()) == pin.read_bytes()
     finish("stream", tmp_path)

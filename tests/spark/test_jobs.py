@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 import tamis
 import tamis.spark as ts
+import tamis.versions as tv
 from tamis.errors import InputError, TamisWarning
 from tamis.index import artefact
 from tamis.match.learn import count_leaves
@@ -66,10 +67,10 @@ def test_the_next_build_uses_the_statistics(spark, events, tmp_path):
     version = ts.save_statistics(events, path, sample_rows=150)
     assert version.statistics["sample_rows"] <= 150
     ts.build(subscription_frame(spark, [*rows, ("y", "vip")]), path)
-    built = ts.IndexStore(path).current()
+    built = tv.IndexStore(path).current()
     assert built.statistics == version.statistics
-    (index,) = ts.open_version(path).open()
-    sample = read_sample(ts.IndexStore(path).storage.read(version.statistics["sample"]))
+    (index,) = tv.open_version(path).open()
+    sample = read_sample(tv.IndexStore(path).storage.read(version.statistics["sample"]))
     rates = count_leaves(index.contents, index.encode(sample))
     # The access child is the rarest leaf of the sample: age = 3.
     (access,) = [n for n in range(index.contents.n_leaves) if _is_access(index, n)]

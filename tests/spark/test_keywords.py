@@ -6,6 +6,7 @@ import pytest
 
 import tamis
 import tamis.spark as ts
+import tamis.versions as tv
 from tamis.lab.workloads.keywords import KeywordParams, Keywords
 from tests.leaves import describe_leaf
 
@@ -84,7 +85,7 @@ def test_the_next_build_puts_words_in_order_by_them(spark, tmp_path):
     ts.build(
         queries_frame(spark, {**queries, "c": "matches(body, 'new')"}), path, schema="body TEXT"
     )
-    (index,) = ts.open_version(path).open()
+    (index,) = tv.open_version(path).open()
     contents = index.contents
     leaves = [describe_leaf(contents, leaf) for leaf in contents.nodes.children]
     assert leaves == ["matches(body, 'common')", "matches(body, 'rare')"]

@@ -90,6 +90,7 @@ spark = (
     .getOrCreate()
 )
 import tamis.spark as ts
+import tamis.versions as tv
 from tamis.errors import TamisError
 
 index, told = sys.argv[1], {}
@@ -109,7 +110,7 @@ told["split"] = rows(ts.match(events, index, event_id="id", groups=2))
 told["counts"] = rows(ts.count_by_subscription(events, index))
 told["rejects"] = ts.rejects(spark, index).count()
 told["updated"] = ts.update(spark, index, removed=["one"]).n_subscriptions
-old, new = ts.open_version(index, 1), ts.open_version(index)
+old, new = tv.open_version(index, 1), tv.open_version(index)
 told["diff"] = rows(ts.diff(events, old, new, event_id="id").counts)
 told["backtest"] = rows(ts.backtest(events, index, event_id="id").totals.select("n"))
 told["statistics"] = ts.save_statistics(events, index).name

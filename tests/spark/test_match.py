@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 import tamis
 import tamis.spark as ts
+import tamis.versions as tv
 from tamis.errors import IndexFormatError, InputError
 from tamis.spark import matching
 from tamis.spark.counting import RUN
@@ -201,7 +202,7 @@ def test_a_corrupt_part_is_named(spark, events, tmp_path):
 
 
 def test_an_index_larger_than_a_worker_is_split_or_refused(spark, events, store):
-    parts = ts.open_version(store)
+    parts = tv.open_version(store)
     from tamis.spark.spread import choose_spread, need
 
     spark.conf.set(MEMORY, str(max(map(need, parts.parts)) + 1))
@@ -317,9 +318,9 @@ def test_every_function_asks_of_a_moment(people):
 
 def test_an_opened_version_can_be_asked_of_another_moment(people):
     place, events = people
-    parts = ts.open_version(place, at="2020-01-01")
+    parts = tv.open_version(place, at="2020-01-01")
     assert ts.match(events, parts, event_id="id").count() == 1
     assert ts.match(events, parts, event_id="id", at="2090-01-01").count() == 2
-    assert ts.open_version(parts, "v00000001") is parts
+    assert tv.open_version(parts, "v00000001") is parts
     with pytest.raises(InputError, match="this is v00000001, opened already; v00000002 cannot"):
-        ts.open_version(parts, "v00000002")
+        tv.open_version(parts, "v00000002")

@@ -15,6 +15,7 @@ from pyspark.sql.types import (
 )
 
 import tamis.spark as ts
+import tamis.versions as tv
 from tamis.versions.tuning import read_sample
 from tests.spark.workloads import subscription_frame
 
@@ -136,7 +137,7 @@ def test_backtest_diff_and_statistics(spark, events, store):
     version = ts.save_statistics(events, store)
     assert version.statistics["attributes"]["`geo.city`"]["distinct"] == 2
     assert version.statistics["attributes"]["geo.`x.y`"]["present"] == pytest.approx(2 / 3)
-    sample = read_sample(ts.IndexStore(store).storage.read(version.statistics["sample"]))
+    sample = read_sample(tv.IndexStore(store).storage.read(version.statistics["sample"]))
     assert set(sample.column_names) == {"geo.city", "a`b", "geo"}
     assert pairs_of(ts.match(events, store, event_id=EVENT_ID)) == PAIRS
 

@@ -54,7 +54,7 @@ def test_the_five_subscriptions_on_spark(spark, events, tmp_path):
     assert learned.value["loc_in('Bronx')"]["calls"] >= 10
     tamis.spark.save_operator_statistics(store, learned)
     again = tamis.spark.build(subscriptions, store, operators=OPERATORS, incremental=False)
-    (part,) = tamis.spark.open_version(store).with_operators(OPERATORS).open()
+    (part,) = tamis.versions.open_version(store).with_operators(OPERATORS).open()
     assert part.operators.statistics["loc_in('Bronx')"] == learned.value["loc_in('Bronx')"]
     assert again.version.number > report.version.number
 
@@ -76,12 +76,12 @@ def test_an_update_calls_what_was_not_called_before(spark, events, tmp_path):
     )
     is_first = rows["subscription_id"] == names[0]
     tamis.spark.build(rows.where(is_first), tmp_path / "store", operators=OPERATORS)
-    called = tamis.spark.open_version(tmp_path / "store").version.typed_schema().operators
+    called = tamis.versions.open_version(tmp_path / "store").version.typed_schema().operators
     tamis.spark.update(spark, tmp_path / "store", rows.where(~is_first))
     options = {"event_id": "event_id", "operators": OPERATORS}
     matched = tamis.spark.match(events, tmp_path / "store", **options).collect()
     assert {(row["event_id"], row["subscription_id"]) for row in matched} == set(EXPECTED)
-    version = tamis.spark.open_version(tmp_path / "store").version
+    version = tamis.versions.open_version(tmp_path / "store").version
     assert {own.name for own in called} < {own.name for own in version.typed_schema().operators}
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import tamis
 import tamis.spark as ts
+import tamis.versions as tv
 from tamis import TamisWarning
 from tamis.language.lookalikes import Lookalike, Use
 from tamis.spark.jobs.stream import MatchBatch
@@ -101,12 +102,12 @@ def test_an_update_that_changes_nothing_publishes_nothing(spark, tmp_path):
     assert (report.is_published, report.n_built, report.unknown) == (False, 0, ("nobody",))
     assert told == ['an id to remove is of no subscription: "nobody"; nothing was removed for it']
     assert not ts.update(spark, tmp_path / "i").is_published
-    assert ts.IndexStore(tmp_path / "i").numbers() == [1]
+    assert tv.IndexStore(tmp_path / "i").numbers() == [1]
 
 
 def test_manifests_without_uses_can_be_read(spark, tmp_path):
     ts.build(subscription_frame(spark, RULES), tmp_path / "i")
-    version = ts.IndexStore(tmp_path / "i").current()
+    version = tv.IndexStore(tmp_path / "i").current()
     assert version.uses == {("age",): Use(20, "r00"), ("user", "name"): Use(20, "r00")}
     older = replace(version, parts=tuple(replace(part, uses=()) for part in version.parts))
     assert read_version(older.to_bytes(), "there").uses == {}
@@ -210,7 +211,7 @@ def test_a_stream_reports_at_its_start(spark, store, tmp_path):
 
 
 def test_a_stream_reports_of_a_new_version_once(spark, tmp_path):
-    store = ts.IndexStore(tmp_path / "i")
+    store = tv.IndexStore(tmp_path / "i")
     ts.build(subscription_frame(spark, RULES[:1]), store)
     batch = spark.createDataFrame([(1,)], "age INT")
     options = {"event_id": None, "attributes": None}

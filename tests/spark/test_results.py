@@ -11,6 +11,7 @@ import pytest
 
 import tamis
 import tamis.spark as ts
+import tamis.versions as tv
 from tamis.errors import ExpressionError, IndexFormatError, InputError, TamisWarning
 from tamis.operators.registry import REGISTRY
 from tests.spark.workloads import (
@@ -54,14 +55,14 @@ def test_reports_and_versions_print_as_tables(spark, tmp_path):
     assert values.endswith("yes")
     assert "no: nothing has changed" in str(small(spark, tmp_path, "a = 1", "a = 2", "a ="))
     small(spark, tmp_path, "a = 3")
-    store = ts.IndexStore(tmp_path)
+    store = tv.IndexStore(tmp_path)
     names, *rows = str(store).splitlines()[1:]
     assert names.split() == ["version", "created_at", "subscriptions", "rejects", "parts", "bytes"]
     assert [row.split()[0] for row in rows] == ["v00000001", "v00000002"]
     assert [row.split()[-1] == "current" for row in rows] == [False, True]
     assert rows[1].startswith(str(store.current()).splitlines()[1])
     assert repr(store) == f"IndexStore({str(tmp_path)!r})"
-    for table in (store.to_pandas(), ts.versions(tmp_path).to_pandas()):
+    for table in (store.to_pandas(), tv.versions(tmp_path).to_pandas()):
         assert table["version"].tolist() == ["v00000001", "v00000002"]
         assert table["subscriptions"].tolist() == [2, 1]
 
@@ -121,21 +122,21 @@ def test_a_damaged_version_is_named_and_left_out(spark, tmp_path):
     small(spark, tmp_path, "a = 2")
     (tmp_path / "v00000001" / "manifest.json").write_text("{")
     with pytest.warns(TamisWarning, match="v00000001 cannot be read"):
-        assert [own.name for own in ts.versions(tmp_path)] == ["v00000002"]
+        assert [own.name for own in tv.versions(tmp_path)] == ["v00000002"]
 
 
 def test_rolling_back(spark, tmp_path):
     small(spark, tmp_path, "a = 1")
     small(spark, tmp_path, "a = 2")
-    assert ts.roll_back(tmp_path, 1).name == "v00000003"
-    assert [own.name for own in ts.versions(tmp_path)] == [f"v0000000{n}" for n in (1, 2, 3)]
-    assert ts.roll_back(tmp_path, "v00000003").name == "v00000003"  # it is the newest
+    assert tv.roll_back(tmp_path, 1).name == "v00000003"
+    assert [own.name for own in tv.versions(tmp_path)] == [f"v0000000{n}" for n in (1, 2, 3)]
+    assert tv.roll_back(tmp_path, "v00000003").name == "v00000003"  # it is the newest
     with pytest.raises(IndexFormatError, match='no version "v00000009"'):
-        ts.roll_back(tmp_path, 9)
+        tv.roll_back(tmp_path, 9)
     (tmp_path / "v00000004").mkdir()
     (tmp_path / "v00000004" / "manifest.json").write_text("{")
     # The newest is damaged: what it hides is published again.
-    assert ts.roll_back(tmp_path, 3).name == "v00000005"
+    assert tv.roll_back(tmp_path, 3).name == "v00000005"
 
 
 # ── rules on trial ──────────────────────────────────────────────────────────────────────────
@@ -193,7 +194,7 @@ def test_changed_rules_are_counted_beside_the_version(spark, store, layout):
     for key, found in samples.items():
         assert found <= wanted[key]
         assert len(found) == min(2, len(wanted[key]))
-    assert ts.IndexStore(store).numbers() == [1]  # nothing is published
+    assert tv.IndexStore(store).numbers() == [1]  # nothing is published
 
 
 def test_changed_rules_print_as_tables(events, store):
@@ -225,7 +226,7 @@ def test_changed_rules_see_what_is_valid_and_saved(spark, tmp_path):
     ts.build(rows, tmp_path / "i")
     events = spark.createDataFrame([(1, 1), (2, 2)], "id int, a int")
     for at, change in (("2030-01-01", "rewritten"), ("2999-01-02", "added")):
-        parts = ts.open_version(tmp_path / "i", at=at)
+        parts = tv.open_version(tmp_path / "i", at=at)
         (row,) = ts.backtest(events, parts, changed={"x": "a = 2"}).totals.collect()
         assert row["change"] == change
     tamis.build({"x": "a = 1"}).save(tmp_path / "saved")

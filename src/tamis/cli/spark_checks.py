@@ -97,7 +97,7 @@ def _columns_of(options: dict[str, Any]) -> list[str]:
 
 
 def _open(options: dict[str, Any]) -> Any:
-    from tamis.spark import open_version
+    from tamis.versions import open_version
 
     # The later of the two versions, for a diff.
     asked = options.get("after") or options.get("version")

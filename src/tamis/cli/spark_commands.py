@@ -209,6 +209,7 @@ def build_command(context: click.Context, /, **options: Any) -> None:
 
 def _build(spark: SparkSession, options: dict[str, Any]) -> Any:
     import tamis.spark as pipeline
+    from tamis.versions import Retention
 
     source = read_subscriptions(spark, options["subscriptions"], options["subscriptions_format"])
     if source.isEmpty():
@@ -225,7 +226,7 @@ def _build(spark: SparkSession, options: dict[str, Any]) -> Any:
         parts=options["parts"],
         partition_by=options["partition_by"],
         incremental=not options["full"],
-        retention=pipeline.Retention(versions=options["keep"]),
+        retention=Retention(versions=options["keep"]),
         provenance={"source": options["subscriptions"]},
     )
 
@@ -424,6 +425,7 @@ def stream_command(context: click.Context, /, **options: Any) -> None:
 
     with spark_session(context, tell_totals) as spark:
         import tamis.spark as pipeline
+        from tamis.versions import open_version
 
         def tell(told: Any) -> None:
             if options["metrics"]:
@@ -448,7 +450,7 @@ def stream_command(context: click.Context, /, **options: Any) -> None:
             is_stream=True,
             files_per_trigger=options["files_per_trigger"],
         )
-        parts = pipeline.open_version(options["index"])
+        parts = open_version(options["index"])
         note_missing(events, parts)
         learned = _gather(spark, parts)
         query = pipeline.stream(

@@ -42,8 +42,9 @@ def stats_command(context: click.Context, /, **options: Any) -> None:
     """What do the events look like? Kept with the index, for its next build."""
     with spark_session(context) as spark:
         import tamis.spark as pipeline
+        from tamis.versions import open_version
 
-        parts = pipeline.open_version(options["index"])
+        parts = open_version(options["index"])
         kind = find_format(options["events"], options["events_format"], "--events-format")
         events = (
             open_events(spark, options).frame
@@ -179,10 +180,11 @@ def diff_command(context: click.Context, /, **options: Any) -> None:
     expect_outputs(context, options)
     with spark_session(context) as spark:
         import tamis.spark as pipeline
+        from tamis.versions import open_version
 
         moment = options["at"] or datetime.now(UTC)  # the same for both
         before, after = (
-            pipeline.open_version(options["index"], options[name], moment).with_operators(
+            open_version(options["index"], options[name], moment).with_operators(
                 options["operators"]
             )
             for name in ("before", "after")

@@ -149,7 +149,7 @@ def where(events: Events) -> dict[str, Any]:
 
 def open_parts(options: dict[str, Any]) -> Any:
     """The version that answers, with its operators."""
-    from tamis.spark import open_version
+    from tamis.versions import open_version
 
     parts = open_version(options["index"], options["version"], options["at"])
     return parts.with_operators(options["operators"])

@@ -16,7 +16,7 @@ def versions_command(index: str) -> None:
 
     Exit codes: 0 listed; 1 there is none; 2 wrong usage.
     """
-    from tamis.spark import versions
+    from tamis.versions import versions
 
     make_console().print(repr(versions(index)))
 
@@ -35,6 +35,6 @@ def roll_back_command(index: str, which: str) -> None:
 
     Exit codes: 0 it answers now; 1 it is not there or not whole; 2 wrong usage.
     """
-    from tamis.spark import roll_back
+    from tamis.versions import roll_back
 
     make_console().print(repr(roll_back(index, which)))

@@ -35,9 +35,6 @@ from tamis.spark.transforms import (
     rejects,
     subscriptions,
 )
-from tamis.versions.manifest import Version, Versions
-from tamis.versions.opening import open_version
-from tamis.versions.store import IndexStore, Retention, roll_back, versions
 
 __all__ = [
     "Audit",
@@ -46,14 +43,10 @@ __all__ = [
     "BuildReport",
     "ChangedBacktest",
     "Diff",
-    "IndexStore",
     "JavaHome",
     "LearnedStatistics",
     "MetricsListener",
-    "Retention",
     "StreamMetrics",
-    "Version",
-    "Versions",
     "audit",
     "backtest",
     "build",
@@ -68,15 +61,12 @@ __all__ = [
     "local_session",
     "match",
     "match_lists",
-    "open_version",
     "register",
     "register_kafka",
     "rejects",
-    "roll_back",
     "save_operator_statistics",
     "save_statistics",
     "stream",
     "subscriptions",
     "update",
-    "versions",
 ]
