@@ -119,3 +119,27 @@ def test_match_notes_that_there_are_no_events(tmp_path):
     assert run("match", tmp_path / "i", stdin="").stderr == (
         "note: there are no events in standard input\n"
     )
+
+
+def test_match_notes_blanks_around_values(tmp_path):
+    subscriptions = write_subscriptions(tmp_path / "s.jsonl", [("a", "workclass = 'Private'")])
+    run("build", subscriptions, "-o", tmp_path / "i")
+    (tmp_path / "adult.csv").write_text("age,workclass\n39, Private\n50, State-gov\n")
+    matched = run("match", tmp_path / "i", tmp_path / "adult.csv")
+    assert matched.exit_code == 0
+    assert matched.stderr == (
+        "note: values of an attribute have a blank before or after them, so that tests on them "
+        "fail: workclass (2 of 2 values; row 0: ' Private', which is not 'Private'). Remove the "
+        "blanks from the events, unless they are intended\n"
+    )
+
+
+def test_check_and_build_note_columns_that_look_like_switches(tmp_path):
+    rows = [{"id": "a", "expression": "x = 1", "active": False}]
+    path = write_rows(tmp_path / "s.jsonl", rows)
+    told = (
+        "note: a column is kept with the subscriptions and not used: active is false in 1 "
+        "subscription and does not switch it off: leave out its row\n"
+    )
+    assert run("check", path).stderr == told
+    assert run("build", path, "-o", tmp_path / "i").stderr == told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import pyarrow as pa
@@ -31,9 +32,9 @@ def test_blanks_around_most_values_are_reported_once():
     index = tamis.build(RULES)
     (told,) = warned(lambda: index.match_batch(rows(PADDED)))
     assert told == (
-        "3 of 3 values of workclass that were looked at begin or end with a blank, such as "
-        "' Private' in row 0, which therefore differs from 'Private' in an expression. Remove the "
-        "blanks from the events, unless they are intended"
+        "values of an attribute have a blank before or after them, so that tests on them fail: "
+        "workclass (3 of 3 values; row 0: ' Private', which is not 'Private'). Remove the blanks "
+        "from the events, unless they are intended"
     )
 
 
@@ -46,13 +47,13 @@ def test_blanks_are_reported_from_every_way_in(layout, tmp_path):
     }
     (tmp_path / "adult.csv").write_text("age,workclass\n39, Private\n")
     (told,) = warned(lambda: tamis.build(RULES).match_lists(events[layout]))
-    assert told.startswith("1 of 1 values of workclass that were looked at begins or ends")
+    assert "workclass (1 of 1 values; row 0: ' Private'" in told
 
 
 @pytest.mark.parametrize("pattern", ["workclass LIKE 'Priv%'", "startswith(workclass, 'Priv')"])
 def test_blanks_are_reported_where_a_pattern_misses(pattern):
     (told,) = warned(lambda: tamis.build({"a": pattern}).match_lists(rows(PADDED)))
-    assert "' Private' in row 0" in told
+    assert "row 0: ' Private', which is not 'Private'" in told
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_many_batches_are_counted_together(tmp_path):
     path = tmp_path / "events.jsonl"
     path.write_text('{"workclass": " Private"}\n' * 50_000)
     (told,) = warned(lambda: tamis.build(RULES).count_by_subscription(path))
-    n_padded, _, n_values = told.split()[:3]
+    n_padded, n_values = re.findall(r"workclass \(([\d,]+) of ([\d,]+) values", told)[0]
     assert n_padded == n_values
     assert int(n_values.replace(",", "")) >= 1_000
 

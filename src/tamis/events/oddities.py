@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+SHOWN: Final = 3
 
 
 class Padded(NamedTuple):
@@ -46,20 +48,23 @@ class Oddities:
 
     def describe(self) -> list[str]:
         """One sentence about each kind, with what to do."""
-        told = [_describe_padded(*item) for item in self.padded.items()]
+        told = [_describe_padded(self.padded)] if self.padded else []
         if self.repeated is not None:
             told.append(_describe_repeated(self.n_repeated, *self.repeated))
         return told
 
 
-def _describe_padded(attribute: str, found: Padded) -> str:
-    values = f"{found.n_padded:,} of {found.n_values:,} values"
-    have = "begin or end with a blank" if found.n_values != 1 else "begins or ends with a blank"
-    constant = found.value.strip()
+def _describe_padded(padded: dict[str, Padded]) -> str:
+    n = len(padded)
+    what = "an attribute have" if n == 1 else f"{n:,} attributes have"
+    shown = "; ".join(
+        f"{attribute} ({found.n_padded:,} of {found.n_values:,} values; row {found.row}: "
+        f"{found.value!r}, which is not {found.value.strip()!r})"
+        for attribute, found in list(padded.items())[:SHOWN]
+    )
     return (
-        f"{values} of {attribute} that were looked at {have}, such as {found.value!r} in row "
-        f"{found.row}, which therefore differs from {constant!r} in an expression. Remove the "
-        "blanks from the events, unless they are intended"
+        f"values of {what} a blank before or after them, so that tests on them fail: "
+        f"{shown}{'; …' * (n > SHOWN)}. Remove the blanks from the events, unless they are intended"
     )
 
 
