@@ -76,7 +76,10 @@ def test_tags_for_nobody():
 def test_an_empty_id_is_a_reject(make):
     index = tamis.build(make({"": "age > 1", "b": "age > 2"}))
     (reject,) = index.rejects
-    assert (reject.code, reject.message) == ("bad-id", "a subscription's id is text: it is empty")
+    assert (reject.code, reject.message) == (
+        "bad-id",
+        "a subscription's id must be a non-empty string",
+    )
     assert index.match({"age": 5}) == ["b"]
     assert [one.code for one in tamis.build(make({"": "age > 1"})).rejects] == ["bad-id"]
 

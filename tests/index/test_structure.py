@@ -93,7 +93,7 @@ def test_a_content_elsewhere_is_refused(saved, tmp_path, name):
     manifest, content = read(directory)
     manifest["content"]["file"] = name
     seal(directory, manifest, content)
-    with pytest.raises(IndexFormatError, match="not the name of a content"):
+    with pytest.raises(IndexFormatError, match="not a valid name of a content file"):
         tamis.open(directory)
 
 

@@ -99,11 +99,11 @@ def test_what_is_not_taken_is_told_what_is(given):
         (pd.DataFrame({"id": [1, "x"]}), "pandas DataFrame cannot be read .* column id"),
         (
             [("a", "age > 3"), {"id": "b", "expression": "c"}],
-            "subscription 2 is no pair: it is dict",
+            "subscription 2 is not a pair: it is dict",
         ),
-        (["ab"], "subscription 1 is no pair: it is str, 'ab'"),
+        (["ab"], "subscription 1 is not a pair: it is str, 'ab'"),
         ([*ROWS, ("d", "age")], "subscription 4 is tuple; the first is a dict"),
-        ({1: "age > 3"}, "none of the 1 subscriptions has an id that is text; the first is 1"),
+        ({1: "age > 3"}, "none of the 1 subscriptions has a valid id; the first is 1"),
         ([(None, "age > 3")], "not NoneType"),
     ],
 )

@@ -69,21 +69,21 @@ def test_several_attributes():
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("", "nothing to look for"),
-        ("  ", "nothing to look for"),
-        ("+", "nothing to look for"),
-        ('"" -:', "nothing to look for"),
-        (": -a", "only what to leave out"),
-        ("-a", "only what to leave out"),
-        ("a OR -b", "only what to leave out"),
-        ("(-a)", "only what to leave out"),
-        ("(-a -b) AND (NOT c)", "only what to leave out"),
-        ("a (-b OR c)", "only what to leave out"),
-        ("a (c OR (-b))", "only what to leave out"),
+        ("", "no word to search for"),
+        ("  ", "no word to search for"),
+        ("+", "no word to search for"),
+        ('"" -:', "no word to search for"),
+        (": -a", "only excludes words"),
+        ("-a", "only excludes words"),
+        ("a OR -b", "only excludes words"),
+        ("(-a)", "only excludes words"),
+        ("(-a -b) AND (NOT c)", "only excludes words"),
+        ("a (-b OR c)", "only excludes words"),
+        ("a (c OR (-b))", "only excludes words"),
         ('a "b', "1:3: a quote is not closed"),
         ("(a", "a parenthesis is not closed"),
-        ("a)", "nothing is open"),
-        ("a OR", "nothing to look for"),
+        ("a)", "a parenthesis is closed that was not opened"),
+        ("a OR", "no word to search for"),
         ("AND a", "AND joins two words"),
         ("a AND", "AND joins two words"),
         ("a NOT", "a word is expected after NOT"),
@@ -245,7 +245,7 @@ def test_operators_in_lower_case_are_words_and_reported(query, words):
 def test_the_warning_says_what_to_write():
     with pytest.warns(TamisWarning, match="the operator is OR in capitals"):
         search_query("oil or gas", "body")
-    with pytest.warns(TamisWarning, match="for words side by side write a phrase"):
+    with pytest.warns(TamisWarning, match="for adjacent words write a phrase"):
         search_query("oil near gas", "body")
 
 

@@ -648,7 +648,7 @@ def test_events_encoded_by_another_index_are_refused():
 @pytest.mark.parametrize("subset", ["ab", [1], [None]])
 def test_a_subset_is_a_list_of_ids(subset):
     index = tamis.build({"ab": "x = 1"})
-    with pytest.raises(InputError, match=r"list of subscription ids|id is text"):
+    with pytest.raises(InputError, match=r"list of subscription ids|id must be a string"):
         index.match_lists([{"x": 1}], subset=subset)
 
 

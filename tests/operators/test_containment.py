@@ -221,7 +221,7 @@ def test_constants_are_checked_when_a_subscription_is_read(tmp_path):
     assert sorted(index.match({"a": 1})) == ["good", "plain"]
     (reject,) = index.rejects
     assert (reject.subscription_id, reject.code) == ("bad", "bad-argument")
-    assert reject.message == "even() refuses it: 3 is odd"
+    assert reject.message == "even() rejects it: 3 is odd"
     assert reject.hint == "take an even one"
     assert texts["bad"][slice(*reject.span)] == "even(3, ?x)"
     index.save(tmp_path / "index")

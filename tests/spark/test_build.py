@@ -135,7 +135,7 @@ def test_only_what_is_valid_answers(spark, tmp_path):
         row["subscription_id"]: row["owner"] for row in ts.subscriptions(spark, path).collect()
     }
     assert owners == {"always": None, "later": "bob", "until": None, "gone": None}
-    with pytest.raises(InputError, match="'soon' is no moment"):
+    with pytest.raises(InputError, match="'soon' is not a moment"):
         ask("soon")
 
 

@@ -1,6 +1,6 @@
 """Events as Arrow data: typed columns, structs, maps, and JSON in a string column.
 
-Columns that no attribute asks for are never touched.
+Columns that no attribute needs are never read.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from tamis.kernels.arrays import Int32, Int64
 
 _is = pa.types
-_EMPTY: Final = b"{}"  # what a NULL of a column is: an event without attributes, as in Spark
+_EMPTY: Final = b"{}"  # a NULL in such a column: an event without attributes, as in Spark
 
 
 def read_table(
     table: pa.Table | pa.RecordBatch, attributes: AttributeTable, rejects: Rejects
 ) -> EventValues:
-    """One event in each row, its attributes in typed columns; `a.b` is in a struct column `a`."""
+    """Events as rows with attributes in typed columns; `a.b` is in a struct column `a`."""
     collector = Collector(attributes, rejects)
     _collect_columns(table, attributes.tree, collector)
     return collector.finish(table.num_rows)
@@ -43,7 +43,7 @@ def read_table(
 def read_spelled_table(
     table: pa.Table | pa.RecordBatch, attributes: AttributeTable, rejects: Rejects
 ) -> EventValues:
-    """As `read_table` for columns of text, each named as an expression spells its attribute."""
+    """Like `read_table` for columns of text, each named as an expression spells its attribute."""
     collector = Collector(attributes, rejects)
     for number, attribute in _find_names(table.schema.names, attributes.spellings):
         for first_row, chunk in _chunks(table.column(number)):
@@ -55,7 +55,7 @@ def read_spelled_table(
 def read_event_column(
     column: pa.Array | pa.ChunkedArray, attributes: AttributeTable, rejects: Rejects
 ) -> EventValues:
-    """One whole event in each value: a struct, a map from names to values, or a JSON text."""
+    """Events as single values: structs, maps from names to values, or JSON texts."""
     chunks = list(_chunks(column))
     arrow_type = chunks[0][1].type if chunks else column.type
     if is_text(arrow_type) or _is.is_binary(arrow_type) or _is.is_large_binary(arrow_type):
@@ -82,18 +82,18 @@ def read_event_column(
 
 
 def _find_names(names: Sequence[str], wanted: Mapping[str, int]) -> Iterator[tuple[int, int]]:
-    """The numbers of the columns that are wanted, and what they are wanted for."""
+    """The numbers of the needed columns, and the attributes they are needed for."""
     taken = set()
     for number, name in enumerate(names):
         if name in wanted:
             if name in taken:
-                raise InputError(f'two columns "{name}"; each needs a name of its own')
+                raise InputError(f'two columns "{name}"; column names must be unique')
             taken.add(name)
             yield number, wanted[name]
 
 
 def _chunks(column: pa.Array | pa.ChunkedArray) -> Iterator[tuple[int, pa.Array]]:
-    """The row at which each chunk starts, and the chunk."""
+    """The first row of each chunk, and the chunk."""
     if isinstance(column, pa.Array):
         yield 0, plain_array(column)
         return
@@ -117,10 +117,10 @@ class _Values(NamedTuple):
 
     array: pa.Array
     first_row: int
-    is_there: np.ndarray | None  # bool[n]: where what it lies in is not NULL; None: everywhere
+    is_there: np.ndarray | None  # bool[n]: enclosing value is not NULL; None: everywhere
 
     def places(self) -> Int64 | None:
-        """Where there are values; None for everywhere."""
+        """The positions of values; None if every position has one."""
         valid = valid_places(self.array)
         if self.is_there is None:
             return valid
@@ -137,7 +137,7 @@ class _Values(NamedTuple):
 
 
 def _collect_slot(values: _Values, tree: NameTree, slot: int, collector: Collector) -> None:
-    """Take in the attribute at a slot, and those inside it."""
+    """Add the attribute at a slot, and those inside it."""
     if tree.attributes[slot] >= 0:
         _collect_array(values, tree.attributes[slot], collector, is_spelled=False)
     inner = tree.children.get(slot)
@@ -155,14 +155,14 @@ def _collect_struct(values: _Values, tree: NameTree, collector: Collector) -> No
     struct = values.array
     names = [struct.type.field(number).name for number in range(struct.type.num_fields)]
     for number, slot in _find_names(names, tree.slots):
-        field = plain_array(struct.field(number))  # a NULL struct's field may hold anything
+        field = plain_array(struct.field(number))  # a field of a NULL struct may hold any value
         _collect_slot(_Values(field, values.first_row, is_there), tree, slot, collector)
 
 
 def _collect_array(
     values: _Values, attribute: int, collector: Collector, *, is_spelled: bool
 ) -> None:
-    """Take in the values of one attribute."""
+    """Add the values of one attribute."""
     array, places = values.array, values.places()
     if places is not None and len(places) == 0:
         return
@@ -185,7 +185,7 @@ def _collect_map(
     *,
     is_spelled: bool,
 ) -> None:
-    """Take in the values of a map's keys; of equal keys in one map the last one counts."""
+    """Add the values of a map's keys; of equal keys in one map the last one counts."""
     table = collector.table
     starts, keys, items = _open_map(values.array)
     attributes = _find_attributes(keys, named)
@@ -209,7 +209,7 @@ def _collect_map(
 
 
 def _open_map(array: pa.MapArray) -> tuple[Int64, pa.Array, pa.Array]:
-    """Where each map's entries start, and all keys and values."""
+    """The start of each map's entries, and all keys and values."""
     starts = array.offsets.to_numpy().astype(np.int64)
     begin, length = int(starts[0]), int(starts[-1] - starts[0])
     keys, items = (plain_array(own.slice(begin, length)) for own in (array.keys, array.items))

@@ -1,4 +1,4 @@
-"""Arrow arrays as they lie in memory: what is there, and the values of plain types."""
+"""Access to Arrow arrays in memory: validity, and the values of plain types."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ _NUMPY_TYPES: Final[dict[int, np.dtype[Any]]] = {
     pa.date64().id: np.dtype(np.int64),
     pa.timestamp("us").id: np.dtype(np.int64),
 }
-_UNREADABLE: Final = b"tamis.unreadable"  # in a field's metadata: why there are no values
+_UNREADABLE: Final = b"tamis.unreadable"  # in a field's metadata: why the column has no values
 _STRING_ID: Final = pa.string().id
 _PLAIN_TYPES: Final = frozenset((*_NUMPY_TYPES, _STRING_ID, LARGE_STRING.id))
 
 
 def make_unreadable(name: str, reason: str) -> pa.Field:
-    """A field for a column that Arrow cannot hold: its values are NULL, and nobody may read them.
+    """A field for a column that Arrow cannot represent: its values are NULL and must not be read.
 
-    Who reads a column of a table asks `expect_readable` first.
+    Code that reads a column of a table calls `expect_readable` first.
     """
     return pa.field(name, pa.null(), metadata={_UNREADABLE: reason})
 
 
 def expect_readable(field: pa.Field) -> None:
-    """Raise an `InputError` for a column that Arrow could not hold."""
+    """Raise an `InputError` for a column that Arrow could not represent."""
     if field.metadata is not None and _UNREADABLE in field.metadata:
         reason = field.metadata[_UNREADABLE].decode()
         raise InputError(
@@ -54,13 +54,14 @@ def expect_readable(field: pa.Field) -> None:
 
 
 def plain_array(array: pa.Array) -> pa.Array:
-    """The array without wrappings: dictionaries, runs, extensions, and what Arrow can do little
-    with (views of strings, short decimals), are resolved."""
+    """The array without wrappers: dictionaries, runs and extensions are resolved, and so are types
+    that Arrow hardly supports (string views, short decimals).
+    """
     while True:
         if array.type.id in _PLAIN_TYPES:
             return array
         if _is.is_dictionary(array.type):
-            # Polars' categories are views, of which Arrow cannot take any.
+            # Polars' categories are string views, on which Arrow has no `take`.
             values = plain_array(array.dictionary)
             array = pa.DictionaryArray.from_arrays(array.indices, values).dictionary_decode()
         elif _is.is_run_end_encoded(array.type):
@@ -82,7 +83,7 @@ def valid_places(array: pa.Array) -> Int64 | None:
     n_null = array.null_count
     if n_null == len(array):
         return np.empty(0, dtype=np.int64)
-    if _is.is_union(array.type):  # unions keep their NULLs in their parts
+    if _is.is_union(array.type):  # unions store NULLs in their children
         return np.flatnonzero(array.is_valid().to_numpy(zero_copy_only=False))
     if n_null == 0:
         return None
@@ -101,21 +102,21 @@ def read_bits(buffer: pa.Buffer, offset: int, length: int) -> np.ndarray:
 
 
 def read_fixed(array: pa.Array, places: Int64 | None) -> np.ndarray:
-    """The values of a type of fixed width, at some places."""
+    """The values of a fixed-width type, at some positions."""
     dtype = _NUMPY_TYPES[array.type.id]
     values = view_buffer(array.buffers()[1], dtype, len(array), dtype.itemsize * array.offset)
     return values if places is None else values[places]
 
 
 def read_texts(array: pa.Array, places: Int64 | None) -> pa.Array:
-    """Strings as large strings, at some places."""
+    """Strings as large strings, at some positions."""
     if places is None or len(places) == 0:
         return (array if places is None else array.slice(0, 0)).cast(LARGE_STRING)
     _, starts, data = array.buffers()
     dtype = np.int32 if array.type.id == _STRING_ID else np.int64
     offsets = view_buffer(starts, dtype)[array.offset :]
     picked = np.empty(len(places) + 1, dtype=np.int64)
-    # A NULL mostly has no bytes, so that the others stand side by side already.
+    # A NULL usually has no bytes, so that the others are already contiguous.
     if not pick_offsets(offsets, places, picked):
         measure_texts(offsets, places, picked)
         copied = np.empty(picked[-1], dtype=np.uint8)
@@ -126,10 +127,10 @@ def read_texts(array: pa.Array, places: Int64 | None) -> pa.Array:
 
 
 def is_text(arrow_type: pa.DataType) -> bool:
-    """Whether a plain array of the Arrow type holds strings."""
+    """Whether a plain array of the Arrow type contains strings."""
     return bool(_is.is_string(arrow_type) or _is.is_large_string(arrow_type))
 
 
 def take(array: pa.Array, places: Int64 | None) -> pa.Array:
-    """The values at some places."""
+    """The values at some positions."""
     return array if places is None else array.take(pa.array(places))

@@ -1,7 +1,7 @@
-"""Arrow arrays into carriers: buffers are read as they lie, value by value only what is odd.
+"""Converts Arrow arrays to carriers: from the buffers in bulk; unusual values one by one.
 
-A pair of an Arrow type and an attribute's type is converted in bulk, is refused as a whole (a
-string column for a number), or is left to `read_value`, once for each distinct value.
+A pair of an Arrow type and an attribute's type is converted in bulk, rejected as a whole (a string
+column for a number), or left to `read_value`, once for each distinct value.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ _LISTS: Final = (
     *(pa.list_(pa.null()), pa.large_list(pa.null()), pa.list_(pa.null(), 1)),
     *(pa.list_view(pa.null()), pa.large_list_view(pa.null())),
 )
-_NO_LIST: Final = 0  # what stands for a text that spells no list
-# The plain Arrow types that can hold values of each type of ours.
+_NO_LIST: Final = 0  # stands for a text that is not a list
+# The plain Arrow types that can contain values of each attribute type.
 _HOLDERS: Final = {
     name: frozenset(arrow_type.id for arrow_type in arrow_types)
     for name, arrow_types in {
@@ -99,7 +99,7 @@ _HOLDERS: Final = {
 def convert_array(
     array: pa.Array, places: Int64 | None, type_: Type, *, is_spelled: bool
 ) -> Converted | ConvertedArrays:
-    """The values at `places`, of which none is NULL, as values of `type_`.
+    """The values at `places`, none of which is NULL, as values of `type_`.
 
     `is_spelled`: strings spell values of any type, as in a `map<string,string>`.
     """
@@ -116,7 +116,7 @@ def convert_array(
 
 
 def give(array: pa.Array, places: Int64 | None, type_: Type, *, is_spelled: bool) -> Given:
-    """How to tell what is wrong with some of the values that `convert_array` was given."""
+    """A function that describes the error of values that `convert_array` was given."""
 
     def value_at(at: int) -> Any:
         place = at if places is None else int(places[at])
@@ -137,7 +137,7 @@ def _read_spelled(value: Any, type_: Type) -> Any:
 
 
 def _show_raw(one: pa.Array) -> Any:
-    """What can be told of a value that Python cannot hold."""
+    """A description of a value that Python cannot represent."""
     for shown_type in (pa.large_binary(), pa.string()):
         try:
             return one.cast(shown_type)[0].as_py()
@@ -175,7 +175,7 @@ def _convert_integer(array: pa.Array, places: Int64 | None, type_: Type) -> Conv
     if _is.is_decimal(array.type):
         return _convert_distinct(take(array, places), type_)
     values = read_fixed(array, places)
-    if _is.is_floating(array.type):  # pandas' integers beside a missing value
+    if _is.is_floating(array.type):  # pandas' integers in a column with missing values
         return to_integers(values.astype(np.float64))
     is_good = values <= INT64_MAX if values.dtype == np.uint64 else None
     return Converted(values.astype(np.int64), is_good)
@@ -201,7 +201,7 @@ def _convert_decimal(array: pa.Array, places: Int64 | None, type_: Type) -> Conv
 
 
 def _convert_number(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
-    """Each column's numbers as the kind that they are."""
+    """The numbers of each column, by their kind."""
     if _is.is_decimal(array.type):
         return _convert_distinct(take(array, places), type_)
     values = read_fixed(array, places)
@@ -214,7 +214,7 @@ def _convert_number(array: pa.Array, places: Int64 | None, type_: Type) -> Conve
 
 
 def _printed(narrow: np.ndarray) -> np.ndarray:
-    """Floats of fewer bits as the doubles that they print as; whole numbers as they are."""
+    """Floats of fewer bits as the doubles that they print as; integers unchanged."""
     doubles: np.ndarray = narrow.astype(np.float64)
     with np.errstate(invalid="ignore"):
         odd = np.flatnonzero(np.isfinite(doubles) & (doubles != np.floor(doubles)))
@@ -227,7 +227,7 @@ def _printed(narrow: np.ndarray) -> np.ndarray:
 
 
 def _scales_exactly(arrow_type: pa.DataType, scale: int) -> bool:
-    """Whether every value of the Arrow type has its place among 38 digits, `scale` of them last."""
+    """Whether every value of the Arrow type fits in 38 digits, `scale` of them after the point."""
     if _is.is_decimal(arrow_type):
         n_more: int = scale - arrow_type.scale
         n_digits: int = arrow_type.precision + n_more
@@ -242,7 +242,7 @@ def _convert_string(array: pa.Array, places: Int64 | None, type_: Type) -> Conve
 
 
 def _are_utf8(texts: pa.Array) -> np.ndarray | None:
-    """Where the strings are UTF-8, which Arrow takes for granted; None for everywhere."""
+    """Where the strings are valid UTF-8, which Arrow does not check; None for everywhere."""
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
@@ -269,8 +269,9 @@ def _convert_date(array: pa.Array, places: Int64 | None, type_: Type) -> Convert
 
 
 def _convert_timestamp(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
-    """Instants in UTC, whatever the zone they are shown in; without a zone they are in UTC. A date
-    stands for its midnight."""
+    """Instants in UTC, regardless of the zone they are shown in; without a zone they are in UTC. A
+    date is its midnight.
+    """
     if is_text(array.type):
         return _convert_scalars_spelled(read_texts(array, places), type_)
     if _is.is_date(array.type):
@@ -302,7 +303,7 @@ _CONVERTERS: Final = {
 
 
 def _convert_distinct(array: pa.Array, type_: Type) -> Converted:
-    """By `read_value`, once for each distinct value."""
+    """Converted by `read_value`, once for each distinct value."""
     encoded = array.dictionary_encode()
     distinct = encoded.dictionary.to_pylist()
     objects = as_objects(distinct, len(distinct))
@@ -313,7 +314,7 @@ def _convert_distinct(array: pa.Array, type_: Type) -> Converted:
 
 
 def _convert_scalars_spelled(texts: pa.Array, type_: Type) -> Converted:
-    """What strings spell; a text that is not UTF-8 spells nothing."""
+    """The values that strings spell; a text that is not UTF-8 has no value."""
     are_utf8 = _are_utf8(texts)
     if are_utf8 is None:
         return convert_texts(texts, type_)
@@ -322,8 +323,8 @@ def _convert_scalars_spelled(texts: pa.Array, type_: Type) -> Converted:
 
 
 def _blank(texts: pa.Array, are_utf8: np.ndarray) -> pa.Array:
-    """Empty texts in the place of those that are not UTF-8."""
-    import pyarrow.compute as pc  # takes 50 ms, and only events in Arrow need it
+    """The texts, with those that are not UTF-8 replaced by empty ones."""
+    import pyarrow.compute as pc  # takes 50 ms, needed only for events in Arrow
 
     return pc.if_else(pa.array(are_utf8), texts, pa.scalar("", LARGE_STRING))
 
@@ -338,7 +339,7 @@ def _convert_lists(array: pa.Array, places: Int64 | None, type_: Type) -> Conver
     elements = plain_array(pc.list_flatten(array))  # those of lists that are not NULL
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy()
     n_lists = len(array) if places is None else len(places)
-    numbers = np.full(len(array), -1, dtype=np.int64)  # of lists that are asked for
+    numbers = np.full(len(array), -1, dtype=np.int64)  # of the requested lists
     numbers[slice(None) if places is None else places] = np.arange(n_lists)
     parents = np.repeat(numbers, lengths)
     known = valid_places(elements)

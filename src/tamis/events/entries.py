@@ -1,4 +1,4 @@
-"""A batch of events by attribute: typed values in their carriers, and what was set aside."""
+"""A batch of events by attribute: typed values in their carriers, and the rejects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 class Entries(NamedTuple):
     """Values of one carrier: event `rows[i]` has `values[i]` for `attributes[i]`.
 
-    In any order; an attribute of an array type has an entry for each element that is not NULL.
+    They are in any order; an attribute of an array type has an entry for each element that is not
+    NULL.
     """
 
     rows: Int32
@@ -31,7 +32,7 @@ class Entries(NamedTuple):
 
 
 class Marks(NamedTuple):
-    """The arrays that are there, empty or not, and whether an element is NULL."""
+    """The arrays that are present, empty or not, and whether an element is NULL."""
 
     rows: Int32
     attributes: Int32
@@ -39,40 +40,40 @@ class Marks(NamedTuple):
 
 
 class EventValues(NamedTuple):
-    """A batch of events: nothing but typed values of known attributes."""
+    """A batch of events: only typed values of known attributes."""
 
     n_rows: int
-    entries: dict[str, Entries]  # by carrier; a carrier without values is left out
+    entries: dict[str, Entries]  # by carrier; a carrier without values is absent
     marks: Marks
     rejects: Rejects
 
 
 class Converted(NamedTuple):
-    """Values of one scalar type in their carrier; those that are not good hold anything."""
+    """Values of one scalar type in their carrier; the values that are not good are undefined."""
 
     values: Any
     is_good: np.ndarray | None = None  # bool[n]; None: all are
 
 
 class ConvertedArrays(NamedTuple):
-    """Values of one array type: their elements one after another, without NULL."""
+    """Values of one array type: their elements concatenated, without NULL."""
 
     values: Any
-    lengths: np.ndarray  # int[n], how many elements of each are known; 0 where not good
+    lengths: np.ndarray  # int[n], number of known elements of each; 0 if not good
     has_null: np.ndarray  # bool[n]
     is_good: np.ndarray | None = None
 
 
 class Given(NamedTuple):
-    """Where values came from, for telling what is wrong with those that are not good."""
+    """The origin of values, to describe the errors of those that are not good."""
 
     value_at: Callable[[int], Any]
-    is_wrong_type: Callable[[np.ndarray], np.ndarray]  # of the values at some places
+    is_wrong_type: Callable[[np.ndarray], np.ndarray]  # of the values at some positions
     explain: Callable[[Any], str]
 
 
 class Collector:
-    """Takes in values attribute by attribute or type by type, and ends as `EventValues`."""
+    """Collects values attribute by attribute or type by type, and builds `EventValues`."""
 
     def __init__(self, table: AttributeTable, rejects: Rejects) -> None:
         self.table = table
@@ -88,7 +89,7 @@ class Collector:
         converted: Converted | ConvertedArrays,
         give: Callable[[], Given],
     ) -> None:
-        """Take in the good values of a scalar or an array type, and set the others aside."""
+        """Add the good values of a scalar or an array type, and reject the others."""
         is_good = converted.is_good
         if is_good is not None and not is_good.all():
             self._refuse(type_, rows, attributes, np.flatnonzero(~is_good), give())
@@ -108,7 +109,7 @@ class Collector:
             self._pieces[carrier_of(type_)].append((rows, attributes, values))
 
     def finish(self, n_rows: int) -> EventValues:
-        """All values taken in."""
+        """All values that were added."""
         entries = {carrier: _join(carrier, self._pieces[carrier]) for carrier in self._pieces}
         return EventValues(n_rows, entries, _join_marks(self._marks), self.rejects)
 
@@ -179,7 +180,7 @@ def _join_marks(pieces: list[tuple[Any, Any, Any]]) -> Marks:
 def group_elements(
     elements: Converted, parents: np.ndarray, has_null: np.ndarray, is_good: np.ndarray
 ) -> ConvertedArrays:
-    """Arrays from their known elements; one bad element makes its whole array bad."""
+    """Arrays from their known elements; one invalid element makes its whole array invalid."""
     if elements.is_good is not None:
         is_good = is_good.copy()
         is_good[parents[~elements.is_good]] = False

@@ -1,4 +1,4 @@
-"""A batch of events in codes, as the kernels take it."""
+"""An encoded batch of events, in the form that the kernels use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class EventArrays(NamedTuple):
-    """A batch of events in codes: row by row, one entry for each column that has one."""
+    """An encoded batch of events: row by row, one entry for each column that has a code."""
 
     row_starts: Int64  # [n_rows + 1]
     columns: Int32
@@ -23,8 +23,8 @@ class EventArrays(NamedTuple):
     # Texts of pattern columns: the leaves that each distinct one satisfies.
     text_starts: Int64
     text_leaves: Int32
-    # Arrays and texts say by a mark that they are there (they may be empty) and whether an element
-    # is NULL.
+    # A mark tells that an array or a text is present (it may be empty), and whether an element is
+    # NULL.
     mark_starts: Int64  # [n_rows + 1]
     mark_rows: Int32
     mark_columns: Int32
@@ -52,7 +52,7 @@ class TextLeaves(NamedTuple):
 def assemble(
     n_rows: int, found: Sequence[ColumnCodes], texts: TextLeaves, marks: Sequence[ColumnCodes]
 ) -> EventArrays:
-    """Columns into rows; the codes of `marks` say whether an element is NULL."""
+    """Converts columns to rows; the codes of `marks` tell whether an element is NULL."""
     row_starts, columns, codes = _by_row(n_rows, found)
     mark_starts, mark_columns, has_null = _by_row(n_rows, marks)
     return EventArrays(

@@ -1,4 +1,4 @@
-"""Two attributes compared, for all events of a batch at once."""
+"""Compares two attributes for all events of a batch at once."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class AttributeValues(NamedTuple):
 def pick_attributes(
     values: EventValues, wanted: Iterable[int], n_attributes: int
 ) -> dict[int, AttributeValues]:
-    """The values of some attributes, apart from each other."""
+    """The values of some attributes, separately."""
     is_wanted = np.zeros(n_attributes, dtype=np.bool_)
     is_wanted[list(wanted)] = True
     picked: dict[int, AttributeValues] = {}
@@ -73,7 +73,9 @@ def _pick(values: Any, places: np.ndarray) -> Any:
 def compare_attributes(
     left: AttributeValues, left_type: Type, right: AttributeValues, right_type: Type, n_rows: int
 ) -> tuple[Int32, Int32]:
-    """The rows that have both attributes, and 0, 1 or 2 as the left one is below, equal, above."""
+    """The rows that have both attributes, and 0, 1 or 2 as the left one is below, equal to or above
+    the right one.
+    """
     places = np.full(n_rows, -1, dtype=np.int64)
     places[right.rows] = np.arange(len(right.rows))
     right_places = places[left.rows]
@@ -95,7 +97,7 @@ def _compare_numbers(
     if NUMBER in (left_type, right_type):
         codes[:] = _order_numbers(_to_records(left, left_type), _to_records(right, right_type))
     elif left_type.is_floating or right_type.is_floating:
-        # As Spark: a float or double on either side makes both doubles.
+        # As in Spark, a float or double on either side makes both doubles.
         codes[:] = _order_doubles(_to_doubles(left, left_type), _to_doubles(right, right_type))
     elif "decimal" in (left_type.name, right_type.name):
         scale = max(left_type.scale, right_type.scale)
@@ -105,7 +107,7 @@ def _compare_numbers(
 
 
 def _order_doubles(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The total order: NaN equals itself and is above everything."""
+    """Comparison by the total order: NaN equals itself and is above all other values."""
     left_nan, right_nan = np.isnan(left), np.isnan(right)
     is_above = (left > right) | (left_nan & ~right_nan)
     is_below = (left < right) | (right_nan & ~left_nan)
@@ -114,7 +116,7 @@ def _order_doubles(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _order_numbers(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """As doubles; exactly where both are exact and their doubles do not tell."""
+    """Comparison as doubles; exact if both are exact and their doubles do not decide."""
     order = _order_doubles(left["double"], right["double"])
     is_open = (left["kind"] != AS_DOUBLE) & (right["kind"] != AS_DOUBLE) & (order == 1)
     are_whole = is_open & (left["kind"] == AS_WHOLE) & (right["kind"] == AS_WHOLE)

@@ -1,7 +1,7 @@
-"""Python values (of dicts, of JSON) into carriers, many of one type at a time.
+"""Converts Python values (of dicts, of JSON) to carriers, many of one type at a time.
 
-The classes that a type mostly comes in are converted in bulk; `read_value` decides about each of
-the others, so that nothing else is ever taken in.
+The usual classes of a type are converted in bulk; `read_value` decides about each value of another
+class, so that no other value is ever accepted.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ from tamis.language.types import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# The classes in which a type's values mostly come, and which are converted in bulk. Subclasses are
-# other classes here: they may be anything.
+# The usual classes of a type's values, which are converted in bulk. Subclasses count as other
+# classes: they may behave in any way.
 _PLAIN: Final[dict[str, frozenset[type]]] = {
     "boolean": frozenset((bool,)),
     "integer": frozenset((int,)),
@@ -56,22 +56,22 @@ _PLAIN: Final[dict[str, frozenset[type]]] = {
     "array": frozenset((list, tuple)),
 }
 FINER_THAN_MICROSECONDS: Final = "is not a whole number of microseconds"
-# What bulk conversion raises when a value does not fit after all.
+# The errors of bulk conversion if a value does not fit after all.
 _MISFITS: Final = (OverflowError, UnicodeError, ValueError, pa.ArrowException)
 
 
 def classes_of(values: Iterable[Any]) -> set[type]:
-    """The classes that the values are of."""
+    """The classes of the values."""
     return set(map(type, values))
 
 
 def as_objects(values: Iterable[Any], length: int) -> np.ndarray:
-    """The values as an array of objects, lists among them not looked into."""
+    """The values as an array of objects; lists are single elements."""
     return np.fromiter(values, dtype=object, count=length)
 
 
 def give(values: np.ndarray, type_: Type) -> Given:
-    """How to tell what is wrong with some of `values`."""
+    """A function that describes the error of some of `values`."""
 
     def are_wrong_types(places: np.ndarray) -> np.ndarray:
         return np.array([is_wrong_type(value, type_) for value in values[places]], dtype=np.bool_)
@@ -103,7 +103,7 @@ def convert_objects(
 
 
 def _places_of_others(values: list[Any], classes: set[type], type_: Type) -> Sequence[int]:
-    """Where the values are not of the type's plain classes."""
+    """Where the values are not of the type's usual classes."""
     plain = _PLAIN[type_.name]
     if classes <= plain:
         return ()
@@ -111,7 +111,7 @@ def _places_of_others(values: list[Any], classes: set[type], type_: Type) -> Seq
 
 
 def _read_each(values: list[Any], places: Sequence[int], type_: Type) -> np.ndarray | None:
-    """Put what `read_value` gives in the place of some values; a filler where it refuses."""
+    """Replace some values by the result of `read_value`, or by a filler if it raises an error."""
     if not places:
         return None
     is_good = np.ones(len(values), dtype=np.bool_)
@@ -139,13 +139,14 @@ _FILLERS: Final = {
 
 
 def _convert_bulk(values: list[Any], type_: Type) -> Any:
-    """Values of the plain classes of a type; raises one of `_MISFITS` if one does not fit."""
+    """Values of the usual classes of a type; raises one of `_MISFITS` if one does not fit."""
     match type_.name:
         case "float" | "double":
             doubles = np.array(values, dtype=np.float64) + 0.0
             return _round_once(values, doubles) if type_.name == "float" else doubles
         case "decimal":
-            # repr is the shortest decimal that reads back as the float: what the JSON text said.
+            # repr is the shortest decimal that reads back as the float: the digits of the JSON
+            # text.
             exact = [Decimal(repr(v)) if type(v) is float else v for v in values]
             array = pa.array(exact, pa.decimal128(38, type_.scale))
             wides = np.frombuffer(array.buffers()[1], np.int64, 2 * len(array)).reshape(-1, 2)
@@ -178,7 +179,7 @@ def _convert_numbers(values: list[Any]) -> np.ndarray:
 
 
 def to_integers(doubles: np.ndarray) -> Converted:
-    """The whole numbers of 64 bits among doubles."""
+    """The integers of 64 bits among doubles."""
     with np.errstate(invalid="ignore"):
         is_good = (doubles >= INT64_MIN) & (doubles < -float(INT64_MIN))
         is_good &= doubles == np.floor(doubles)
@@ -226,10 +227,10 @@ def _convert_alike(values: list[Any], classes: set[type], type_: Type) -> Conver
 
 
 def _convert_datetimes(values: list[datetime]) -> np.ndarray:
-    """Microseconds since 1970; those without a zone are in UTC."""
+    """Microseconds since 1970; values without a zone are in UTC."""
     instants = pa.array(values, pa.timestamp("us", "UTC"))
     numbers: np.ndarray = np.frombuffer(instants.buffers()[1], np.int64, len(values))
-    # A zone may lead out of the years that a datetime has.
+    # A zone may shift the time out of the years that a datetime supports.
     if ((numbers < FIRST_INSTANT) | (numbers > LAST_INSTANT)).any():
         raise OverflowError
     return numbers
@@ -263,7 +264,9 @@ def are_not_none(values: np.ndarray) -> np.ndarray:
 def _read_arrays(
     arrays: list[Any], classes: set[type], type_: Type
 ) -> tuple[list[Any], np.ndarray]:
-    """Lists and tuples as they are; what else can be one; an empty one in the place of others."""
+    """Lists and tuples unchanged, other sequences converted, and an empty list for any other
+    value.
+    """
     is_good = np.ones(len(arrays), dtype=np.bool_)
     for place in _places_of_others(arrays, classes, type_):
         try:

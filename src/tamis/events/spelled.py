@@ -1,7 +1,7 @@
-"""Values from text: what `map<string,string>`, CSV and date strings hold.
+"""Values spelled as text, as in `map<string,string>`, CSV and date strings.
 
-`language.spelled.read_text` is the definition; `convert_texts` gives the same for many texts at
-once, by kernels that decide the plain cases and ask `read_text` about the others.
+`language.spelled.read_text` is the definition; `convert_texts` returns the same for many texts at
+once: kernels decide the plain cases, and `read_text` the others.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _BEYOND_A_TIE: Final = np.int64((1 << 28) - 1)
 
 
 def convert_texts(texts: pa.Array, type_: Type) -> Converted:
-    """What `read_text` gives for each of many large strings, of a scalar type."""
+    """The results of `read_text` for many large strings of a scalar type."""
     if type_.name in ("string", "any"):
         return Converted(texts)
     if type_.name == "boolean":
@@ -79,7 +79,7 @@ def convert_texts(texts: pa.Array, type_: Type) -> Converted:
 
 
 def _convert_numbers(texts: pa.Array, type_: Type) -> Converted:
-    """Whole numbers as integers, others as doubles where their digits are few."""
+    """Whole numbers as integers, others as doubles if they have few digits."""
     integers, doubles = np.empty(len(texts), np.int64), np.empty(len(texts), np.float64)
     is_whole, is_short = (np.empty(len(texts), dtype=np.uint8) for _ in range(2))
     read_integers(*text_buffers(texts), integers, is_whole)
@@ -91,7 +91,7 @@ def _convert_numbers(texts: pa.Array, type_: Type) -> Converted:
 
 
 def round_to_floats(values: np.ndarray) -> np.ndarray:
-    """Numbers rounded to 32-bit floats, infinite where they overflow; -0.0 becomes 0.0."""
+    """Numbers rounded to 32-bit floats, infinite if they overflow; -0.0 becomes 0.0."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         rounded: np.ndarray = values.astype(np.float32).astype(np.float64) + 0.0
     return rounded
@@ -100,17 +100,17 @@ def round_to_floats(values: np.ndarray) -> np.ndarray:
 def are_ties(doubles: np.ndarray, floats: np.ndarray) -> np.ndarray:
     """Where a double lies halfway between two floats.
 
-    What was rounded to that double may lie on either side: only there do two roundings differ
-    from one.
+    A number that rounds to that double may lie on either side: only there can rounding twice differ
+    from rounding once.
     """
-    # A float has 24 bits of 53, so a tie has 25; below the normal floats it has fewer.
+    # A float has 24 of a double's 53 bits, so a tie has 25; below the normal floats it has fewer.
     is_short: np.ndarray = doubles.view(np.int64) & _BEYOND_A_TIE == 0
     is_tie: np.ndarray = is_short & (doubles != floats)
     return is_tie
 
 
 def _ask_about(places: np.ndarray, texts: pa.Array, type_: Type, values: Any) -> Converted:
-    """Complete `values` by what the plain reader says of the texts at `places`."""
+    """Fill in `values` with the plain reader's results for the texts at `places`."""
     if len(places) == 0:
         return Converted(values)
     is_good = np.ones(len(texts), dtype=np.bool_)

@@ -1,1 +1,1 @@
-"""How are a million expressions laid out? Columns, the shared DAG, the artefact on disk."""
+"""How are a million expressions stored? Columns, the shared DAG, and the index on disk."""

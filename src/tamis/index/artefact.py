@@ -1,8 +1,9 @@
-"""The index on disk: a directory of a manifest and the content it names, opened by memory-mapping.
+"""The index on disk: a directory with a manifest and the content it names, opened by
+memory-mapping.
 
-The manifest lists every part of the content with its place and checksum, and carries a checksum of
-itself; an index that is incomplete, cut short or altered is refused with the name of what is wrong.
-Nothing in it is code. How it gets to its place is in `saving.py`.
+The manifest lists every part of the content with its position and checksum, and contains a checksum
+of itself. An incomplete, truncated or modified index raises an error that names the invalid part.
+The index contains no code. `saving.py` describes how it is put in place.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ _GROUPS: Final[dict[str, Any]] = {
     "triggers": TriggerArrays,
     "validity": ValidityArrays,
 }
-# What Python and Arrow raise where an index is not what it says.
+# The errors of Python and Arrow for invalid data.
 _FOREIGN: Final = (
     ArithmeticError,
     AssertionError,
@@ -82,7 +83,7 @@ def save(
     overwrite: bool = False,
     key: str | bytes | None = None,
 ) -> None:
-    """Write the index to the directory `path`, whole or not at all; signed where there is a key."""
+    """Write the index to the directory `path`, atomically; signed if there is a key."""
     signing_key = None if key is None else read_key(key)
     place_index(path, lambda folder: write(contents, folder, signing_key), overwrite=overwrite)
 
@@ -95,10 +96,10 @@ def open_contents(
     mmap: bool = True,
     key: str | bytes | None = None,
 ) -> Contents:
-    """The index saved at `path`, memory-mapped, or read into memory where `mmap` is False.
+    """The index saved at `path`, memory-mapped, or read into memory if `mmap` is False.
 
     `verify` compares every checksum. An index that is not `trusted` is verified, and its structure
-    is checked (`index.structure`). With a `key` it must have been signed with it.
+    is checked (`index.structure`). With a `key` it must be signed with that key.
     """
     directory = Path(path)
     with reading(directory):
@@ -118,7 +119,7 @@ def open_contents(
 
 @contextmanager
 def reading(directory: Path) -> Iterator[None]:
-    """Report what goes wrong inside as an index that is not valid."""
+    """Convert errors raised inside to the error that the index is not valid."""
     try:
         yield
     except TamisError:
@@ -135,7 +136,8 @@ def _open_content(directory: Path, *, is_mapped: bool) -> tuple[dict[str, Any], 
         try:
             return manifest, Content(directory, manifest["content"], is_mapped=is_mapped)
         except MissingContentError:
-            # Overwritten since we read the manifest? Then the next look finds what is there now.
+            # If the index was overwritten after the manifest was read, the next attempt reads the
+            # new one.
             if manifest == missed:
                 raise
             missed = manifest
@@ -170,7 +172,7 @@ def _read_contents(manifest: dict[str, Any], content: Content, directory: Path) 
 def _read_plan(content: Content, schema: Schema, paths: list[list[str]]) -> Plan:
     arrays = content.group("plan", PlanArrays)
     table = content.table("calls")
-    table.validate(full=True)  # texts are made of it at once, whoever wrote it
+    table.validate(full=True)  # checked, since its texts are read at once
     calls = read_calls(table["call"].to_pylist(), schema)
     return Plan(arrays, calls, tuple(map(tuple, paths)))
 
@@ -179,10 +181,10 @@ def _read_plan(content: Content, schema: Schema, paths: list[list[str]]) -> Plan
 
 
 def write(contents: Contents, directory: Path, key: bytes | None = None) -> None:
-    """Write the content, then put the manifest that names it in place of the one before.
+    """Write the content, then atomically replace the manifest by one that names it.
 
-    What is there stays as it is until the manifest is replaced, which is one step: a reader finds
-    the one index or the other.
+    The old index stays intact until the manifest is replaced: a reader finds either the old or the
+    new index.
     """
     entry = write_content(directory, _parts(contents), is_signed=key is not None)
     replace_file(directory / MANIFEST, [_spell_manifest(contents, entry, key)])
@@ -241,7 +243,7 @@ def _manifest_checksum(manifest: dict[str, Any]) -> int:
 
 
 def _describe_analysers(columns: Sequence[Column]) -> dict[str, dict[str, str]]:
-    """By text attribute: the analyser and the versions of all that its words depend on."""
+    """By text attribute: the analyser and the versions of everything its words depend on."""
     return {
         print_path(column.attributes[0].path): {
             "name": column.type.analyser,
@@ -255,16 +257,16 @@ def _describe_analysers(columns: Sequence[Column]) -> dict[str, dict[str, str]]:
 def _expect_same_analysers(
     written: dict[str, dict[str, str]], columns: Sequence[Column], directory: Path
 ) -> None:
-    """Refuse an index whose queries were analysed otherwise than texts would be here.
+    """Raise an error if the queries were analysed with other versions than texts would be here.
 
-    A word that folds or stems to another form would be missed, and nobody would know.
+    A word with another folded or stemmed form would silently be missed.
     """
     for attribute, here in _describe_analysers(columns).items():
         there = written.get(attribute, {})
         for what in (what for what in here if there.get(what) != here[what]):
             raise IndexFormatError(
                 f'{directory}: the words of "{attribute}" (analyser {here["name"]}) were made with '
-                f"{what} {there.get(what, 'unknown')}; here it is {here[what]}",
+                f"{what} {there.get(what, 'unknown')}; this process has {here[what]}",
                 hint="rebuild the index here, or open it with the versions it was built with",
             )
 
@@ -273,11 +275,11 @@ def _expect_same_analysers(
 
 
 def _not_an_index(directory: Path) -> IndexFormatError:
-    """What is there instead."""
+    """A description of what the path holds instead of an index."""
     if directory.is_file():
         what = "is a file, not an index"
-    elif (directory / "CURRENT").is_file():  # as tamis.spark's store writes it
-        what = "holds versions of an index for Spark (tamis.spark), not a saved index"
+    elif (directory / "CURRENT").is_file():  # written by the store of tamis.spark
+        what = "contains versions of an index for Spark (tamis.spark), not a saved index"
     elif directory.exists():
         what = f"is not an index: it has no {MANIFEST}"
     else:

@@ -1,7 +1,7 @@
-"""What subscriptions have besides an expression: title, level, link, as their authors call it.
+"""Details of subscriptions besides the expression: title, level, link and the like.
 
-An object of JSON for each, with sorted keys and without NULLs, so that it is the same wherever the
-subscription came from.
+Each is a JSON object with sorted keys and without NULLs, so that it does not depend on the format
+the subscription was read from.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NONE = ""  # of a subscription without attributes
 def make_attributes(
     ids: Sequence[str], attributes: Mapping[str, Mapping[str, Any]]
 ) -> tuple[pa.ChunkedArray | None, tuple[str, ...]]:
-    """The attributes of these subscriptions as texts, None if no one has any, and their names."""
+    """The attributes of these subscriptions as texts, or None if none has any, and their names."""
     kept = [_read(one, attributes.get(one)) for one in ids] if attributes else []
     names = sorted({name for found in kept if found for name in found})
     if not names:
@@ -34,7 +34,7 @@ def make_attributes(
 
 
 def spell_attributes(attributes: Mapping[str, Any]) -> str:
-    """The attributes as JSON."""
+    """The attributes as JSON text."""
     try:
         options = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS
         return orjson.dumps(attributes, default=_plain, option=options).decode()
@@ -43,7 +43,7 @@ def spell_attributes(attributes: Mapping[str, Any]) -> str:
 
 
 def parse_attributes(text: str) -> dict[str, Any]:
-    """The attributes that `spell_attributes` spelled."""
+    """The attributes of a text that `spell_attributes` wrote."""
     found: dict[str, Any] = json.loads(text) if text else {}
     return found
 
@@ -53,20 +53,22 @@ def _read(subscription_id: str, attributes: Mapping[str, Any] | None) -> Any:
         return _without_nulls(attributes)
     except RecursionError:
         raise InputError(
-            f'the attributes of subscription "{subscription_id}" are nested without an end',
-            hint="leave out the one that holds itself",
+            f'the attributes of subscription "{subscription_id}" contain themselves',
+            hint="remove the attribute that contains itself",
         ) from None
 
 
 def _without_nulls(value: Any) -> Any:
-    """The value without keys whose value is NULL: a struct has them all, an object of JSON not."""
+    """The value without keys whose value is NULL: a struct always has all keys, a JSON object need
+    not.
+    """
     if isinstance(value, dict):
         return {str(name): _without_nulls(own) for name, own in value.items() if own is not None}
     return [_without_nulls(own) for own in value] if isinstance(value, list | tuple) else value
 
 
 def plain_number(value: Decimal) -> float | str:
-    """The double that spells the same number; if there is none, the digits as text."""
+    """The double with the same value; if there is none, the digits as text."""
     double = float(value)
     return double if not value.is_finite() or Decimal(repr(double)) == value else str(value)
 

@@ -1,4 +1,4 @@
-"""Subscriptions into an index: read, typed, shared, laid out."""
+"""Builds an index from subscriptions: reads, types, shares and lays them out."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ if TYPE_CHECKING:
     from tamis.language.signatures import Signature
     from tamis.operators.plan import Plan
 
-    Progress = Callable[[int, int | None], None]  # how many are done, of how many
-    # An error stands for a row that holds no subscription, and is one of the rejects.
+    Progress = Callable[[int, int | None], None]  # number done, and total number
+    # An error stands for a row without a valid subscription, and is reported as a reject.
     Subscriptions = Mapping[str, str] | Iterable[tuple[str, str] | ExpressionError]
 
-CHUNK = 4000  # expressions read at a time: what is read of them stays in the cache
+CHUNK = 4000  # expressions read at a time, so that their data stays in the cache
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """An index's contents, and the subscriptions that could not be taken in."""
+    """An index's contents, and the rejected subscriptions."""
 
     contents: Contents
     rejects: list[ExpressionError]
@@ -78,15 +78,15 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     statistics: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Built:
-    """The index of all subscriptions that are right; the others are rejects, each with its error.
+    """The index of all valid subscriptions; the others are rejects, each with its error.
 
-    Of several subscriptions with one id the first is taken and the others are rejects. Rejects are
-    in the order of the subscriptions. `operators` can be called, beside those that the schema
-    declares; the index keeps those that are. `tags`, `validity` and `attributes` are by id, and
-    are looked at when all subscriptions are read: whoever yields these may fill them meanwhile.
-    `frequencies` says how often words are in texts, and only decides how fast it is matched.
-    `statistics` is kept with the index as it is. `progress` is told how many subscriptions are
-    done, and of how many.
+    Of several subscriptions with the same id, the first is used and the others are rejects. Rejects
+    are in the order of the subscriptions. Expressions may call `operators` in addition to those of
+    the schema; the index stores the ones they call. `tags`, `validity` and `attributes` are by id
+    and are read after all subscriptions: an iterator of subscriptions may fill them meanwhile.
+    `frequencies` gives the frequency of words in texts, and affects only the speed of matching.
+    `statistics` is stored with the index unchanged. `progress` is called with the number of
+    subscriptions done and the total.
     """
     frequencies = {} if frequencies is None else frequencies
     check_frequencies(frequencies)
@@ -140,16 +140,16 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
 
 
 class _Intake:
-    """Subscriptions on their way into a store.
+    """Subscriptions being added to a store.
 
-    What they are numbered by there, and so the order of the index, follows from the subscriptions
-    alone: first come those that are read without the parser, then the others, in chunks that are
-    the same for any number of processes.
+    Their numbers there, and so the order of the index, depend only on the subscriptions: first come
+    those that are read without the parser, then the others, in chunks that are the same for any
+    number of processes.
     """
 
     def __init__(self, schema: Schema, missing: Missing, limits: Limits) -> None:
         self.store = Store(is_signed=missing is Missing.SATISFIES_NEGATION)
-        self.roots = np.empty(0, np.int32)  # references, by ordinal; of a reject any
+        self.roots = np.empty(0, np.int32)  # references, by ordinal; undefined for a reject
         self.texts: list[pa.StringArray] = []  # by chunk
         self.rejects: dict[int, ExpressionError] = {}  # by ordinal
         self.called: set[str] = set()  # names of operators
@@ -160,7 +160,7 @@ class _Intake:
         self._plan = PlanWriter()
 
     def add(self, taken: _Taken, processes: int) -> Iterator[int]:
-        """Add all subscriptions; how many are done, after each chunk."""
+        """Add all subscriptions; yields the number done after each chunk."""
         self.roots = np.empty(len(taken.texts), np.int32)
         left: list[int] = []  # ordinals
         for start in range(0, len(taken.texts), CHUNK):
@@ -174,7 +174,9 @@ class _Intake:
             yield len(taken.texts) - len(left) + n_parsed
 
     def _read(self, start: int, texts: list[str]) -> list[int]:
-        """Add what can be read without the parser; the ordinals of the others."""
+        """Add the subscriptions that can be read without the parser; returns the ordinals of the
+        others.
+        """
         chunk = self._reader.read(texts)
         programs = self._reader.programs(chunk, self._schema, self.store, self._patterns)
         roots = self.store.add(programs)
@@ -187,7 +189,7 @@ class _Intake:
         return ordinals
 
     def _write(self, ordinals: list[int], parsed: list[Parsed]) -> None:
-        """Add what was parsed."""
+        """Add the parsed subscriptions."""
         right, conditions = [], []
         for ordinal, row in zip(ordinals, parsed, strict=True):
             if row.condition is not None:
@@ -199,7 +201,7 @@ class _Intake:
         self.roots[right] = self.store.add(programs)
 
     def _split(self, ordinal: int, condition: Condition) -> Condition:
-        """What is indexed of a condition; what operators decide of it goes into the plan."""
+        """The indexed part of a condition; the part that operators decide is added to the plan."""
         if not self._schema.operators:
             return condition
         self.called.update(call.name for call in calls_of(condition))
@@ -208,7 +210,7 @@ class _Intake:
         return residual.relaxed
 
     def finish_plan(self) -> Plan:
-        """The plan, by the ordinals of those that are right."""
+        """The plan, by the ordinals of valid subscriptions."""
         is_right = np.ones(len(self.roots), dtype=np.int64)
         is_right[list(self.rejects)] = 0
         return self._plan.finish(np.cumsum(is_right) - 1)
@@ -217,8 +219,9 @@ class _Intake:
 def estimate_leaf_rates(
     leaves: LeafArrays, n_leaves: int, term_rates: np.ndarray | None = None
 ) -> np.ndarray:
-    """How often each leaf is true, guessed from its kind alone: sets by their size among the
-    column's constants, bounds half of the time, complements the rest; words by `term_rates`."""
+    """Estimates how often each leaf is true, from its kind only: sets by their size relative to the
+    column's constants, bounds half of the time, complements the rest; words by `term_rates`.
+    """
     rates = np.full(n_leaves, 0.1, dtype=np.float32)
     n_constants = np.maximum(1, np.diff(leaves.column_codes) // 2)
     code_columns = np.repeat(np.arange(len(n_constants)), np.diff(leaves.column_codes))
@@ -235,7 +238,7 @@ def estimate_leaf_rates(
 
 
 class _Taken(NamedTuple):
-    """Subscriptions whose ids are right, and the others' errors by row of the input."""
+    """The subscriptions with valid ids, and the errors of the others by row of the input."""
 
     ids: list[str]
     texts: list[str]
@@ -245,7 +248,7 @@ class _Taken(NamedTuple):
 def _take(subscriptions: Subscriptions) -> _Taken:
     first = _plain_dict(subscriptions)
     if first is not None:
-        # The keys of a dict are distinct: nothing is left to look at.
+        # The keys of a dict are distinct: nothing has to be checked.
         return _Taken(list(first), list(first.values()), {})
     pairs = subscriptions.items() if hasattr(subscriptions, "items") else subscriptions
     taken = _split_duplicates(pairs)
@@ -256,18 +259,19 @@ def _take(subscriptions: Subscriptions) -> _Taken:
         is_row = reject.subscription_id is None
         shown = "" if is_row else f" is {reject.subscription_id}"
         raise InputError(
-            f"none of the {len(wrong):,} subscriptions has an id that is text; the first{shown}: "
+            f"none of the {len(wrong):,} subscriptions has a valid id; the first{shown}: "
             f"{reject.message}",
-            hint="make texts or whole numbers of the ids"
+            hint="convert the ids to strings or integers"
             if is_row
-            else "make texts of the ids: {str(id): expression}",
+            else "convert the ids to strings: {str(id): expression}",
         )
     return taken
 
 
 def _plain_dict(subscriptions: Any) -> dict[str, str] | None:
-    """The subscriptions, if all ids are distinct ASCII texts and none is empty; no step of Python
-    for each."""
+    """The subscriptions, if all ids are distinct non-empty ASCII strings; checked without a Python
+    step for each.
+    """
     try:
         if type(subscriptions) is list and set(map(type, subscriptions)) == {tuple}:
             first = dict(subscriptions)
@@ -278,7 +282,7 @@ def _plain_dict(subscriptions: Any) -> dict[str, str] | None:
         is_plain = len(first) == len(subscriptions) and "".join(first).isascii()
         is_plain = is_plain and "" not in first
     except (TypeError, ValueError):
-        return None  # what is wrong is found one by one
+        return None  # errors are found one by one
     return first if is_plain else None
 
 
@@ -291,7 +295,7 @@ def _split_duplicates(pairs: Iterable[tuple[Any, str] | ExpressionError]) -> _Ta
             if isinstance(pair, ExpressionError):
                 rejects[n_read] = pair
             elif isinstance(pair, str | bytes | Mapping):
-                # They can be taken apart, and would be: "ab" into "a" and "b".
+                # Strings can be unpacked, and would be: "ab" into "a" and "b".
                 raise TypeError(f"it is {type(pair).__name__}, {str(pair)[:60]!r}")
             else:
                 subscription_id, text = pair
@@ -303,7 +307,7 @@ def _split_duplicates(pairs: Iterable[tuple[Any, str] | ExpressionError]) -> _Ta
             n_read += 1
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"subscription {n_read + 1} is no pair: {error}",
+            f"subscription {n_read + 1} is not a pair: {error}",
             hint="subscriptions are {id: expression} or pairs (id, expression)",
         ) from error
     return _Taken(list(first), list(first.values()), rejects)
@@ -312,10 +316,10 @@ def _split_duplicates(pairs: Iterable[tuple[Any, str] | ExpressionError]) -> _Ta
 def _in_input_order(
     by_row: dict[int, ExpressionError], by_ordinal: dict[int, ExpressionError]
 ) -> list[ExpressionError]:
-    """All rejects: those of rows that were not taken at all, and of ordinals of those taken."""
+    """All rejects: those of rows that were never added, and of ordinals of those added."""
     found = dict(by_row)
     untaken = sorted(by_row)
-    n_before = 0  # rows not taken, before the one that an ordinal stands for
+    n_before = 0  # rows not added, before the one of each ordinal
     for ordinal in sorted(by_ordinal):
         while n_before < len(untaken) and untaken[n_before] <= ordinal + n_before:
             n_before += 1
@@ -333,24 +337,24 @@ def _without(array: pa.Array, rows: Sequence[int]) -> pa.Array:
 
 
 def _id_problem(subscription_id: Any, first: Mapping[str, str]) -> tuple[str, str, str] | None:
-    """What is wrong with an id, as code, message and how it is shown."""
+    """The error of an id: code, message, and its printed form."""
     if not isinstance(subscription_id, str):
-        what = f"a subscription's id is text, not {type(subscription_id).__name__}"
+        what = f"a subscription's id must be a string, not {type(subscription_id).__name__}"
         return "bad-id", what, _shown(subscription_id)
     if not subscription_id:
-        return "bad-id", "a subscription's id is text: it is empty", ""
+        return "bad-id", "a subscription's id must be a non-empty string", ""
     if not subscription_id.isascii() and _LONE_SURROGATE.search(subscription_id):
-        what = "a subscription's id is text: it holds a lone surrogate"
+        what = "a subscription's id must be a valid string: it contains a lone surrogate"
         return "bad-id", what, ascii(subscription_id)
     if subscription_id in first:
-        return "duplicate-id", "another subscription before it has the same id", subscription_id
+        return "duplicate-id", "an earlier subscription has the same id", subscription_id
     return None
 
 
 def _shown(subscription_id: Any) -> str:
     try:
         return str(subscription_id)
-    except Exception:  # integers of more than 4,300 digits and foreign objects may refuse
+    except Exception:  # printing fails for integers of more than 4,300 digits and for some objects
         return f"a value of class {type(subscription_id).__name__}"
 
 
@@ -365,7 +369,7 @@ def _reject(code: str, message: str, subscription_id: str, text: Any) -> Express
 
 
 def collect_votes(texts: list[str], limits: Limits = DEFAULT_LIMITS) -> SchemaVotes:
-    """How the expressions use their attributes; those that cannot be parsed do not vote."""
+    """How the expressions use their attributes; expressions that cannot be parsed are ignored."""
     votes = SchemaVotes()
     reader = Reader(limits)
     for start in range(0, len(texts), CHUNK):
@@ -376,7 +380,7 @@ def collect_votes(texts: list[str], limits: Limits = DEFAULT_LIMITS) -> SchemaVo
             try:
                 votes.add(parse(own[at], limits))
             except ExpressionError:
-                continue  # reported when it is parsed for good
+                continue  # reported when it is parsed again
     return votes
 
 

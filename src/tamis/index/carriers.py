@@ -1,4 +1,4 @@
-"""Carriers: the flat form in which typed values travel from reading to coding.
+"""Carriers: the flat form of typed values between reading and coding.
 
 | carrier | types | values |
 |---|---|---|
@@ -7,7 +7,7 @@
 | DECIMALS | decimal | int64[n, 2]: 128-bit integers in units of the last digit, low word first |
 | NUMBERS | number | records of `NUMBER_RECORD`[n] |
 | TEXTS | string | Arrow large strings without NULL |
-| OTHERS | any | none: only presence is asked |
+| OTHERS | any | none: only presence is tested |
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ CARRIERS: Final = {
     "any": OTHERS,
 }
 
-# What a number is: a double, an integer of 64 bits, or another exact number.
+# The kinds of a number: a double, an integer of 64 bits, or another exact number.
 AS_DOUBLE: Final = 0
 AS_WHOLE: Final = 1
 AS_EXACT: Final = 2
 NUMBER_RECORD: Final = np.dtype(
     [
-        ("double", np.float64),  # all, rounded to a double; without -0.0
+        ("double", np.float64),  # all numbers, rounded to a double; without -0.0
         ("whole", np.int64),  # integers of 64 bits
         ("kind", np.uint8),
         ("exact", object),  # other exact numbers: an int or a Decimal
@@ -78,7 +78,7 @@ def carrier_of(type_: Type) -> str:
 
 
 def to_carrier(values: Sequence[Any], type_: Type) -> Any:
-    """Values as `read_value` gives them, in the carrier of their scalar type."""
+    """Values from `read_value`, in the carrier of their scalar type."""
     match type_.name:
         case "boolean" | "integer":
             return np.array(values, dtype=np.int64)
@@ -133,7 +133,7 @@ def integers_as_numbers(integers: np.ndarray) -> np.ndarray:
 
 
 def scale_decimal(value: Decimal, scale: int) -> tuple[int, bool]:
-    """`value` in units of 10 ** -scale, rounded down, and whether nothing was lost."""
+    """`value` in units of 10 ** -scale, rounded down, and whether that is exact."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "finite decimals only"
     number = int("".join(map(str, digits)))
@@ -183,13 +183,14 @@ def frozen(array: np.ndarray) -> np.ndarray:
 def view_buffer(
     buffer: pa.Buffer | None, dtype: Any, count: int = -1, offset: int = 0
 ) -> np.ndarray:
-    """The numbers that lie in an Arrow buffer, read-only, from a byte on; a buffer of no bytes
-    may be absent."""
+    """The numbers in an Arrow buffer, read-only, from a byte offset on; an empty buffer may be
+    absent.
+    """
     return frozen(np.frombuffer(b"" if buffer is None else buffer, dtype, count, offset))
 
 
 def texts_of(offsets: Int64, data: UInt8) -> pa.LargeStringArray:
-    """The texts whose buffers these are, without a copy."""
+    """The texts with these buffers, without a copy."""
     buffers = (pa.py_buffer(offsets), pa.py_buffer(data))
     return pa.LargeStringArray.from_buffers(len(offsets) - 1, *buffers)
 

@@ -1,4 +1,4 @@
-"""Columns to and from an artefact: what the manifest says of each, and the arrays it has."""
+"""Stores columns in an index and reads them back: their manifest entries and their arrays."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TERM_GROUPS = {"words": Words, "terms": Terms}
 
 
 def prepare_columns(columns: Iterable[Column]) -> None:
-    """Make what finds patterns and terms, once leaves have their last numbers."""
+    """Build the searchers for patterns and terms, once leaves have their final numbers."""
     for column in columns:
         if column.kind == PATTERN:
             (column.pattern_leaves,) = freeze(_PatternLeaves(column.pattern_leaves))
@@ -49,7 +49,7 @@ def prepare_columns(columns: Iterable[Column]) -> None:
 
 
 def describe_columns(columns: Iterable[Column]) -> list[dict[str, Any]]:
-    """What the manifest says of each column."""
+    """The manifest entry of each column."""
     return [
         {
             "kind": column.kind,
@@ -64,7 +64,7 @@ def describe_columns(columns: Iterable[Column]) -> list[dict[str, Any]]:
 
 
 def column_parts(columns: Sequence[Column]) -> Iterator[Part]:
-    """The arrays that a column has beside its constants."""
+    """The arrays of a column in addition to its constants."""
     for at, column in enumerate(columns):
         for name, group in _groups_of(column).items():
             for field, array in group._asdict().items():
@@ -87,7 +87,7 @@ def _groups_of(column: Column) -> dict[str, Any]:
 def read_columns(
     described: list[dict[str, Any]], constants: ConstantArrays, content: Content
 ) -> tuple[Column, ...]:
-    """The columns that were described and written."""
+    """The columns from their manifest entries and arrays."""
     columns = [_read_column(at, entry, content) for at, entry in enumerate(described)]
     counts = [entry["constants"] for entry in described]
     runs = split_constants(constants, [column.type for column in columns], counts)

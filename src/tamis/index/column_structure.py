@@ -1,6 +1,6 @@
-"""Whether the automata and the terms of an index from somebody else are such.
+"""Checks the automata and the terms of an untrusted index.
 
-This is the part of `index.structure` for columns that look into texts.
+This is the part of `index.structure` for columns that search texts.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ _N_BYTES = 256
 
 
 def check_patterns(column: Column, leaves: tuple[int, int]) -> None:
-    """Raise unless the column's patterns can be looked for; `leaves` are its first and its end."""
+    """Raise an error unless the column's patterns are valid; `leaves` are its first leaf and its
+    end.
+    """
     arrays = column.pattern_arrays
     assert arrays is not None
     assert isinstance(column.patterns, StoredPatterns)
@@ -68,20 +70,20 @@ def check_patterns(column: Column, leaves: tuple[int, int]) -> None:
 def _check_automaton(automaton: Automaton, n_literals: int) -> None:
     nodes, byte_classes, dense_rows = automaton
     n_nodes = len(nodes) - 1
-    expect(nodes.shape[1] == N_FIELDS, "a node of an automaton has other fields")
+    expect(nodes.shape[1] == N_FIELDS, "a node of an automaton has a wrong number of fields")
     expect(n_nodes >= 1, "an automaton has no root")
     children = nodes[:, FIRST_CHILD]
     expect(children[0] == 1, "the first child of a root is not the node after it")
-    expect((children[1:] >= children[:-1]).all(), "the children in an automaton fall")
-    expect(children[-1] == n_nodes, "the children in an automaton go beyond its nodes")
-    # Failures lead to lower nodes, so the way along them ends.
+    expect((children[1:] >= children[:-1]).all(), "the children in an automaton are not ascending")
+    expect(children[-1] == n_nodes, "the children in an automaton exceed its nodes")
+    # Failure links lead to lower nodes, so following them ends.
     failures = nodes[:n_nodes, FAILURE]
     is_back = (failures >= 0) & (failures < np.maximum(np.arange(n_nodes), 1))
-    expect(is_back.all(), "a failure link does not go back")
+    expect(is_back.all(), "a failure link does not lead to a lower node")
     expect_within(nodes[:n_nodes, LITERAL], NO_LITERAL, n_literals, "a literal of an automaton")
     expect_within(nodes[:n_nodes, LABEL], 0, _N_BYTES, "a label of an automaton")
     n_dense, n_classes = dense_rows.shape
-    expect(1 <= n_dense <= n_nodes and n_classes >= 1, "an automaton has not its dense rows")
+    expect(1 <= n_dense <= n_nodes and n_classes >= 1, "an automaton lacks its dense rows")
     expect_within(dense_rows, 0, n_nodes, "the dense rows of an automaton")
     expect_length(byte_classes, _N_BYTES, "the classes of bytes")
     expect_within(byte_classes, 0, n_classes, "the classes of bytes")
@@ -90,20 +92,23 @@ def _check_automaton(automaton: Automaton, n_literals: int) -> None:
 def _check_literals(literals: Literals, candidates: Candidates, leaves: tuple[int, int]) -> None:
     table, postings = literals
     n_literals, n_postings = len(table), len(postings)
-    expect(table.shape[1] == N_LITERAL_FIELDS, "a literal has other fields")
-    expect(postings.shape[1] == 2, "a posting of a literal is no pair")
+    expect(table.shape[1] == N_LITERAL_FIELDS, "a literal has a wrong number of fields")
+    expect(postings.shape[1] == 2, "a posting of a literal is not a pair")
     links = table[:, LINK]
     expect_within(links, NO_LITERAL, n_literals, "the link of a literal")
-    # A link leads to a shorter literal, so the way along them ends.
+    # A link leads to a shorter literal, so following the links ends.
     linked = links != NO_LITERAL
     lengths = table[:, LENGTH]
-    expect((lengths[links[linked]] < lengths[linked]).all(), "a literal ends with a longer one")
+    expect(
+        (lengths[links[linked]] < lengths[linked]).all(),
+        "a literal ends with a longer one",
+    )
     fields = table[:, POSTINGS : POSTINGS + len(Place) + 1]
     expect_within(fields, 0, n_postings + 1, "the postings of a literal")
-    expect((fields[:, 1:] >= fields[:, :-1]).all(), "the postings of a literal fall")
+    expect((fields[:, 1:] >= fields[:, :-1]).all(), "the postings of a literal are not ascending")
     expect_within(postings[:, 0], *leaves, "the leaf of a literal")
     expect_within(postings[:, 1], DECIDED, len(candidates.tests), "the candidate of a literal")
-    # Each posting is followed once in a text, so it must be one literal's at one place.
+    # Each posting is followed once in a text, so it must belong to one literal at one position.
     n_followed = int((fields[:, -1] - fields[:, 0]).sum()) if n_literals else 0
     expect(n_followed == n_postings, "literals share postings, or leave some out")
     starts = np.sort(fields[:, 0])
@@ -119,11 +124,11 @@ def _check_candidates(
     for name in ("patterns", "leaves", "min_lengths"):
         expect_length(getattr(candidates, name), n_candidates, f"the {name} of candidates")
     expect_within(patterns, 0, n_patterns, "the patterns of candidates")
-    expect((patterns[1:] > patterns[:-1]).all(), "the patterns of candidates do not rise")
+    expect((patterns[1:] > patterns[:-1]).all(), "the patterns of candidates are not ascending")
     expect_within(tests, 0, REGEX + 1, "the tests of candidates")
     is_regex = kinds[patterns] == KINDS.index("rlike")
     expect(
-        np.array_equal(is_regex, tests == REGEX), "a candidate has another test than its pattern"
+        np.array_equal(is_regex, tests == REGEX), "a candidate and its pattern have different tests"
     )
     expect_within(candidates.leaves, *leaves, "the leaves of candidates")
     n_clauses = len(candidates.literal_starts) - 1
@@ -139,20 +144,22 @@ def _check_candidates(
 
 
 def _check_room(arrays: PatternArrays, n_patterns: int) -> None:
-    """Room is made for one leaf of each pattern and one place for each candidate."""
+    """Raise an error if there could be more leaves than patterns, or more hits than candidates:
+    memory is allocated for these numbers.
+    """
     candidates = arrays.candidates
     followed = arrays.literals.postings[:, 1]
     n_decided = int((followed == DECIDED).sum())
-    expect(n_decided + len(candidates.tests) <= n_patterns, "more is decided than patterns are")
     expect(
-        len(np.unique(candidates.always)) == len(candidates.always), "a candidate is there twice"
+        n_decided + len(candidates.tests) <= n_patterns, "more is decided than there are patterns"
     )
+    expect(len(np.unique(candidates.always)) == len(candidates.always), "a candidate occurs twice")
     is_both = np.isin(candidates.always, followed)
-    expect(not is_both.any(), "a candidate for all texts is admitted by a literal as well")
+    expect(not is_both.any(), "a candidate for all texts is also admitted by a literal")
 
 
 def check_terms(column: Column) -> None:
-    """Raise unless the column's terms can be looked for."""
+    """Raise an error unless the column's terms are valid."""
     assert column.term_arrays is not None
     words, terms = column.term_arrays
     n_words, n_terms, n_phrases = (
@@ -168,8 +175,8 @@ def check_terms(column: Column) -> None:
     expect_within(terms.anchored, 0, n_phrases, "the anchored phrases")
     expect_starts(terms.phrase_starts, n_phrases, len(terms.phrase_words), "the words of phrases")
     expect_within(terms.phrase_words, ANY_WORD, n_words, "the words of phrases")
-    expect((terms.anchor_places >= 0).all(), "an anchor stands before its phrase")
+    expect((terms.anchor_places >= 0).all(), "an anchor is before its phrase")
     is_inside = terms.anchor_places < np.diff(terms.phrase_starts)
-    expect(is_inside.all(), "an anchor stands after its phrase")
+    expect(is_inside.all(), "an anchor is after its phrase")
     expect_length(terms.term_of_phrase, n_phrases, "the terms of phrases")
     expect_within(terms.term_of_phrase, 0, n_terms, "the terms of phrases")

@@ -1,6 +1,6 @@
 """The content of an index: one file of named parts, each with its place and checksum.
 
-One file rather than many keeps few descriptors open and makes one mapping of it all.
+One file instead of many needs one descriptor and one mapping.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-REBUILD: Final = "build the index anew, or restore it from a copy"
+REBUILD: Final = "rebuild the index, or restore it from a copy"
 _ALIGNMENT: Final = 64  # bytes: a cache line
 CONTENT_NAME: Final = re.compile(r"content-[0-9a-f]{16}\.bin")
 Group = TypeVar("Group", bound=tuple[Any, ...])  # a NamedTuple of arrays
 
 
 class Part(NamedTuple):
-    """One part on its way to the file."""
+    """One part to be written to the file."""
 
     name: str
-    content: Any  # bytes of some kind
-    described: dict[str, Any]  # what the manifest says of it beside place and checksum
+    content: Any  # a bytes-like object
+    described: dict[str, Any]  # its manifest entry, in addition to position and checksum
 
 
 class MissingContentError(IndexFormatError):
-    """The content that the manifest names is not there."""
+    """The content that the manifest names does not exist."""
 
 
 def array_part(name: str, array: np.ndarray) -> Part:
@@ -67,7 +67,7 @@ def table_part(name: str, table: pa.Table, compression: str | None = None) -> Pa
 def write_content(
     directory: Path, parts: Iterable[Part], *, is_signed: bool = False
 ) -> dict[str, Any]:
-    """Write the parts to a file that is named after what is in it; what the manifest says of it."""
+    """Write the parts to a file named after its contents; returns its manifest entry."""
     described: dict[str, dict[str, Any]] = {}
     chunks: list[Any] = []
     offset = 0
@@ -77,7 +77,7 @@ def write_content(
         described[part.name] = part.described | {
             "offset": offset,
             "bytes": content.nbytes,
-            # Of the padding too: no bit of the file is without one.
+            # Including the padding: every bit of the file is covered by a checksum.
             "crc32": zlib.crc32(padding, zlib.crc32(content)),
         }
         chunks += (content, padding)
@@ -90,7 +90,7 @@ def write_content(
 
 
 def remove_content(directory: Path, *, except_for: str) -> None:
-    """Remove all contents but one, as far as it can be done; no file of another name."""
+    """Remove all contents but one, as far as possible, and no file of another name."""
     with suppress(OSError):
         for path in directory.iterdir():
             if CONTENT_NAME.fullmatch(path.name) and path.name != except_for:
@@ -101,19 +101,19 @@ def remove_content(directory: Path, *, except_for: str) -> None:
 
 
 class Content:
-    """The content of an index, mapped or read; its parts by name."""
+    """The content of an index, mapped or read, with its parts by name."""
 
     def __init__(self, directory: Path, entry: dict[str, Any], *, is_mapped: bool = True) -> None:
-        """`is_mapped=False` reads the file: whoever cuts it short later cannot harm the reader."""
+        """`is_mapped=False` reads the file, so that a later truncation cannot harm the reader."""
         name = entry["file"]
         if not isinstance(name, str) or not CONTENT_NAME.fullmatch(name):
             raise IndexFormatError(
-                f"{directory}: {name!r} is not the name of a content", hint=REBUILD
+                f"{directory}: {name!r} is not a valid name of a content file", hint=REBUILD
             )
         self._path = directory / name
         self._parts: dict[str, dict[str, Any]] = entry["parts"]
         try:
-            # A pipe in the place of the file must not be waited for.
+            # Opening must not block if the path is a pipe.
             descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK)
             with os.fdopen(descriptor, "rb") as file:
                 told = os.fstat(descriptor)
@@ -131,18 +131,18 @@ class Content:
         self._check_places(len(self._data))
 
     def _check_places(self, n_bytes: int) -> None:
-        """Refuse parts that do not fill the file one after the other."""
+        """Raise an error unless the parts fill the file one after the other."""
         offset = 0
         for name, part in self._parts.items():
             size = part["bytes"]
             if part["offset"] != offset or not isinstance(size, int) or size < 0:
-                self._refuse(f'is damaged: its part "{name}" is not where it should be')
+                self._refuse(f'is damaged: its part "{name}" is at a wrong position')
             offset += size + -size % _ALIGNMENT
         if offset != n_bytes:
             self._refuse(f"is damaged: its parts have {offset} bytes of {n_bytes}")
 
     def verify(self) -> None:
-        """Refuse the content if a checksum is wrong."""
+        """Raise an error if a checksum is wrong."""
         whole = memoryview(self._data)
         for name, part in self._parts.items():
             n_bytes = part["bytes"] + -part["bytes"] % _ALIGNMENT
@@ -150,25 +150,25 @@ class Content:
                 self._refuse(f'is damaged: the checksum of its part "{name}" is wrong')
 
     def expect_digest(self, digest: Any) -> None:
-        """Refuse the content if it is not the one that was signed."""
+        """Raise an error if the content is not the one that was signed."""
         if digest_content([memoryview(self._data)]) != digest:
             self._refuse("is not the one that was signed")
 
     def array(self, name: str, kind: str) -> np.ndarray:
-        """A part that is an array of a kind of `kernels.arrays`."""
+        """A part as an array of a kind of `kernels.arrays`."""
         part = self._parts[name]
         dtypes, n_dimensions = KINDS[kind]
         shape, dtype = part["shape"], part["dtype"]
         if dtype not in dtypes or len(shape) != n_dimensions or min(shape, default=0) < 0:
-            self._refuse(f'is damaged: its part "{name}" is no array of the kind {kind}')
+            self._refuse(f'is damaged: its part "{name}" is not an array of the kind {kind}')
         if math.prod(shape) * np.dtype(dtype).itemsize != part["bytes"]:
-            self._refuse(f'is damaged: its part "{name}" has not the size of its shape')
+            self._refuse(f'is damaged: its part "{name}" does not have the size of its shape')
         flat = np.frombuffer(self._data, dtype, math.prod(shape), part["offset"])
         return flat.reshape(shape)
 
     def group(self, prefix: str, kind: type[Group]) -> Group:
-        """Parts that are the arrays of one record, whose annotations say of which kinds."""
-        # A NamedTuple wraps annotations that are texts.
+        """Parts as the arrays of one record, whose annotations give their kinds."""
+        # A NamedTuple wraps annotations that are strings.
         kinds = {name: told.__forward_arg__ for name, told in kind.__annotations__.items()}
         return kind(*(self.array(f"{prefix}.{name}", kinds[name]) for name in kinds))
 
@@ -178,7 +178,9 @@ class Content:
         return pa.py_buffer(self._data).slice(part["offset"], part["bytes"])
 
     def table(self, name: str) -> pa.Table:
-        """A part that is a table. Arrow reads offsets without a look at them: they are checked."""
+        """A part as a table. Arrow does not check offsets when it reads them: they are checked
+        here.
+        """
         table = pa.ipc.open_file(self.buffer(name)).read_all()
         table.validate(full=True)
         return table

@@ -1,4 +1,4 @@
-"""What an index holds, in memory or on disk."""
+"""The contents of an index, in memory or on disk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contents:
-    """All that matching and explaining need, and nothing that can be derived quickly."""
+    """All data that matching and explaining need, without data that can be derived quickly."""
 
     schema: Schema
     missing: Missing
@@ -41,15 +41,15 @@ class Contents:
     ids: pa.StringArray  # of subscriptions, by ordinal
     texts: pa.ChunkedArray | StoredTexts  # their expressions, by ordinal
     tags: pa.ListArray  # of strings: the subscriptions' tags, by ordinal
-    plan: Plan = NO_PLAN  # what operators decide
-    validity: ValidityArrays = NO_VALIDITY  # from when and until when some of them answer
-    # Objects of JSON, by ordinal: what subscriptions have besides; None if no one has any.
+    plan: Plan = NO_PLAN  # the part that operators decide
+    validity: ValidityArrays = NO_VALIDITY  # the time limits of some of them
+    # JSON objects, by ordinal: the details of subscriptions; None if none has any.
     attributes: pa.ChunkedArray | StoredTexts | None = None
     attribute_names: tuple[str, ...] = ()  # of all these objects, sorted
     provenance: dict[str, Any] = field(default_factory=dict)
     statistics: dict[str, Any] = field(
         default_factory=dict
-    )  # measured, such as how often leaves hold
+    )  # measured, such as how often leaves are true
 
     @property
     def n_nodes(self) -> int:
@@ -58,16 +58,18 @@ class Contents:
 
     @cached_property
     def n_stored(self) -> int:
-        """Nodes of which others are made, leaves included; the rest, tops, come after them."""
+        """The number of nodes that others are made of, leaves included; the rest, tops, come after
+        them.
+        """
         return max(self.n_leaves, int(self.nodes.children.max(initial=-1)) + 1)
 
     @property
     def always_true(self) -> Int32:
-        """Ordinals of subscriptions that every event matches, whatever operators say."""
+        """Ordinals of subscriptions that every event matches, regardless of operators."""
         found: Int32 = np.setdiff1d(self.roots.always, self.plan.arrays.subscriptions)
         return found
 
     @property
     def n_codes(self) -> int:
-        """How many codes the columns have together."""
+        """The number of codes of all columns together."""
         return int(self.leaves.column_codes[-1])

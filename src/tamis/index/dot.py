@@ -1,7 +1,7 @@
 """A picture of a subscription in the shared DAG: Graphviz text.
 
-The subscription's nodes are drawn from its root down to its tests. A dashed box beside a node names
-other subscriptions that have the same node, which is what sharing is about.
+The subscription's nodes are drawn from its root down to its tests. A dashed box next to a node
+names other subscriptions that share the node.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from tamis.index.contents import Contents
 
 LABEL_WIDTH: Final = 60
-NAMED: Final = 3  # subscriptions named beside a node
-MAX_LOOKED_AT: Final = 10_000  # nodes above one node; who shares it is then "at least" so many
+NAMED: Final = 3  # subscriptions named next to a node
+MAX_LOOKED_AT: Final = 10_000  # nodes above one node; the number that share it is then "at least"
 MAX_DRAWN: Final = 500  # nodes of one picture
 
 
 def to_dot(contents: Contents, ordinal: int, depth: int | None = None) -> str:
-    """The neighbourhood of one subscription; `depth` limits how far below the root it goes."""
+    """The neighbourhood of one subscription; `depth` limits the levels below the root."""
     return "\n".join(_Picture(contents, ordinal).draw(depth)) + "\n"
 
 
@@ -87,7 +87,7 @@ class _Picture:
         return f' [label="{"is false" if place % 2 else "is true"}"]'
 
     def _sharers(self, node: int) -> tuple[list[int], bool]:
-        """Other subscriptions that have the node, and whether these are all."""
+        """Other subscriptions that contain the node, and whether these are all."""
         found: dict[int, None] = {}
         seen = {node}
         pending = deque([node])

@@ -1,7 +1,8 @@
-"""How often the words of texts are there: measured on documents, or guessed from the queries.
+"""How often words occur in texts: measured on documents, or estimated from the queries.
 
-Irmak orders terms by how many queries have them (§3.3): what many search for, many write about.
-Shares of documents that were counted are better, and `Index.term_frequencies` counts them.
+Irmak orders terms by the number of queries that contain them (§3.3), since frequent search terms
+are also frequent in texts. Measured shares of documents are better; `Index.term_frequencies`
+measures them.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ if TYPE_CHECKING:
     from tamis.index.finish import Finished
 
 Frequencies: TypeAlias = Mapping[str, Mapping[str, float]]  # attribute, term: share of documents
-# What the most used word is taken for where nothing was counted, and a word that was never seen.
+# The assumed share of the most used word if nothing was measured, and of a word never seen.
 _MOST: Final = 0.5
 _UNSEEN: Final = 1e-6
 _NUMBERS: Final = (int, float, np.integer, np.floating)
-_ALLOWED: Final = "what Index.term_frequencies counts: {'body': {'niger': 0.5, 'uranium': 1.0}}"
+_ALLOWED: Final = "use Index.term_frequencies, or write {'body': {'niger': 0.5, 'uranium': 1.0}}"
 
 
 def check_frequencies(frequencies: Any) -> None:
-    """Refuse what is no share of documents for each term of each attribute."""
+    """Raise an error unless there is a share of documents for each term of each attribute."""
     if not isinstance(frequencies, Mapping):
         raise InputError(f"the frequencies are {frequencies!r:.60}", hint=_ALLOWED)
     for attribute, shares in frequencies.items():
@@ -37,14 +38,14 @@ def check_frequencies(frequencies: Any) -> None:
         for term, share in shares.items():
             if not isinstance(share, _NUMBERS) or not 0 <= share <= 1:
                 raise InputError(
-                    f"the frequency of {term!r:.60} in {attribute} is {share!r:.60}; "
-                    "shares of documents go from 0 to 1",
+                    f"the frequency of {term!r:.60} in {attribute} is {share!r:.60}; allowed: 0 "
+                    "to 1, a share of documents",
                     hint=_ALLOWED,
                 )
 
 
 def estimate_term_rates(finished: Finished, frequencies: Frequencies) -> np.ndarray:
-    """How often each leaf that is a word or a phrase is true; NaN for other leaves."""
+    """The estimated rate of each leaf that is a word or a phrase; NaN for other leaves."""
     rates = np.full(finished.n_leaves, np.nan, dtype=np.float32)
     children = finished.nodes.children
     uses = np.bincount(children[children < finished.n_leaves], minlength=finished.n_leaves)
@@ -61,7 +62,7 @@ def _measured(column: Column, known: Mapping[str, float], shares: np.ndarray) ->
     measured = np.array(
         [known.get(term, np.nan) for term in column.constants or ()], dtype=np.float64
     )
-    # For words that nobody counted, and among those that were never seen, the queries decide.
+    # For words without a count, and among those never seen, the queries decide.
     counted = np.maximum(measured, _UNSEEN * shares)
     return np.clip(np.where(np.isnan(measured), _MOST * shares, counted), 0, 1)
 

@@ -1,6 +1,6 @@
-"""The shared DAG as a reader sees it: levels, uses, parents, and who stands where.
+"""The shared DAG for inspection: levels, uses, parents, and the subscriptions of each node.
 
-Nothing here is needed for matching. What is not stored is derived once, by array operations.
+Matching needs none of this. Data that is not stored is derived once, by array operations.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Graph:
         return node < self.n_leaves
 
     def operator(self, node: int) -> str:
-        """What an inner node makes of its children, `at_least(2)` included."""
+        """The operator of an inner node, such as `at_least(2)`."""
         nodes, inner = self.contents.nodes, node - self.n_leaves
         operator = int(nodes.operators[inner])
         if operator == AT_LEAST:
@@ -45,7 +45,7 @@ class Graph:
     def children(self, node: int) -> list[int]:
         """The children of a node; none for a leaf.
 
-        Those of XOR come in pairs: where an operand is true, and where it is false.
+        Those of XOR are pairs: a node for the operand being true, and one for it being false.
         """
         if self.is_leaf(node):
             return []
@@ -54,12 +54,12 @@ class Graph:
         return list(self.contents.nodes.children[starts[inner] : starts[inner + 1]].tolist())
 
     def parents(self, node: int) -> list[int]:
-        """The inner nodes that have the node as a child, each once."""
+        """The distinct inner nodes that have the node as a child."""
         starts, parents = self._parents
         return list(np.unique(parents[starts[node] : starts[node + 1]]).tolist())
 
     def subscriptions_at(self, node: int) -> list[int]:
-        """The subscriptions whose whole expression the node is."""
+        """The subscriptions whose whole expression is the node."""
         roots = self.contents.roots
         root = int(np.searchsorted(roots.nodes, node))
         if root == len(roots.nodes) or roots.nodes[root] != node:
@@ -68,7 +68,7 @@ class Graph:
         return list(roots.subscriptions[begin:end].tolist())
 
     def root_of(self, ordinal: int) -> int | None:
-        """The node of a subscription; None where it is always or never true."""
+        """The node of a subscription; None if it is always or never true."""
         roots = self.contents.roots
         places = np.flatnonzero(roots.subscriptions == ordinal)
         if not len(places):
@@ -80,19 +80,19 @@ class Graph:
 
     @cached_property
     def n_children(self) -> Int64:
-        """[n_nodes], how many children each node has."""
+        """[n_nodes], the number of children of each node."""
         own = np.diff(self.contents.nodes.child_starts)
         return np.concatenate((np.zeros(self.n_leaves, dtype=np.int64), own))
 
     @cached_property
     def n_parents(self) -> Int64:
-        """[n_nodes], how many links lead to each node from inner nodes."""
+        """[n_nodes], the number of links to each node from inner nodes."""
         found = np.bincount(self.contents.nodes.children, minlength=self.n_nodes)
         return found.astype(np.int64)
 
     @cached_property
     def n_subscriptions(self) -> Int64:
-        """[n_nodes], how many subscriptions stand at each node."""
+        """[n_nodes], the number of subscriptions at each node."""
         found = np.zeros(self.n_nodes, dtype=np.int64)
         found[self.contents.roots.nodes] = np.diff(self.contents.roots.subscription_starts)
         return found
@@ -104,7 +104,7 @@ class Graph:
         if not self.n_inner:
             return levels
         nodes = self.contents.nodes
-        while True:  # as often as the DAG is deep
+        while True:  # as many passes as the DAG has levels
             highest = np.maximum.reduceat(levels[nodes.children], nodes.child_starts[:-1])
             if np.array_equal(levels[self.n_leaves :], highest + 1):
                 return levels
@@ -112,7 +112,7 @@ class Graph:
 
     @cached_property
     def uses(self) -> Int64:
-        """[n_nodes], how often each node would stand there if nothing were shared."""
+        """[n_nodes], how often each node would occur if nothing were shared."""
         uses = self.n_subscriptions.copy()
         nodes = self.contents.nodes
         link_parents = np.repeat(np.arange(self.n_inner), np.diff(nodes.child_starts))

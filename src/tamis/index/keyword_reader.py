@@ -1,7 +1,7 @@
-"""Plain keyword queries, `matches(body, 'some words')`, into programs without a tree.
+"""Reads plain keyword queries, `matches(body, 'some words')`, into programs without a tree.
 
-Search subscriptions come by the million and are nearly all of this one shape. Whatever is not
-exactly of it, errors included, is left to the parser.
+There may be millions of search subscriptions, nearly all of this form. All other texts, including
+invalid ones, are left to the parser.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tamis.language.limits import Limits
     from tamis.language.schema import Schema
 
-# Words that hold nothing which the tokenizer looks at twice.
+# Words without any character that is special to the tokenizer.
 _QUERY: Final = re.compile(
     r"matches(_any|_phrase)?\(([A-Za-z_][A-Za-z0-9_]*), ?"
     r"'([^'\\$\x00-\x1f\x7f-\x9f\ud800-\udfff]*)'\)"
@@ -40,7 +40,7 @@ class KeywordReader:
     def __init__(self, schema: Schema, store: Store, limits: Limits) -> None:
         self._store = store
         self._limits = limits
-        # A name that must be quoted means something else when it is not.
+        # A name that must be quoted has another meaning without quotes.
         self._attributes = {
             path[0]: (Attribute(path, schema[path]),)
             for path in schema
@@ -49,7 +49,7 @@ class KeywordReader:
         self._leaves: dict[tuple[str, str], int] = {}  # of one word, by attribute
 
     def read(self, texts: Sequence[str]) -> Programs:
-        """The programs of the texts; what is not plain is left."""
+        """The programs of the texts; other texts are left to the parser."""
         starts = array("q", (0,))
         operators, operands = array("B"), array("i")
         is_left = np.ones(len(texts), dtype=np.uint8)
@@ -72,7 +72,7 @@ class KeywordReader:
         )
 
     def _read(self, text: str) -> tuple[list[int], int]:
-        """The leaves of a plain query and what joins them; none for another text."""
+        """The leaves of a plain query and their connective; None for another text."""
         found = _QUERY.fullmatch(text) if isinstance(text, str) else None
         attributes = self._attributes.get(found[2]) if found else None
         if found is None or attributes is None or len(text) > self._limits.text_length:

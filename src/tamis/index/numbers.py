@@ -1,21 +1,21 @@
-"""The constants of a number column, in one order in which values of every kind find their code.
+"""The constants of a number column, in one order by which values of every kind are coded.
 
-Two kinds of numbers meet here (see `logic.order`). Integers and decimals are exact, and are
-compared exactly with exact constants; where the value or the constant is a double, both are
-doubles. So a constant is an *entry* with a key, the double that it is rounded to, and the entries
-of a column stand in the order of their keys. Exact constants with one key stand in their own order.
+There are two kinds of numbers (see `logic.order`). Integers and decimals are exact, and are
+compared exactly with exact constants; if the value or the constant is a double, both are compared
+as doubles. So a constant is an *entry* with a key, the double that it rounds to, and the entries of
+a column are sorted by key. Exact constants with the same key are in ascending order.
 
-Mostly each key has one entry, and nothing else is needed: a double is ranked by its key, an exact
-value by its own double and, where that is the key of an entry, by an exact comparison. A constant
-of at most 15 digits has a key that no other such constant has.
+Usually each key has one entry, and nothing else is needed: a double is ranked by its key, an exact
+value by its own double and, if that is the key of an entry, by an exact comparison. A constant of
+at most 15 digits has a key that no other such constant has.
 
-Where several constants have one key, a double is equal to all of them. It has one code, that of the
-*pivot*: the decimal that the double prints as. Below the pivot, an exact constant `c` is a bound
-only as `x < c`, above it only as `x <= c` (`logic.leaves.bound` spells the others so), and so each
-bound is still a question whether the code is at most some number: below the pivot, `x < c` leaves
-the double out; above it, `x <= c` holds for it. `x = c` holds for the code of `c` and that of the
-pivot, which stands right after a constant that is the same decimal. A constant that is a double
-itself, with exact ones of its key, is equal to all codes from its FIRST entry to its LAST one.
+If several constants have the same key, a double is equal to all of them. It has one code, that of
+the *pivot*: the decimal that the double prints as. Below the pivot, an exact constant `c` is used
+as a bound only in `x < c`, above it only in `x <= c` (`logic.leaves.bound` rewrites the others), so
+that each bound still tests whether the code is at most some number: below the pivot, `x < c`
+excludes the double; above it, `x <= c` includes it. `x = c` is true for the code of `c` and that of
+the pivot, which directly follows a constant that is the same decimal. A constant that is itself a
+double, with exact constants of its key, is equal to all codes from its FIRST entry to its LAST one.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
 
 # Kinds of entries.
 WHOLE: Final = 0  # an exact constant, a whole number of 64 bits
-SHORT: Final = 1  # another exact constant, of at most 15 digits: the decimal that its key prints as
-LONG: Final = 2  # another exact constant, of more digits, which are kept as text
-UNDER: Final = 3  # likewise, below all integers of 64 bits
-DOUBLE: Final = 4  # a double without an exact constant of its key
+SHORT: Final = 1  # another exact constant of at most 15 digits: the decimal that its key prints as
+LONG: Final = 2  # another exact constant of more digits, stored as text
+UNDER: Final = 3  # the same, below all integers of 64 bits
+DOUBLE: Final = 4  # a double without exact constants of its key
 FIRST: Final = 5  # before the entries that are equal to a double
 LAST: Final = 6  # after them
-PIVOT: Final = 7  # no constant: where doubles of that key stand
-PIVOT_UNDER: Final = 8  # likewise, below all integers of 64 bits
+PIVOT: Final = 7  # not a constant: the position of doubles with that key
+PIVOT_UNDER: Final = 8  # the same, below all integers of 64 bits
 N_KINDS: Final = 9
 PSEUDO: Final = frozenset((FIRST, LAST, PIVOT, PIVOT_UNDER))  # equal to no exact value
 
@@ -56,24 +56,24 @@ class Entries(NamedTuple):
 
     keys: Float64
     kinds: UInt8
-    wholes: Int64  # exact constants rounded down, those beyond 64 bits to the last one within
+    wholes: Int64  # exact constants rounded down; those beyond 64 bits, to the last integer within
     is_pivot: UInt8  # whether doubles with the key have the code of this entry
-    texts: list[str]  # of LONG and UNDER ones; others are empty
+    texts: list[str]  # of LONG and UNDER entries; empty for others
 
 
 class Place(NamedTuple):
-    """The codes that a constant is equal to, counted from the column's first one."""
+    """The codes equal to a constant, counted from the column's first one."""
 
     first: int
     last: int
-    of_doubles: int  # one more, or -1
+    of_doubles: int  # one more code, or -1
 
 
 def short_entries(keys: Float64) -> Entries:
-    """Entries of exact constants of at most 15 digits, whose doubles are given, rising."""
+    """Entries of exact constants of at most 15 digits, given their doubles, ascending."""
     wholes = np.floor(np.clip(keys, INT64_MIN, 2.0**63 - 1024)).astype(np.int64)
     is_whole = keys == np.floor(keys)
-    # Beyond 2**53, a double and the decimal that it prints as may be two whole numbers.
+    # Beyond 2**53, a double and the decimal that it prints as may be two different integers.
     for at in np.flatnonzero(np.abs(keys) > _EXACT_DOUBLES).tolist():
         exact = int(Decimal(repr(float(keys[at]))))
         is_whole[at] = INT64_MIN <= exact <= INT64_MAX
@@ -83,7 +83,9 @@ def short_entries(keys: Float64) -> Entries:
 
 
 def lay_out(constants: Sequence[Any]) -> tuple[Entries, list[Place]]:
-    """The entries of distinct constants, floats being doubles, and the place of each constant."""
+    """The entries of distinct constants, in which floats are doubles, and the position of each
+    constant.
+    """
     rows: list[_Row] = []
     places: dict[int, Place] = {}
     keys = [to_double(constant) for constant in constants]
@@ -115,16 +117,16 @@ class _Row(NamedTuple):
 
 
 def _add_exact(rows: list[_Row], key: float, exact: list[Any]) -> list[Place]:
-    """Add the exact constants of one key, sorted; the place of each."""
+    """Add the sorted exact constants of one key; returns the position of each."""
     if len(exact) == 1:
-        # What is equal to it is equal to it, a double or not: nothing else tells them apart.
+        # The only constant of its key: a double with this key equals it, so it is the pivot.
         rows.append(_make_row(exact[0], key)._replace(is_pivot=True))
         code = 2 * len(rows) - 1
         return [Place(code, code, -1)]
     pivot = Decimal(repr(key))
     n_below = sum(value < pivot for value in exact)
     is_constant = n_below < len(exact) and exact[n_below] == pivot
-    # After a constant that is the pivot itself: the double is equal to the others as well.
+    # After a constant that is the pivot itself: the double also equals the others.
     after = n_below + is_constant
     numbers = [len(rows) + at + (at >= after) for at in range(len(exact))]
     rows.extend(_make_row(value, key) for value in exact[:after])
@@ -152,7 +154,7 @@ def _to_arrays(rows: list[_Row]) -> Entries:
 
 
 def _make_row(value: Any, key: float) -> _Row:
-    """An exact constant, rounded down to 64 bits, with its digits where they are needed."""
+    """An exact constant, rounded down to 64 bits, with its digits if needed."""
     if value < INT64_MIN:
         return _Row(key, UNDER, INT64_MIN, format(Decimal(value), "f"))
     if value > INT64_MAX:
@@ -165,7 +167,7 @@ def _make_row(value: Any, key: float) -> _Row:
 
 
 def decode(key: float, kind: int, whole: int, text: str) -> Any:
-    """What an entry stands for: an int, a Decimal or, of a double, a float."""
+    """The value of an entry: an int, a Decimal or, for a double, a float."""
     if text:
         return Decimal(text)
     if kind == WHOLE:

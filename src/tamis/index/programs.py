@@ -1,7 +1,7 @@
 """Programs: expressions as postfix instructions over numbered leaves, many in one set of arrays.
 
-The fast reader (`kernels.scan`) makes them from text. What it leaves is parsed, typed and brought
-into canonical form in Python, and written here.
+The fast reader (`kernels.scan`) makes them from text. Expressions that it does not read are parsed,
+typed and brought into canonical form in Python, and converted here.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Programs(NamedTuple):
 
     starts: Int64  # [n_programs + 1]
     operators: UInt8  # of `kernels.scan`
-    operands: Int32  # a leaf's number, or how many operands are taken
+    operands: Int32  # number of the leaf, or of operands
     required: Int32  # at_least's k
-    is_left: UInt8  # [n_programs], 1 for a program to be passed over
+    is_left: UInt8  # [n_programs], 1 for a program to skip
 
 
 def write_programs(conditions: list[Condition], store: Store, missing: Missing) -> Programs:

@@ -1,4 +1,4 @@
-"""The fast reader's Python side: buffers, names, and what becomes of names under a schema."""
+"""The Python side of the fast reader: buffers, attribute names, and their types in a schema."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tamis.language.limits import Limits
     from tamis.language.schema import Path, Schema
 
-MAX_NAMES = 1 << 16  # distinct attribute names; expressions with further ones are parsed
+MAX_NAMES = 1 << 16  # distinct attribute names; expressions with more are parsed
 _WORDS = {
     INTEGER: form.AS_INTEGER,
     DOUBLE: form.AS_DOUBLE,
@@ -40,16 +40,16 @@ _KINDS = {lexer.INTEGER: NUMBER, lexer.DECIMAL: NUMBER, lexer.TEXT: STRING, 3: A
 
 
 class Chunk(NamedTuple):
-    """Expressions read: those with `is_left` are for the parser."""
+    """Expressions that were read; those with `is_left` are left to the parser."""
 
-    texts: pa.StringArray  # empty where a row is no text
-    data: np.ndarray  # uint8[:], their bytes, and after them texts that were decoded
+    texts: pa.StringArray  # empty for a row that is not a string
+    data: np.ndarray  # uint8[:], their bytes, followed by the decoded strings
     scanned: Scanned
     n_tests: int
 
 
 class Reader:
-    """Reads chunks of expressions, and remembers their attribute names."""
+    """Reads chunks of expressions, and collects their attribute names."""
 
     def __init__(self, limits: Limits) -> None:
         self._names = Names(
@@ -65,18 +65,18 @@ class Reader:
             limits.in_list,
             limits.xor_operands,
         )
-        # What does not fit is left to the parser, which counts levels its own way; half of them is
-        # far from the limit by any count.
+        # Expressions beyond this are left to the parser, which counts levels differently; half of
+        # the limit is safe by either count.
         self._stack = np.empty((limits.depth // 2 + 2, 4), dtype=np.int64)
         self._paths: list[Path] = []
         self._name_columns = np.empty(0, dtype=np.int32)
         self._name_words = np.empty(0, dtype=np.uint8)
 
     def read(self, texts: Sequence[str]) -> Chunk:
-        """The expressions of one chunk; a row that is no text is left."""
+        """The expressions of one chunk; a row that is not a string is left to the parser."""
         column = _to_arrow(texts)
         data, offsets = _buffers(column)
-        # One instruction takes two bytes of text at the least; a BETWEEN makes three of many.
+        # An instruction takes at least two bytes of text; a BETWEEN makes three from many bytes.
         n_most = len(data) // 2 + 4 * len(texts) + 8
         scanned = Scanned(
             np.empty(n_most, dtype=np.uint8),
@@ -108,7 +108,9 @@ class Reader:
     def programs(
         self, chunk: Chunk, schema: Schema, store: Store, patterns: PatternTests
     ) -> Programs:
-        """The programs of the expressions of a chunk whose types fit; others are left."""
+        """The programs of the expressions of a chunk whose types are right; others are left to the
+        parser.
+        """
         scanned = chunk.scanned
         n_constants = int(scanned.test_starts[chunk.n_tests])
         store.reserve_bases(2 * chunk.n_tests, n_constants + 2 * chunk.n_tests)
@@ -118,7 +120,7 @@ class Reader:
         searching = np.flatnonzero(scanned.test_kinds[: chunk.n_tests] >= lexer.LIKE)
         if len(searching):
             leaves[searching] = patterns.place(scanned, searching, chunk.data, self._paths)
-            # Tests of patterns may be placed as other ones, which take room.
+            # Pattern tests may be replaced by other tests, which need room.
             store.reserve_bases(2 * chunk.n_tests, n_constants + 2 * chunk.n_tests)
         words = np.empty(n_constants + 1, dtype=np.int64)
         heads = np.empty(chunk.n_tests, dtype=np.int64)
@@ -138,7 +140,7 @@ class Reader:
         )
 
     def paths(self) -> list[Path]:
-        """The attribute paths met so far, by number of name."""
+        """The attribute paths found so far, by number of the name."""
         names = self._names
         for name in range(len(self._paths), int(names.n_names[0])):
             start, end = names.starts[name : name + 2].tolist()
@@ -147,7 +149,7 @@ class Reader:
         return self._paths
 
     def _columns(self, schema: Schema, store: Store) -> tuple[np.ndarray, np.ndarray]:
-        """The column of each name, and how its values become words; the schema stays the same."""
+        """The column of each name, and how its values become words; the schema must not change."""
         paths = self.paths()
         n_known = len(self._name_columns)
         columns = np.full(len(paths), -1, dtype=np.int32)
@@ -163,9 +165,10 @@ class Reader:
 
 
 def _decode_texts(data: np.ndarray, scanned: Scanned, n_tests: int) -> np.ndarray:
-    """The bytes with all escaped texts decoded behind them; expressions with a bad escape are left.
+    """The bytes with all decoded strings appended; expressions with an invalid escape are left to
+    the parser.
 
-    The constants then lie there, as texts without escapes.
+    The constants then refer to the decoded strings.
     """
     n_constants = int(scanned.test_starts[n_tests])
     escaped = np.flatnonzero(scanned.constant_kinds[:n_constants] == lexer.ESCAPED)
@@ -203,8 +206,8 @@ def _decode(token: bytes) -> bytes | None:
 
 
 def _to_arrow(texts: Sequence[str]) -> pa.StringArray:
-    """The texts as an array; what is no text is empty."""
-    # Arrow takes bytes for text; we do not.
+    """The texts as an array; rows that are not strings are empty."""
+    # Arrow accepts bytes as strings; we do not.
     if set(map(type, texts)) <= {str}:
         try:
             return pa.array(texts, pa.string())
@@ -214,7 +217,7 @@ def _to_arrow(texts: Sequence[str]) -> pa.StringArray:
 
 
 def _buffers(column: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
-    """The texts' UTF-8 bytes and where each begins, read-only."""
+    """The UTF-8 bytes of the texts and the start of each, read-only."""
     _, offsets, data = column.buffers()
     starts = np.frombuffer(offsets, dtype=np.int32)[: len(column) + 1]
     found = np.frombuffer(data or b"", dtype=np.uint8)[: starts[-1]]

@@ -1,8 +1,8 @@
-"""Reorganisation (A-Tree §4.2.2): a node takes another one for the children that both have.
+"""Reorganisation (A-Tree §4.2.2): a node replaces children by another node that has them all.
 
-`a AND b AND c` beside `a AND b` becomes `(a AND b) AND c`. No node is made for it, so nothing is
-evaluated that was not before, and there are fewer links. Which is taken is greedy: the largest
-first, none overlapping.
+With `a AND b` in the index, `a AND b AND c` becomes `(a AND b) AND c`. No node is added, so nothing
+more is evaluated, and there are fewer links. The choice is greedy: the largest first, without
+overlaps.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def reorganise(finished: Finished, is_apart: np.ndarray) -> Finished:
     """The same index with fewer links; children come before parents.
 
-    Nodes of leaves with `is_apart` are taken by no other: an AND of words is entered by the rarest
-    of its own.
+    Nodes with leaves in `is_apart` are not used by others: an AND of words is reached from the
+    rarest of its own words.
     """
     nodes, n_leaves = finished.nodes, finished.n_leaves
     n_inner = len(nodes.operators)
@@ -57,9 +57,9 @@ def reorganise(finished: Finished, is_apart: np.ndarray) -> Finished:
 def _list_by_rarest_child(
     nodes: NodeArrays, n_leaves: int, is_apart: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Where each child's list starts, and the AND and OR nodes, each under its rarest child.
+    """The start of each child's list, and the AND and OR nodes, each listed under its rarest child.
 
-    A node whose children are all among another's is found from one of these, and only once.
+    A node whose children are all among another's is found from one of these, exactly once.
     """
     n_parents = np.bincount(nodes.children, minlength=n_leaves + len(nodes.operators))
     if not len(nodes.operators):
@@ -70,7 +70,7 @@ def _list_by_rarest_child(
         is_child_apart = np.append(is_apart, np.zeros(len(nodes.operators), dtype=np.bool_))
         is_listed &= ~np.logical_or.reduceat(is_child_apart[nodes.children], firsts)
     listed = np.flatnonzero(is_listed)
-    # The number of parents stands above the child: one minimum finds both.
+    # The number of parents is in the bits above the child: one minimum finds both.
     keys = (n_parents[nodes.children] << 32) | nodes.children
     rarest = np.minimum.reduceat(keys, firsts)[listed] & 0xFFFFFFFF
     order = np.argsort(rarest, kind="stable")
@@ -79,7 +79,9 @@ def _list_by_rarest_child(
 
 
 def _order(nodes: NodeArrays, n_leaves: int) -> np.ndarray:
-    """Nodes by their old level and size: what a node takes is of its level at most, and smaller."""
+    """Nodes by their old level and size: a node uses others of at most its level, and smaller
+    ones.
+    """
     levels = np.empty(len(nodes.operators), dtype=np.int32)
     find_levels(nodes.child_starts, nodes.children, n_leaves, levels)
     return np.lexsort((np.diff(nodes.child_starts), levels))

@@ -1,10 +1,11 @@
-"""Where an index is written to: a place that is free, or an index that is overwritten.
+"""Writes an index to a new path, or over an existing index.
 
-A new index is written beside its place and moved there when it is whole. To overwrite one, the new
-content is written under its own name, then the manifest is replaced, then the old content is
-removed: POSIX replaces a file in one step, but not a directory that is not empty. A writer that
-dies in between leaves the old index or the new one in its place; the next writer removes what else
-it left. Whoever overwrites an index holds its lock, so of several writers the last one wins whole.
+A new index is written to a temporary directory next to its path and moved there when it is
+complete. To overwrite one, the new content is written under another name, then the manifest is
+replaced, then the old content is removed: POSIX can replace a file atomically, but not a non-empty
+directory. A writer that dies in between leaves either the old or the new index; the next writer
+removes its leftovers. A writer holds the lock of the index while it overwrites it, so the last of
+several writers wins completely.
 """
 
 from __future__ import annotations
@@ -28,28 +29,33 @@ MANIFEST: Final = "manifest.json"
 
 
 def expect_place(path: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Refuse a path at which no index can be saved."""
+    """Raise an error for a path at which no index can be saved."""
     target = Path(path)
     try:
         is_there = _exists(target)
     except (OSError, ValueError) as error:
         raise _cannot_write(target, error) from error
     if not target.absolute().parent.is_dir():
-        raise InputError(f"the directory {target.parent}, to hold {target.name}, does not exist")
+        raise InputError(
+            f"the directory {target.parent}, which would contain {target.name}, does not exist"
+        )
     if is_there and not overwrite:
         raise InputError(
             f"{target} exists",
-            hint="choose another path, or overwrite it: overwrite=True, in the shell --overwrite",
+            hint=(
+                "choose another path, or overwrite it: overwrite=True, on the command line "
+                "--overwrite"
+            ),
         )
     if is_there and read_content_name(target) is None:
         raise InputError(
             f"{target} exists and is not an index: it is not overwritten",
-            hint="choose another path, or remove what is there",
+            hint="choose another path, or remove it",
         )
 
 
 def place_index(path: str | os.PathLike[str], write: Write, *, overwrite: bool) -> None:
-    """Let `write` write an index, and put it at `path`, whole or not at all."""
+    """Call `write` to write an index, and put it at `path` atomically."""
     expect_place(path, overwrite=overwrite)
     target = Path(path)
     try:
@@ -60,7 +66,7 @@ def place_index(path: str | os.PathLike[str], write: Write, *, overwrite: bool) 
                     write(draft)
                 return
             except FileExistsError:
-                # Somebody else was faster.
+                # Another process was faster.
                 expect_place(path, overwrite=overwrite)
         _overwrite(target, write)
     except OSError as error:
@@ -73,14 +79,14 @@ def _overwrite(target: Path, write: Write) -> None:
         try:
             write(target)
         finally:
-            # The old content, or where something failed the new one.
+            # The old content or, after a failure, the new one.
             named = read_content_name(target)
             if named is not None:
                 remove_content(target, except_for=named)
 
 
 def read_content_name(directory: Path) -> str | None:
-    """The file of content that the index in a directory names; None if there is no index.
+    """The content file that the index in a directory names; None if there is no index.
 
     The index may be damaged, or of another format version.
     """
@@ -95,7 +101,7 @@ def read_content_name(directory: Path) -> str | None:
 
 
 def _exists(target: Path) -> bool:
-    """Whether something is there, a broken symbolic link too."""
+    """Whether the path exists, including a broken symbolic link."""
     try:
         target.lstat()
     except (FileNotFoundError, NotADirectoryError):

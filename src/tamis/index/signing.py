@@ -1,7 +1,7 @@
-"""Signatures: who wrote an index.
+"""Signatures: they prove who wrote an index.
 
-A checksum is found by anybody; a signature (HMAC-SHA256) only by who has the key. It covers the
-manifest, and the manifest of a signed index has a digest of the whole content.
+Anybody can compute a checksum; only a holder of the key can compute a signature (HMAC-SHA256). It
+covers the manifest, and the manifest of a signed index contains a digest of the whole content.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MIN_KEY_BYTES: Final = 16
 
 
 def read_key(key: str | bytes) -> bytes:
-    """The key as bytes; short ones are refused."""
+    """The key as bytes; raises an error if it is too short."""
     data = key.encode() if isinstance(key, str) else bytes(key)
     if len(data) < MIN_KEY_BYTES:
         raise InputError(
@@ -32,7 +32,7 @@ def read_key(key: str | bytes) -> bytes:
 
 
 def digest_content(chunks: Iterable[Any]) -> str:
-    """The digest that a signed manifest has of its content."""
+    """The digest of the content, for a signed manifest."""
     digest = hashlib.sha256()
     for chunk in chunks:
         digest.update(chunk)
@@ -40,14 +40,14 @@ def digest_content(chunks: Iterable[Any]) -> str:
 
 
 def sign(manifest: dict[str, Any], key: bytes) -> str:
-    """The signature of a manifest, whatever signature and checksum it has."""
+    """The signature of a manifest, computed without its signature and checksum."""
     body = {name: manifest[name] for name in manifest if name not in ("signature", "checksum")}
     told = json.dumps(body, sort_keys=True, ensure_ascii=False).encode()
     return hmac.new(key, told, hashlib.sha256).hexdigest()
 
 
 def expect_signed(manifest: dict[str, Any], key: bytes, directory: Path) -> None:
-    """Raise unless the manifest was signed with the key."""
+    """Raise an error unless the manifest was signed with the key."""
     signature = manifest.get("signature")
     if not isinstance(signature, str):
         raise IndexFormatError(

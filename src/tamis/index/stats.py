@@ -1,6 +1,7 @@
-"""What is in an index: counts, sharing, bytes, widest nodes, what is always evaluated and why.
+"""Statistics of an index: counts, sharing, bytes, widest nodes, and tests that are always
+evaluated.
 
-Rates are estimates (see `estimate_leaf_rates`): no event has been seen when an index is built.
+Rates are estimates (see `estimate_leaf_rates`): an index is built without events.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ if TYPE_CHECKING:
     from tamis.index.contents import Contents
 
 TOP: Final = 5
-MAX_LISTED: Final = 100  # ids and patterns that are named; the counts are of all
+MAX_LISTED: Final = 100  # ids and patterns that are listed; the counts include all
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many there are of each thing."""
+    """The number of each kind of element."""
 
     subscriptions: int
-    distinct_expressions: int  # that are not constant; equal ones stand at one node
+    distinct_expressions: int  # without constant ones; equal ones share a node
     attributes: int
     columns: int
     leaves: int  # bases of complements included
-    complements: int  # leaves that are true where another is not
+    complements: int  # leaves that are true if another is not
     inner_nodes: int
     links: int  # from inner nodes to their children
     depth: int
@@ -51,7 +52,7 @@ class Level:
 
     level: int
     nodes: int
-    uses: int  # the nodes that as many separate trees would have
+    uses: int  # the nodes that separate trees would have
     uses_per_node: float
     links: int
     link_uses: int
@@ -67,7 +68,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class NodeUse:
-    """A node and by how much it stands out."""
+    """A node with an unusually large count."""
 
     node: int
     text: str
@@ -89,7 +90,7 @@ class ColumnKind:
 
 @dataclass(frozen=True, slots=True)
 class ColumnSize:
-    """One column: what it looks at, and with how many constants or patterns it is compared."""
+    """One column: its attributes, and the number of constants or patterns it is compared with."""
 
     attributes: str
     kind: str
@@ -100,7 +101,7 @@ class ColumnSize:
 
 @dataclass(frozen=True, slots=True)
 class Always:
-    """What is looked at for every event or every text, and why."""
+    """Tests that are evaluated for every event or every text, and why."""
 
     what: str
     reason: str
@@ -110,7 +111,7 @@ class Always:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """Subscriptions whose answer no event changes."""
+    """Subscriptions that match every event or none."""
 
     count: int
     ids: list[str]  # the first of them
@@ -118,36 +119,36 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """A node that makes the single-event matcher look at others."""
+    """A node that makes the single-event matcher evaluate others."""
 
     text: str
-    rate: float  # the share of events for which it is true, by estimate
-    looks: int  # inner nodes that are looked at then
+    rate: float  # the estimated share of events for which it is true
+    looks: int  # inner nodes that are then evaluated
 
 
 @dataclass(frozen=True, slots=True)
 class Selectivity:
     """How often access children are true, by estimate (A-Tree §5.2.2).
 
-    The estimate is for events that have the attribute; how many do is not known.
+    The estimate is for events that have the attribute; the share of those is unknown.
     """
 
-    ands: int  # nodes that have one access child
+    ands: int  # nodes with one access child
     lowest: float
     median: float
     mean: float
     highest: float
-    looks_per_event: float  # inner nodes looked at for an event that has every attribute
+    looks_per_event: float  # inner nodes evaluated for an event that has every attribute
     busiest: list[Trigger]
 
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """All there is to say about an index."""
+    """All statistics of an index."""
 
     counts: Counts
     missing: str
-    sharing: float  # nodes without sharing for each node with it
+    sharing: float  # ratio of nodes without sharing to nodes with it
     levels: list[Level]
     bytes: int
     bytes_per_subscription: float | None  # None without subscriptions
@@ -158,19 +159,19 @@ class Stats:
     columns: list[ColumnSize]  # largest first
     always_evaluated: list[Always]
     always_true: Constant
-    with_operators: int  # subscriptions that operators have a say in
+    with_operators: int  # subscriptions with operators
     never_true: Constant
-    selectivity: Selectivity | None  # None where no expression is a conjunction
+    selectivity: Selectivity | None  # None if no expression is a conjunction
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers for programs, ready for JSON."""
+        """The statistics as a dictionary of JSON values."""
         return asdict(self)
 
 
 def compute_stats(
     contents: Contents, path: str | os.PathLike[str] | None = None, *, top: int = TOP
 ) -> Stats:
-    """The statistics of an index; where `path` is given, the bytes are those of the files there."""
+    """The statistics of an index; if `path` is given, the bytes are those of its files."""
     graph = Graph(contents)
     describer = NodeDescriber(graph)
     levels = list(_levels(graph))
@@ -198,7 +199,7 @@ def compute_stats(
 
 
 def compute_sharing(contents: Contents) -> float:
-    """How many nodes there would be without sharing for each one that there is."""
+    """The ratio of nodes without sharing to nodes with it."""
     return _sharing(Graph(contents))
 
 
@@ -227,7 +228,7 @@ def _counts(graph: Graph) -> Counts:
 
 
 def _levels(graph: Graph) -> Iterator[Level]:
-    is_used = graph.uses > 0  # the others are leaves that only complements are taken of
+    is_used = graph.uses > 0  # the others are leaves of which only the complement is used
     for level in range(int(graph.levels.max(initial=0)) + 1):
         at_level = np.flatnonzero((graph.levels == level) & is_used)
         uses = graph.uses[at_level]
@@ -245,7 +246,7 @@ def _levels(graph: Graph) -> Iterator[Level]:
 def _top_nodes(
     graph: Graph, describer: NodeDescriber, numbers: np.ndarray, top: int, least: int
 ) -> list[NodeUse]:
-    """The nodes with the largest numbers, none below `least`."""
+    """The nodes with the largest numbers, at least `least`."""
     return [
         NodeUse(
             node,
@@ -261,7 +262,7 @@ def _top_nodes(
 
 
 def _largest(numbers: np.ndarray, top: int) -> list[int]:
-    """The places of the largest numbers, of equal ones the first."""
+    """The positions of the largest numbers; the first ones among equals."""
     n_kept = min(top, len(numbers))
     if not n_kept:
         return []
@@ -340,7 +341,7 @@ def _always_evaluated(graph: Graph, describer: NodeDescriber) -> Iterator[Always
         shown = leaves.absent_leaves[leaves.absent_leaves >= 0]
         yield Always(
             "tests for a missing attribute",
-            "an event says what it has, not what it lacks",
+            "an event lists the attributes that it has, not those that it lacks",
             n_absent,
             _labels(describer, shown),
         )
@@ -348,7 +349,7 @@ def _always_evaluated(graph: Graph, describer: NodeDescriber) -> Iterator[Always
     if len(on_all_events):
         yield Always(
             "negated tests",
-            "they hold on events that lack the attribute, so on nearly all",
+            "they are true for events that lack the attribute, so for nearly all",
             len(on_all_events),
             _labels(describer, on_all_events),
         )
@@ -402,12 +403,12 @@ def _selectivity(graph: Graph, describer: NodeDescriber, top: int) -> Selectivit
 
 
 def _rounded(rate: float) -> float:
-    """Three significant digits: it is an estimate."""
+    """Rounded to three significant digits, since it is an estimate."""
     return float(f"{rate:.3g}")
 
 
 def estimate_rates(graph: Graph) -> np.ndarray:
-    """float64[n_nodes], how often each node is true, as if its children were independent."""
+    """float64[n_nodes], how often each node is true, assuming independent children."""
     contents, nodes = graph.contents, graph.contents.nodes
     rates = np.zeros(graph.n_nodes)
     rates[: graph.n_leaves] = estimate_leaf_rates(contents.leaves, graph.n_leaves)
@@ -434,6 +435,6 @@ def _combine(operator: int, inner: np.ndarray, graph: Graph, rates: np.ndarray) 
         pieces = zip(np.split(below, starts[1:]), nodes.required[inner], strict=True)
         # One of the n - k + 1 rarest children must be true.
         return np.array([np.sort(own)[len(own) - need] for own, need in pieces])
-    # XOR: true half of the time, where every pair has a true side.
+    # XOR: true half of the time, if every pair has a true side.
     pairs = np.minimum(1, below[::2] + below[1::2])
     return np.multiply.reduceat(pairs, starts // 2) / 2

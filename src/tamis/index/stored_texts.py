@@ -1,6 +1,6 @@
 """Expressions and attributes in blocks that are compressed on disk and read one at a time.
 
-Only explaining, rebuilding and some results read them, so an index that only matches never does.
+Only explaining, rebuilding and some results read them; matching alone does not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tamis.errors import IndexFormatError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BLOCK: Final = 4096  # texts; a block is decompressed to read one of them
+BLOCK: Final = 4096  # texts; reading one decompresses its block
 _SCHEMA: Final = pa.schema([("text", pa.string())])
 
 
@@ -40,15 +40,15 @@ class StoredTexts:
             yield self._read(block)
 
     def _read(self, block: int) -> pa.StringArray:
-        """One block, checked: nobody looked into it when the index was opened."""
+        """One block, checked, since it was not checked when the index was opened."""
         n_texts = min(BLOCK, self._length - block * BLOCK)
         try:
             texts = pa.ipc.open_file(self._source).get_batch(block).column(0)
             texts.validate(full=True)
         except (pa.ArrowException, IndexError, MemoryError, OSError, ValueError) as error:
-            raise IndexFormatError(f"an index has damaged texts: {error}") from None
+            raise IndexFormatError(f"the index has damaged texts: {error}") from None
         if texts.type != pa.string() or len(texts) != n_texts or texts.null_count:
-            raise IndexFormatError("an index has damaged texts: some are missing")
+            raise IndexFormatError("the index has damaged texts: some are missing")
         return texts
 
     def to_arrow(self) -> pa.ChunkedArray:

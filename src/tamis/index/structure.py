@@ -1,8 +1,9 @@
-"""Whether an index from somebody else is one: every offset, bound, order and count.
+"""Checks the structure of an untrusted index: every offset, bound, order and count.
 
-Kernels trust their arrays. A checksum shows that nothing was damaged, not who wrote it; after this
-check no kernel can leave its arrays, loop for ever or meet a value it does not know, whoever wrote
-them. That the answers are right it cannot show: a signature can (`index.signing`).
+Kernels do not check their arrays. A checksum shows that nothing was damaged, not who wrote it.
+After this check no kernel can access memory outside its arrays, loop for ever or meet an unknown
+value, whoever wrote the index. It cannot show that the answers are right: a signature can
+(`index.signing`).
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _INTEGER_RANGES = {
 
 
 def check_structure(contents: Contents) -> None:
-    """Raise a `MisfitError` unless the arrays fit each other and what they describe."""
+    """Raise a `MisfitError` unless the arrays are consistent with each other and the columns."""
     _check_columns(contents)
     _check_constants(contents.constants, contents.columns)
     _check_leaves(contents)
@@ -80,9 +81,9 @@ def _check_columns(contents: Contents) -> None:
         names = ", ".join(map(print_path, paths))
         what = f"the {column.kind} column of {names}"
         expect(len(paths) == (2 if column.kind == PAIR else 1), f"{what} has too many attributes")
-        # Scalar and array columns are an attribute's own, of which there is one.
+        # An attribute has at most one scalar or array column.
         kind = SCALAR if column.kind == ARRAY else column.kind
-        expect((kind, paths) not in seen, f"{what} is there twice")
+        expect((kind, paths) not in seen, f"{what} occurs twice")
         seen.add((kind, paths))
         for attribute in column.attributes:
             known = contents.schema.get(attribute.path)
@@ -122,11 +123,11 @@ def _check_constants(arrays: ConstantArrays, columns: tuple[Column, ...]) -> Non
         if column.constants is not None:
             used[carrier_of(column.type)] += len(column.constants)
     for carrier, n_used in used.items():
-        expect(n_used == arrays.count(carrier), f"the columns do not share out all {carrier}")
+        expect(n_used == arrays.count(carrier), f"the columns do not use all {carrier}")
     is_first = {c.constants.begin for c in columns if c.constants and _is_text(c.constants)}
     rises = pc.greater(texts[1:], texts[:-1]).to_numpy(zero_copy_only=False)
     falls = set((np.flatnonzero(~rises) + 1).tolist())
-    expect(falls <= is_first, "the texts of a column do not rise")
+    expect(falls <= is_first, "the texts of a column are not ascending")
     for column in columns:
         if column.constants:
             _check_numbers(arrays, column.constants)
@@ -143,9 +144,9 @@ def _check_entries(arrays: ConstantArrays) -> None:
     has_digits = np.isin(arrays.number_kinds, (LONG, UNDER))
     spelled = digits.filter(pa.array(has_digits))
     is_number = pc.match_substring_regex(spelled, _DECIMAL)
-    expect(pc.all(is_number, min_count=0).as_py(), "a number is not spelled by digits")
+    expect(pc.all(is_number, min_count=0).as_py(), "a number is not written in digits")
     sizes = np.diff(arrays.number_offsets)
-    expect(not sizes[~has_digits].any(), "digits of a number that needs none")
+    expect(not sizes[~has_digits].any(), "a number that needs no digits has some")
 
 
 def _is_text(constants: Constants) -> bool:
@@ -158,25 +159,27 @@ def _check_numbers(arrays: ConstantArrays, own: Constants) -> None:
     match carrier_of(own.type):
         case "integers":
             numbers = arrays.integers[run]
-            expect((numbers[1:] > numbers[:-1]).all(), "the constants of a column do not rise")
+            expect(
+                (numbers[1:] > numbers[:-1]).all(), "the constants of a column are not ascending"
+            )
             if name in _INTEGER_RANGES:
                 low, high = _INTEGER_RANGES[name]
                 expect_within(numbers, low, high + 1, f"a constant of type {name}")
         case "floats":
             floats = arrays.floats[run]
-            # NaN is above everything, and there is one.
+            # NaN is above all other values, and there is one NaN.
             rises = (floats[1:] > floats[:-1]) | (np.isnan(floats[1:]) & ~np.isnan(floats[:-1]))
-            expect(rises.all(), "the constants of a column do not rise")
+            expect(rises.all(), "the constants of a column are not ascending")
         case "numbers":
             keys = arrays.number_keys[run]
-            expect((keys[1:] >= keys[:-1]).all(), "the constants of a column do not rise")
+            expect((keys[1:] >= keys[:-1]).all(), "the constants of a column are not ascending")
         case "decimals":
             lows, highs = arrays.decimals[run, 0].astype(np.uint64), arrays.decimals[run, 1]
-            # Two constants may be rounded down to one number.
+            # Two constants may be rounded down to the same number.
             is_above = (highs[1:] > highs[:-1]) | (
                 (highs[1:] == highs[:-1]) & (lows[1:] >= lows[:-1])
             )
-            expect(is_above.all(), "the constants of a column do not rise")
+            expect(is_above.all(), "the constants of a column are not ascending")
         case _:
             pass
 
@@ -186,7 +189,7 @@ def _check_numbers(arrays: ConstantArrays, own: Constants) -> None:
 
 def _check_leaves(contents: Contents) -> None:
     leaves, columns, n_leaves = contents.leaves, contents.columns, contents.n_leaves
-    expect(type(n_leaves) is int and n_leaves >= 0, f"{n_leaves!r} leaves")
+    expect(type(n_leaves) is int and n_leaves >= 0, f"{n_leaves!r} is not a valid number of leaves")
     n_columns = len(columns)
     sizes = [column.n_codes for column in columns]
     expect_length(leaves.column_codes, n_columns + 1, "column_codes")
@@ -196,12 +199,12 @@ def _check_leaves(contents: Contents) -> None:
     expect_length(leaves.column_leaves, n_columns + 1, "column_leaves")
     n_own = int(leaves.column_leaves[-1])
     expect_starts(leaves.column_leaves, n_columns, n_own, "column_leaves")
-    expect(n_own <= n_leaves, "column_leaves goes beyond the leaves")
-    # Memory is set aside for each leaf: none is there that no array names.
+    expect(n_own <= n_leaves, "column_leaves exceeds the leaves")
+    # Memory is allocated for each leaf: each must be named by some array.
     named = (leaves.posting_leaves, leaves.threshold_leaves, leaves.complement_leaves)
     most = sum(map(len, named)) + 2 * n_columns + len(contents.nodes.children)
     most += len(contents.roots.nodes) + sum(len(c.pattern_leaves) for c in columns)
-    expect(n_leaves <= most, f"{n_leaves} leaves, of which no array can name more than {most}")
+    expect(n_leaves <= most, f"{n_leaves} leaves, but the arrays can name at most {most}")
     _check_postings(contents, n_codes)
     _check_thresholds(contents, n_codes)
     _check_complements(contents)
@@ -213,7 +216,7 @@ def _check_leaves(contents: Contents) -> None:
 
 
 def _expect_own(contents: Contents, found: np.ndarray, of_columns: np.ndarray, what: str) -> None:
-    """Raise unless each leaf is one of its column's."""
+    """Raise an error unless each leaf belongs to its column."""
     firsts = contents.leaves.column_leaves
     is_own = (found >= firsts[of_columns]) & (found < firsts[of_columns + 1])
     expect(is_own.all(), f"{what} names a leaf of another column")
@@ -225,12 +228,12 @@ def _check_postings(contents: Contents, n_codes: int) -> None:
     columns = np.arange(len(contents.columns))
     counts = np.diff(leaves.posting_starts)
     code_columns = np.repeat(columns, np.diff(leaves.column_codes))
-    # Equality is with a constant, whose code is odd; between constants is no value of its own.
+    # A constant's code is odd; no leaf tests equality with the values between constants.
     is_between = (np.arange(n_codes) - leaves.column_codes[code_columns]) % 2 == 0
-    # But a number that is a double may be equal to all between two of its column's.
+    # But a number that is a double may equal all codes between two of its column's.
     is_number = np.array([column.type == NUMBER for column in contents.columns], dtype=np.bool_)
     is_between &= ~is_number[code_columns]
-    expect(not counts[is_between].any(), "a code that is no constant's has postings")
+    expect(not counts[is_between].any(), "a code without a constant has postings")
     own = leaves.posting_starts[leaves.column_codes]
     _expect_own(contents, leaves.posting_leaves, np.repeat(columns, np.diff(own)), "posting_leaves")
 
@@ -252,7 +255,7 @@ def _check_thresholds(contents: Contents, n_codes: int) -> None:
     if not n_codes:
         return
     goes_on = code_columns[1:] == code_columns[:-1]
-    expect((slots[1:] >= slots[:-1])[goes_on].all(), "code_slots falls within a column")
+    expect((slots[1:] >= slots[:-1])[goes_on].all(), "code_slots is not ascending within a column")
     has_codes = np.flatnonzero(np.diff(leaves.column_codes) > 0)
     first = slots[leaves.column_codes[has_codes]]
     last = slots[leaves.column_codes[has_codes + 1] - 1]
@@ -270,7 +273,7 @@ def _check_complements(contents: Contents) -> None:
     expect_length(leaves.column_complements, len(contents.columns) + 1, "column_complements")
     n_own = int(leaves.column_complements[-1])
     expect_starts(leaves.column_complements, len(contents.columns), n_own, "column_complements")
-    expect(n_own <= len(found), "column_complements goes beyond the complements")
+    expect(n_own <= len(found), "column_complements exceeds the complements")
     expect_length(bases, len(found), "complement_bases")
     expect_within(found, 0, contents.n_leaves, "complement_leaves")
     expect_within(bases, 0, contents.n_leaves, "complement_bases")
@@ -300,7 +303,7 @@ def _check_nodes(contents: Contents) -> None:
     expect_starts(nodes.child_starts, n_inner, len(nodes.children), "child_starts")
     sizes = np.diff(nodes.child_starts)
     expect((sizes > 0).all(), "an inner node has no children")
-    expect((nodes.children >= 0).all(), "a child is below zero")
+    expect((nodes.children >= 0).all(), "a child is negative")
     limits = np.repeat(np.arange(n_leaves, n_leaves + n_inner, dtype=np.int32), sizes)
     expect((nodes.children < limits).all(), "a child comes after its parent")
     is_xor, is_counted = nodes.operators == XOR, nodes.operators == AT_LEAST
@@ -308,24 +311,24 @@ def _check_nodes(contents: Contents) -> None:
     expect_within(nodes.required[is_xor], 0, 2, "the parity of XOR")
     required = nodes.required[is_counted]
     is_right = (required >= 1) & (required <= sizes[is_counted])
-    expect(is_right.all(), "at_least asks for more children than there are, or for none")
+    expect(is_right.all(), "at_least requires more children than there are, or none")
 
 
 def _check_roots(contents: Contents) -> None:
     roots, n_nodes, n_stored = contents.roots, contents.n_nodes, contents.n_stored
     n_subscriptions = len(contents.ids)
     expect_within(roots.nodes, 0, n_nodes, "roots.nodes")
-    expect((roots.nodes[1:] > roots.nodes[:-1]).all(), "roots.nodes does not rise")
+    expect((roots.nodes[1:] > roots.nodes[:-1]).all(), "roots.nodes is not ascending")
     tops = roots.nodes[np.searchsorted(roots.nodes, n_stored) :]
     is_right = np.array_equal(tops, np.arange(n_stored, n_nodes))
-    expect(is_right, "a node of which nothing is made is no root")
+    expect(is_right, "a node without parents is not a root")
     starts = roots.subscription_starts
     expect_starts(starts, len(roots.nodes), len(roots.subscriptions), "subscription_starts")
-    expect((starts[1:] > starts[:-1]).all(), "no subscription stands at a root")
+    expect((starts[1:] > starts[:-1]).all(), "a root has no subscription")
     everybody = np.concatenate((roots.subscriptions, roots.always, contents.never))
     expect_within(everybody, 0, n_subscriptions, "the subscriptions at roots")
     counts = np.bincount(everybody, minlength=n_subscriptions)
-    expect((counts == 1).all(), "a subscription stands at no root, or at two")
+    expect((counts == 1).all(), "a subscription has no root, or two")
 
 
 def _check_triggers(contents: Contents) -> None:
@@ -343,9 +346,9 @@ def _check_triggers(contents: Contents) -> None:
 
 def _check_names(contents: Contents) -> None:
     ids, tags, n_texts = contents.ids, contents.tags, len(contents.texts)
-    expect(ids.type == pa.string() and not ids.null_count, "the ids are not texts")
+    expect(ids.type == pa.string() and not ids.null_count, "the ids are not strings")
     ids.validate(full=True)
-    expect(pc.count_distinct(ids).as_py() == len(ids), "an id is there twice")
+    expect(pc.count_distinct(ids).as_py() == len(ids), "an id occurs twice")
     expect(tags.type == pa.list_(pa.string()) and not tags.null_count, "the tags are not lists")
     tags.validate(full=True)
     expect(len(tags) == len(ids), f"{len(tags)} lists of tags for {len(ids)} subscriptions")
@@ -357,7 +360,7 @@ def _check_names(contents: Contents) -> None:
 def _check_details(contents: Contents) -> None:
     ordinals, starts, ends = contents.validity
     expect_within(ordinals, 0, len(contents.ids), "validity.ordinals")
-    expect((ordinals[1:] > ordinals[:-1]).all(), "validity.ordinals does not rise")
+    expect((ordinals[1:] > ordinals[:-1]).all(), "validity.ordinals is not ascending")
     expect_length(starts, len(ordinals), "validity.starts")
     expect_length(ends, len(ordinals), "validity.ends")
     expect((starts < ends).all(), "a validity ends before it begins")
@@ -370,19 +373,19 @@ def _check_plan(contents: Contents) -> None:
     arrays, n_subscriptions = contents.plan.arrays, len(contents.ids)
     for path in contents.plan.paths:
         is_path = bool(path) and all(isinstance(step, str) for step in path)
-        expect(is_path, f"{path!r} is no attribute")
+        expect(is_path, f"{path!r} is not a valid attribute")
     n_gates, n_tests = len(arrays.thresholds), len(arrays.test_owners)
     n_literals = 2 * (len(contents.plan.calls) + n_tests)
     expect_within(arrays.subscriptions, 0, n_subscriptions, "plan.subscriptions")
     rises = arrays.subscriptions[1:] > arrays.subscriptions[:-1]
-    expect(rises.all(), "plan.subscriptions does not rise")
+    expect(rises.all(), "plan.subscriptions is not ascending")
     expect_length(arrays.roots, len(arrays.subscriptions), "plan.roots")
     expect_within(arrays.roots, 0, n_literals + n_gates, "plan.roots")
     expect_starts(arrays.child_starts, n_gates, len(arrays.children), "plan.child_starts")
     sizes = np.diff(arrays.child_starts)
     is_right = (arrays.thresholds >= 1) & (arrays.thresholds <= sizes)
-    expect(is_right.all(), "a gate asks for more children than there are, or for none")
-    expect((arrays.children >= 0).all(), "the child of a gate is below zero")
+    expect(is_right.all(), "a gate requires more children than there are, or none")
+    expect((arrays.children >= 0).all(), "the child of a gate is negative")
     limits = np.repeat(np.arange(n_literals, n_literals + n_gates), sizes)
     expect((arrays.children < limits).all(), "the child of a gate comes after it")
     for name in ("is_joined", "join_owners", "join_places"):

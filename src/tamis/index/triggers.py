@@ -1,9 +1,9 @@
-"""Triggers: from which child a node is reached when one event is matched (A-Tree §5.2.2).
+"""Triggers: the child from which a node is reached when one event is matched (A-Tree §5.2.2).
 
-An AND can only be true when its access child is, so it is enough to look at it then. The access
-child is the one least often true: by measurement where there is one, else by estimate. An OR is
-reached from all its children, at_least(k of n) from its n - k + 1 rarest (one of them must be
-true), XOR from both sides of its rarest pair.
+An AND can only be true if its access child is, so it is evaluated only then. The access child is
+the one least often true: by measurement if available, else by estimate. An OR is reached from all
+its children, at_least(k of n) from its n - k + 1 rarest (one of them must be true), XOR from both
+sides of its rarest pair.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class TriggerArrays(NamedTuple):
-    """For each node, the inner nodes that are looked at when it is true."""
+    """For each node, the inner nodes that are evaluated if it is true."""
 
     starts: Starts  # [n_nodes + 1]
     parents: Int32  # numbers of inner nodes
@@ -29,7 +29,7 @@ class TriggerArrays(NamedTuple):
 def build_triggers(nodes: NodeArrays, leaf_rates: Float32) -> TriggerArrays:
     """Choose the triggers of all inner nodes, given how often each leaf is true.
 
-    Sorts the children of AND and at_least, the rarest first: whoever evaluates them stops early.
+    Sorts the children of AND and at_least, the rarest first, so that evaluation stops early.
     """
     from tamis.index.kernels.triggers import choose_triggers
 

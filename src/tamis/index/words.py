@@ -1,4 +1,4 @@
-"""Constants as 64-bit words that compare as the constants do."""
+"""Constants as 64-bit words that have the same order as the constants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MASK: Final = 0x7FFFFFFFFFFFFFFF
 
 
 def words_as(type_: Type) -> int:
-    """How values of the type become words: strings and decimals as numbered texts."""
+    """How values of the type become words: strings and decimals are numbered texts."""
     if type_.name in ("string", "decimal"):
         return AS_TEXT
     if type_.name == "number":
@@ -28,7 +28,7 @@ def words_as(type_: Type) -> int:
 
 
 def to_word(value: Any, type_: Type) -> int:
-    """A constant that is not kept as text: of another type, or a number of few digits."""
+    """A constant that is not stored as text: of another type, or a number of few digits."""
     if type_.is_floating or type_.name == "number":
         bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
         return bits if bits >= 0 else bits ^ _MASK
@@ -38,24 +38,25 @@ def to_word(value: Any, type_: Type) -> int:
 
 
 def numbered_word(text: int) -> int:
-    """The word of a number that is kept as the text of that number, since its double does not tell
-    all of it. Such words lie below those of all doubles."""
+    """The word of a number stored as text, since its double does not determine it. Such words are
+    below those of all doubles.
+    """
     return INT64_MIN + text
 
 
 def are_numbered(words: np.ndarray) -> np.ndarray:
-    """Which words stand for numbers that are kept as text."""
+    """Which words are those of numbers stored as text."""
     numbered: np.ndarray = words < LEAST_NUMBER
     return numbered
 
 
 def texts_of_words(words: np.ndarray) -> np.ndarray:
-    """The numbers of the texts that `numbered_word` was given."""
+    """The numbers of the texts, as given to `numbered_word`."""
     texts: np.ndarray = words - INT64_MIN
     return texts
 
 
 def floats_of(words: np.ndarray) -> np.ndarray:
-    """The floating-point constants whose words these are."""
+    """The floating-point constants of these words."""
     bits: np.ndarray = np.where(words >= 0, words, words ^ _MASK)
     return bits.view(np.float64)

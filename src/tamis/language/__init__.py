@@ -1,4 +1,4 @@
-"""What did the user write? Grammar, types, positions, printer, limits."""
+"""How are expressions written? Grammar, types, positions, printer, limits."""
 
 from tamis.language.bulk import Parsed, parse_many
 from tamis.language.check import check

@@ -1,4 +1,4 @@
-"""The types of attributes as Arrow has them; apart, since most of the language needs no Arrow."""
+"""The Arrow types of attributes; a separate module, since most of the language needs no Arrow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SCALARS: Final = {
 
 
 def arrow_type(type_: Type) -> pa.DataType:
-    """The Arrow type that holds all values of a type; there is none for `any`."""
+    """The Arrow type that holds all values of a type; None for `any`."""
     if type_.element is not None:
         return pa.list_(arrow_type(type_.element))
     if type_.name == "decimal":

@@ -1,8 +1,8 @@
-"""The expression as the user wrote it: frozen, hashable nodes with source spans.
+"""The syntax tree of an expression: frozen, hashable nodes with source spans.
 
-The parser makes these nodes untyped (`Attribute.type` is None, literals as written); `check`
-returns the same classes typed. Spans take no part in equality, so two spellings of the same tree
-are equal. Operands of AND, OR and their like are n-ary tuples, as in A-Tree §4.1.
+The parser makes untyped nodes (`Attribute.type` is None, literals as written); `check` returns
+typed nodes of the same classes. Equality ignores spans, so two spellings of the same tree are
+equal. Operands of AND, OR and other connectives are n-ary tuples, as in A-Tree §4.1.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NOWHERE: Final[Span] = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """An attribute of the event; as a condition, the test that a Boolean attribute is TRUE."""
+    """An attribute of the event; as a condition, it tests that a Boolean attribute is TRUE."""
 
     path: tuple[str, ...]  # `a.b` is ("a", "b"), "`a.b`" is ("a.b",)
     type: Type | None = None  # None until checked
@@ -87,7 +87,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """The attribute's value is (not) one of the listed ones."""
+    """Tests whether the attribute's value is (not) one of the listed values."""
 
     operand: Attribute
     values: tuple[Literal, ...]
@@ -97,7 +97,7 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """The operand lies (not) between two bounds, both included."""
+    """Tests whether the operand lies (not) between two bounds, both inclusive."""
 
     operand: Value
     low: Value
@@ -108,7 +108,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """The attribute is missing (present); the one test that is never undefined."""
+    """Tests whether the attribute is missing (present); the only test that is never undefined."""
 
     operand: Attribute
     negated: bool = False
@@ -117,7 +117,9 @@ class IsNull:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """SQL's pattern test: % is any text, _ any one character, `escape` makes them plain."""
+    """SQL's pattern test: % matches any text, _ any single character; `escape` makes them
+    literal.
+    """
 
     operand: Attribute
     pattern: str
@@ -129,7 +131,7 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class Rlike:
-    """An RE2 regular expression is found somewhere in the attribute's text."""
+    """Tests whether an RE2 regular expression matches anywhere in the attribute's text."""
 
     operand: Attribute
     pattern: str
@@ -139,7 +141,7 @@ class Rlike:
 
 @dataclass(frozen=True, slots=True)
 class StringTest:
-    """The attribute's text starts with, ends with or contains the given text."""
+    """Tests whether the attribute's text starts with, ends with or contains the given text."""
 
     function: str  # startswith, endswith or contains
     operand: Attribute
@@ -149,7 +151,9 @@ class StringTest:
 
 @dataclass(frozen=True, slots=True)
 class ArraysOverlap:
-    """The array attribute holds one of the listed values; array_contains lists one."""
+    """Tests whether the array attribute contains one of the listed values; array_contains lists
+    one.
+    """
 
     operand: Attribute
     values: tuple[Literal, ...]
@@ -159,7 +163,9 @@ class ArraysOverlap:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Words of a query are found in analysed text (Irmak); each in any of the attributes."""
+    """Tests whether words of a query occur in analysed text (Irmak), each in any of the
+    attributes.
+    """
 
     mode: str  # all, any, phrase or at_least
     attributes: tuple[Attribute, ...]
@@ -170,14 +176,14 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Analysed words stand side by side in the attribute's text; canonical trees are made of it.
+    """Tests whether analysed words are adjacent in the attribute's text; used in canonical trees.
 
-    An empty word is any one word. The words are as the analyser made them, not as they were
-    written: printed, they may be read as others.
+    An empty word matches any single word. The words are in the analyser's form, not as they were
+    written: when printed, they may be read as other words.
     """
 
     operand: Attribute
-    words: tuple[str, ...]  # at least one; neither the first nor the last is empty
+    words: tuple[str, ...]  # at least one; the first and the last are not empty
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -187,7 +193,7 @@ class OperatorCall:
 
     name: str
     arguments: tuple[Value, ...]
-    bound: tuple[int, ...] = ()  # the places that the operator binds; known when checked
+    bound: tuple[int, ...] = ()  # the places that the operator binds; known once checked
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -196,7 +202,7 @@ class OperatorCall:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The opposite; undefined stays undefined."""
+    """The negation; undefined stays undefined."""
 
     operand: Condition
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -204,7 +210,7 @@ class Not:
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """All of two or more."""
+    """True if all of two or more operands are."""
 
     operands: tuple[Condition, ...]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -212,7 +218,7 @@ class And:
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """Any of two or more."""
+    """True if any of two or more operands is."""
 
     operands: tuple[Condition, ...]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -220,7 +226,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Xor:
-    """An odd number of two or more; undefined as soon as one of them is."""
+    """True if an odd number of two or more operands is; undefined if any operand is."""
 
     operands: tuple[Condition, ...]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -228,7 +234,7 @@ class Xor:
 
 @dataclass(frozen=True, slots=True)
 class Xnor:
-    """An even number of two or more (NOT XOR); undefined as soon as one of them is."""
+    """True if an even number of two or more operands is (NOT XOR); undefined if any operand is."""
 
     operands: tuple[Condition, ...]
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -236,7 +242,7 @@ class Xnor:
 
 @dataclass(frozen=True, slots=True)
 class AtLeast:
-    """At least k of the operands, 1 <= k <= n."""
+    """True if at least k of the operands are, 1 <= k <= n."""
 
     k: int
     operands: tuple[Condition, ...]
@@ -283,19 +289,19 @@ def leaves(condition: Condition) -> Iterator[Condition]:
 
 
 def attributes(condition: Condition) -> Iterator[Attribute]:
-    """Every mention of an attribute in the tree, left to right."""
+    """Every occurrence of an attribute in the tree, left to right."""
     for leaf in leaves(condition):
         yield from _attributes_of(leaf)
 
 
 def variables(condition: Condition) -> Iterator[Variable]:
-    """Every mention of a variable in the tree, left to right."""
+    """Every occurrence of a variable in the tree, left to right."""
     for leaf in leaves(condition):
         yield from variables_of(leaf)
 
 
 def variables_of(node: Condition | Value) -> Iterator[Variable]:
-    """Every mention of a variable in one leaf or value, left to right."""
+    """Every occurrence of a variable in one leaf or value, left to right."""
     match node:
         case Variable():
             yield node

@@ -1,8 +1,8 @@
 """Words without quotes that are read as attributes: `user = admin`.
 
-Without a schema, such a word is taken for an attribute that no event has. It looks like a forgotten
-quote if all that any expression does with it is to compare a text attribute with it, and that
-attribute is tested otherwise as often.
+Without a schema, such a word becomes an attribute that no event has. It is probably a string
+without quotes if all expressions use it only to compare a string attribute with it, and that
+attribute is also tested in other ways as often.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 class BareWords:
-    """How often attributes are mentioned, and how often as the second of two that are compared."""
+    """How often attributes occur, and how often as the second of two compared attributes."""
 
     def __init__(self) -> None:
         self._mentions: Counter[Path] = Counter()
         self._compared: Counter[tuple[Path, Path]] = Counter()
 
     def add(self, condition: Condition) -> None:
-        """Count what one expression mentions."""
+        """Count the attributes of one expression."""
         self._mentions.update(attribute.path for attribute in attributes(condition))
         for left, right in _compared(condition):
             self._compared[left.path, right.path] += 1
 
     def find(self, schema: Schema) -> frozenset[Path]:
-        """The attributes that are probably texts without quotes."""
+        """The attributes that are probably strings without quotes."""
         return frozenset(
             right
             for (left, right), n in self._compared.items()
@@ -45,7 +45,7 @@ class BareWords:
 
 
 def find_mentions(condition: Condition, words: frozenset[Path]) -> Iterator[Attribute]:
-    """Where the condition has one of the words, left to right."""
+    """Where the condition contains one of the words, left to right."""
     return (right for _, right in _compared(condition) if right.path in words)
 
 

@@ -1,4 +1,4 @@
-"""Many expressions at once: a value or an error for each, never an exception for one."""
+"""Parses many expressions at once: a result or an error for each, never an exception for one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tamis.language.ast import Condition
     from tamis.language.schema import Schema
 
-CHUNK = 2_000  # expressions handed to a process at a time
+CHUNK = 2_000  # expressions passed to a process at a time
 Row = TypeVar("Row")
 
 
@@ -30,7 +30,7 @@ class Parsed:
     """One row of a bulk parse: either `condition` or `error` is None."""
 
     subscription_id: str
-    text: Any  # what was given; a row that is no text has an error
+    text: Any  # the input; a row that is not a string has an error
     condition: Condition | None
     error: ExpressionError | None
 
@@ -44,8 +44,8 @@ def parse_many(
 ) -> list[Parsed]:
     """Each (subscription id, text) parsed and typed, in order.
 
-    Without a schema it is inferred from all expressions that parse. With `processes` above one
-    the work is spread over that many processes.
+    Without a schema, the schema is inferred from all expressions that parse. With `processes` above
+    one, the work is distributed over that many processes.
     """
     rows = list(subscriptions)
     if schema is not None:
@@ -59,7 +59,7 @@ def parse_many(
 def parse_chunks(
     rows: list[tuple[str, str]], schema: Schema | None, limits: Limits, processes: int
 ) -> Iterator[list[Parsed]]:
-    """The rows parsed, and typed where there is a schema, a chunk at a time and in order.
+    """The rows parsed, and typed if there is a schema, in chunks and in order.
 
     The chunks are the same for any number of processes.
     """
@@ -110,7 +110,9 @@ def _check_row(row: Parsed, schema: Schema, limits: Limits) -> Parsed:
 
 @contextmanager
 def _without_garbage_collection() -> Iterator[None]:
-    """Trees hold no cycles, and collecting among millions of live nodes costs half the time."""
+    """Disable garbage collection: trees have no cycles, and a collection among millions of live
+    nodes costs half the time.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Calls of operators, checked: as many arguments as the signature has, each what it asks for."""
+"""Checks calls of operators: the number of arguments, and the type of each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def check_call(
     node: OperatorCall, signature: Signature, type_variable: Callable[[Variable], Variable]
 ) -> OperatorCall:
-    """The call with constants of the right types, and variables where the operator binds."""
+    """The call with constants of the right types, and variables where the operator binds values."""
     n_needed, n_given = len(signature.parameters), len(node.arguments)
     if n_needed != n_given:
         raise TypeCheckError(
@@ -43,7 +43,7 @@ def _bound(value: Variable, parameter: Parameter, signature: Signature) -> Varia
             "unbound-variable",
             f"{signature.name}() does not bind ?{value.name}: it needs a constant there",
             span=value.span,
-            hint=f"{signature}: only what has a question mark may be a variable",
+            hint=f"{signature}: only a place with a question mark may have a variable",
         )
     return value
 
@@ -53,10 +53,10 @@ def _constant(value: Value, parameter: Parameter, signature: Signature) -> Liter
         refuse(
             f"an argument of {signature.name}() is a constant or a variable",
             value.span,
-            hint="an operator reads the attributes of the event by itself",
+            hint="operators read the attributes of the event themselves",
         )
     fitted = FITTERS[parameter.type.name](value, parameter.type)
-    # A decimal constant that is no whole number stays a decimal on integers.
+    # A decimal constant that is not an integer stays a decimal on integers.
     is_other = fitted is not None and fitted.type.name != parameter.type.name
     if fitted is None or (is_other and parameter.type.name != "number"):
         refuse(
@@ -68,7 +68,7 @@ def _constant(value: Value, parameter: Parameter, signature: Signature) -> Liter
 
 
 def _ask_operator(node: OperatorCall, signature: Signature) -> None:
-    """Refuse constants that the operator itself refuses."""
+    """Raise an error for constants that the operator rejects."""
     if signature.check is None:
         return
     constants = [
@@ -82,12 +82,12 @@ def _ask_operator(node: OperatorCall, signature: Signature) -> None:
         message, hint = error.message, error.hint
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # whatever the operator's author raises
+    except BaseException as error:  # any error raised by the operator's check
         message, hint = _spell(error), None
     else:
         return
     raise TypeCheckError(
-        "bad-argument", f"{signature.name}() refuses it: {message}", span=node.span, hint=hint
+        "bad-argument", f"{signature.name}() rejects it: {message}", span=node.span, hint=hint
     )
 
 

@@ -1,4 +1,4 @@
-"""Calls in the grammar: the built-in functions, each with its signature, and operator calls."""
+"""Calls in the grammar: the built-in functions with their signatures, and operator calls."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SIGNATURES: Final = {
 
 
 def parse_call(parser: Parser, name: str, name_span: Span) -> Condition:
-    """The call that begins at the parser's place; names of functions ignore case, as in SQL."""
+    """Parse the call at the current token; names of functions are case-insensitive, as in SQL."""
     parser.at += 2
     parser.enter()
     function = name.lower()
@@ -108,9 +108,9 @@ def _conditions(parser: Parser) -> tuple[Condition, ...]:
 
 
 def _count(parser: Parser) -> tuple[int, Span]:
-    literal = parser.literal("expected how many, a whole number")
+    literal = parser.literal("expected a whole number, the count")
     if literal.type != INTEGER:
-        raise ParseError("bad-count", "expected how many, a whole number", span=literal.span)
+        raise ParseError("bad-count", "expected a whole number, the count", span=literal.span)
     return literal.value, literal.span
 
 
@@ -119,7 +119,7 @@ def _at_least(parser: Parser, function: str, start: int) -> AtLeast:
     parser.expect(",")
     operands = _conditions(parser)
     if not 1 <= k <= len(operands):
-        message = f"at_least({k}, …) of {len(operands)} conditions; k goes from 1 to their number"
+        message = f"at_least({k}, …) of {len(operands)} conditions; k must be 1 to their number"
         raise ParseError("bad-count", message, span=span)
     return AtLeast(k, operands, _close(parser, start))
 

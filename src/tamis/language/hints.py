@@ -1,4 +1,4 @@
-"""What to write instead of what people bring from other languages: Sigma, SQL, search boxes."""
+"""Hints for spellings of other languages: Sigma, SQL, search boxes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tamis.language.comparators import EQUALITIES, Comparator
 
 _NAME: Final = r"`(?:[^`]|``)+`|[A-Za-z_][\w.]*"
 _STRING: Final = r"[rR]'[^']*'|'(?:[^'\\]|\\.|'')*'|\"[^\"]*\""
-# A name, or a name and NOT, at the end of what was read.
+# A name, or a name and NOT, at the end of the parsed text.
 _BEFORE: Final = re.compile(rf"({_NAME})[ \t]*(?:(?<=[ \t])(not)[ \t]*)?\Z", re.IGNORECASE)
-# As in Sigma's `Image|contains: x`: the attribute, then how it is tested.
+# As in Sigma's `Image|contains: x`: the attribute, then the kind of test.
 _MODIFIER: Final = re.compile(r"\|[ \t]*([A-Za-z_]+)")
 _ARGUMENT: Final = re.compile(rf"[ \t]*\([ \t]*({_NAME})[ \t]*\)")
 _QUOTED: Final = re.compile(r'"([^"]{0,60})"')
@@ -46,29 +46,29 @@ _WRITTEN: Final = {
 
 
 def hint_at_double_quote(text: str, position: int) -> str:
-    """The string as it is written here."""
+    """The string in the syntax of this language."""
     found = _QUOTED.match(text, position)
     if found is None:
-        return "strings are written 'so'"
+        return "write strings in quotes: 'text'"
     inner = found[1].replace("'", "''")
-    return f"strings are written in single quotes: '{inner}'"
+    return f"write strings in single quotes: '{inner}'"
 
 
 def hint_at_bar(text: str, position: int) -> str:
-    """The test, if the bar is followed by one of Sigma's modifiers."""
+    """The test, if one of Sigma's modifiers follows the bar."""
     modifier = _MODIFIER.match(text, position)
     known = modifier and _written(text, position, modifier[1], modifier.end())
     return f"write {known}" if known else "write OR"
 
 
 def hint_at_infix(text: str, start: int, end: int) -> str | None:
-    """The call, if a word that tests texts stands after an attribute."""
+    """The call, if a word for a text test follows an attribute."""
     known = _written(text, start, text[start:end], end)
     return f"write {known}" if known else None
 
 
 def hint_at_colon(text: str, position: int) -> str | None:
-    """The comparison, if a name stands before the colon."""
+    """The comparison, if a name comes before the colon."""
     name = _name_before(text, position)
     if name is None:
         return None
@@ -83,7 +83,7 @@ def hint_at_colon(text: str, position: int) -> str | None:
 
 
 def hint_at_bracket(text: str, position: int) -> str:
-    """The list as it is written here, or what is asked of a member."""
+    """The list in the syntax of this language, or the test of a member."""
     found = _LISTED.match(text, position)
     members = found[1].replace('"', "'") if found else "…"
     name = _name_before(text, position)
@@ -92,8 +92,8 @@ def hint_at_bracket(text: str, position: int) -> str:
     if re.fullmatch(r"'\w+'", members):
         return f"an attribute inside another is written {name}.{members[1:-1]}"
     return (
-        "members of an array have no numbers here; "
-        f"to test whether an array has a member, write array_contains({name}, …)"
+        "members of an array cannot be accessed by number; to test whether an array has a "
+        f"member, write array_contains({name}, …)"
     )
 
 
@@ -106,7 +106,7 @@ def hint_at_tilde(text: str, position: int) -> str:
 
 
 def hint_at_exists(text: str, start: int, end: int) -> str:
-    """How presence is tested."""
+    """The test for presence."""
     found = _ARGUMENT.match(text, end)
     name = found[1] if found else _name_before(text, start)
     if name is None:
@@ -115,7 +115,7 @@ def hint_at_exists(text: str, start: int, end: int) -> str:
 
 
 def hint_at_comparison(name: str, arguments: str, operator: Comparator, other: str) -> str:
-    """What takes the place of a function of an attribute, compared with `other`."""
+    """The replacement for a function of an attribute that is compared with `other`."""
     if name.lower() in _FOLDING and operator in EQUALITIES and _is_plain(other):
         test = "ILIKE" if operator is Comparator.EQUAL else "NOT ILIKE"
         return f"{_ANY_CASE}, write {arguments} {test} {_as_pattern(other)}"
@@ -123,7 +123,7 @@ def hint_at_comparison(name: str, arguments: str, operator: Comparator, other: s
 
 
 def hint_at_tested(name: str, arguments: str, tested_by: str, text: str, end: int) -> str:
-    """What takes the place of a function of an attribute that is tested by what comes after."""
+    """The replacement for a function of an attribute, given the test after it."""
     written = _any_case(arguments, tested_by, text, end) if name.lower() in _FOLDING else None
     if written is not None:
         return written
@@ -131,10 +131,10 @@ def hint_at_tested(name: str, arguments: str, tested_by: str, text: str, end: in
 
 
 def _any_case(arguments: str, tested_by: str, text: str, end: int) -> str | None:
-    """The test that follows as one that ignores case."""
+    """The test that follows, as one that ignores case."""
     function = tested_by.removesuffix("()")
     if function.startswith("matches"):
-        return f"words are found in any case: write {function}({arguments}, …)"
+        return f"words are found regardless of case: write {function}({arguments}, …)"
     if function in _AROUND and (second := _SECOND.match(text, end)) and _is_plain(second[1]):
         around = _AROUND[function].format(_as_pattern(second[1])[1:-1])
         return f"{_ANY_CASE}, write {arguments} ILIKE '{around}'"
@@ -163,12 +163,12 @@ def _is_plain(constant: str) -> bool:
 
 
 def _as_pattern(constant: str) -> str:
-    """A pattern in which nothing stands for anything else."""
+    """A pattern in which every character is literal."""
     return re.sub(r"([%_])", r"\\\1", constant)
 
 
 def hint_at_constant(constant: str, tested_by: str, text: str, end: int) -> str | None:
-    """The test with the attribute in its place, if a constant is there and the attribute after."""
+    """The test with the attribute first, if it was written with the constant first."""
     if tested_by.endswith("()"):
         found = _SECOND.match(text, end)
         if found is None or re.fullmatch(_STRING, found[1]) or tested_by == "matches_at_least()":
@@ -184,7 +184,7 @@ def hint_at_constant(constant: str, tested_by: str, text: str, end: int) -> str 
 
 
 def hint_at_function(name: str, arguments: str) -> str | None:
-    """What takes the place of a function that other languages have."""
+    """The replacement for a function of other languages."""
     folded = name.lower().replace("_", "")
     if folded in _FOLDING:
         return f"{_ANY_CASE}, write {arguments} ILIKE '…'"
@@ -204,7 +204,7 @@ _NO_FUNCTIONS: Final = "functions of attributes are not supported: compare the a
 
 
 def _written(text: str, start: int, word: str, end: int) -> str | None:
-    """The test of the name before `start` by what comes after `end`."""
+    """The test of the name before `start` by the text after `end`."""
     form = _WRITTEN.get(word.lower())
     found = _BEFORE.search(text, 0, start)
     if form is None or found is None or found[1].upper() in _CONNECTIVES:

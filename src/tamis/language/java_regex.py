@@ -1,9 +1,9 @@
-r"""RE2 patterns rewritten for Java, so that `find()` says yes to the same texts.
+r"""RE2 patterns rewritten for Java, so that `find()` matches the same texts.
 
-Only whether a text is found counts: groups need no numbers, quantifiers no laziness, and (?U)
-means nothing. The dialects differ most in their sets of characters (\s, \b, case folding, the
-version of Unicode), so those are asked of RE2 itself and written out as ranges. What is emitted
-uses no flags and no named classes, and means the same in every version of Java.
+Only whether a text matches counts: groups need no numbers, quantifiers no laziness, and (?U) has no
+effect. The dialects differ most in their sets of characters (\s, \b, case folding, the version of
+Unicode), so these sets are computed with RE2 itself and written as ranges. The result uses no flags
+and no named classes, and has the same meaning in every version of Java.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-_WORD: Final = "[0-9A-Z_a-z]"  # RE2's \b knows the words of ASCII only, whatever the flags
+_WORD: Final = "[0-9A-Z_a-z]"  # RE2's \b uses ASCII words only, with any flags
 _ASSERTIONS: Final = {
     "^": r"\A",
     "$": r"\z",
@@ -62,11 +62,11 @@ _ASSERTIONS: Final = {
     r"\b": f"(?:(?<!{_WORD})(?={_WORD})|(?<={_WORD})(?!{_WORD}))",
     r"\B": f"(?:(?<!{_WORD})(?!{_WORD})|(?<={_WORD})(?={_WORD}))",
 }
-# Java's own (?m) knows more line ends than \n, and no line after a final one.
+# Java's (?m) accepts more line ends than \n, and no line after a final one.
 _LINE_ASSERTIONS: Final = {"^": r"(?:\A|(?<=\n))", "$": r"(?:\z|(?=\n))"}
 
-# Java's stack grows with every copy, and where it overflows a local Spark dies. 30,000 characters
-# fit in the default of 1 MiB.
+# Java's stack grows with every copy, and an overflow kills a local Spark. 30,000 characters fit in
+# the default of 1 MiB.
 _LONGEST_UNROLLED: Final = 8_000
 
 _SPECIAL: Final = frozenset(r"\^$.|?*+()[]{}-&")  # outside of [] or inside
@@ -79,7 +79,7 @@ class _Range(NamedTuple):
 
 
 class _Emptiness(IntEnum):
-    """Where something matches the empty text, from the least to the most."""
+    """Where an expression can match the empty text, from the least to the most."""
 
     NOWHERE = 0
     AT_ASSERTIONS = 1  # at a word's end, at the start of the text …
@@ -87,7 +87,7 @@ class _Emptiness(IntEnum):
 
 
 class _Piece(NamedTuple):
-    atom: str  # a quantifier after it takes all of it
+    atom: str  # a quantifier after it applies to all of it
     emptiness: _Emptiness = _Emptiness.NOWHERE
     quantifier: str = ""
 
@@ -97,9 +97,9 @@ class _Piece(NamedTuple):
 
 @dataclass(slots=True)
 class _Group:
-    """A group as far as it is read; the whole pattern is one too."""
+    """A group being parsed; the whole pattern is also one."""
 
-    flags: frozenset[str]  # those of "imsU" in force
+    flags: frozenset[str]  # those of "imsU" in effect
     pieces: list[_Piece] = field(default_factory=list)  # of the latest alternative
     alternatives: list[str] = field(default_factory=list)  # the earlier ones
     emptiness: _Emptiness = _Emptiness.NOWHERE  # theirs
@@ -121,15 +121,16 @@ class _Group:
 
 
 def to_java_regex(pattern: str) -> str:
-    r"""The Java pattern that finds the texts RE2 finds with `pattern`, which RE2 accepts.
+    r"""The Java pattern that finds the same texts as the valid RE2 `pattern`.
 
-    Raises `BadPatternError` for \C, and for high counts of what is empty only at assertions.
+    Raises `BadPatternError` for \C, and for high counts of expressions that are empty only at
+    assertions.
     """
     groups = [_Group(frozenset())]
     for token in TOKEN.finditer(pattern):
         _read(token, groups)
     java_pattern = groups[0].close()
-    # RE2 looks between bytes too, so it finds \B inside every character that has more than one.
+    # RE2 also looks between bytes, so it finds \B inside every multi-byte character.
     if r"\B" in pattern and compile_regex(pattern).fullmatch("é".encode(), 1, 1):
         return java_pattern + r"|[^\x{0}-\x{7f}]"
     return java_pattern
@@ -149,7 +150,7 @@ def _read(token: re.Match[str], groups: list[_Group]) -> None:
             meanings = _ASSERTIONS | (_LINE_ASSERTIONS if "m" in group.flags else {})
             group.pieces.append(_Piece(meanings[text], _Emptiness.AT_ASSERTIONS))
         case "quantifier":
-            # In a(?i)* too, the quantifier is for what stands before the flags.
+            # In a(?i)* too, the quantifier applies to the atom before the flags.
             group.pieces.append(_quantify(group.pieces.pop(), token))
         case "flags":
             flags_now = (group.flags | set(token["on"])) - set(token["off"] or "")
@@ -177,16 +178,16 @@ def _quantify(piece: _Piece, token: re.Match[str]) -> _Piece:
     if least > 1 and emptiness is _Emptiness.AT_ASSERTIONS:
         return _Piece(_unroll(piece.to_atom(), token), emptiness)
     if {piece.quantifier, quantifier} <= {"*", "+", "?"}:
-        # (x*)+ is x*: Java's time and stack would multiply with each loop inside a loop.
+        # (x*)+ is x*: Java's time and stack would multiply with each nested loop.
         return _Piece(piece.atom, emptiness, quantifier if quantifier == piece.quantifier else "*")
     return _Piece(piece.to_atom(), emptiness, quantifier)
 
 
 def _unroll(atom: str, token: re.Match[str]) -> str:
-    """`atom`, so many times.
+    """`atom`, repeated the given number of times.
 
     A round of a Java loop that matches the empty text is its last, so with (?:^|a){2} Java would
-    not find the text a. For fewer than two rounds that is right: an empty one can be left out.
+    not find the text a. For fewer than two rounds this is right: an empty round can be left out.
     """
     least = int(token["least"])
     if len(atom) * least > _LONGEST_UNROLLED:
@@ -207,7 +208,7 @@ def _unroll(atom: str, token: re.Match[str]) -> str:
 
 @cache
 def _every_character() -> bytes:
-    """UTF-8 of all code points in order, but for the surrogates, which no text contains."""
+    """UTF-8 of all code points in order, without the surrogates, which no text contains."""
     return "".join(map(chr, (*range(0xD800), *range(0xE000, 0x110000)))).encode()
 
 
@@ -252,7 +253,7 @@ def _print_character(code_point: int) -> str:
         return f"\\{character}"
     if character.isascii() and character.isprintable():
         return character
-    # U+212A looks like K, and an editor that normalizes would make it one.
+    # U+212A looks like K, and an editor that normalizes text would replace it.
     if character.isalnum() and is_normalized("NFC", character):
         return character
     return _CONTROLS.get(character, f"\\x{{{code_point:x}}}")

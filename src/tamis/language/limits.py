@@ -1,4 +1,4 @@
-"""How large an expression may be; every limit is checked before the work it bounds."""
+"""Limits on the size of an expression; each is checked before the work it bounds."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import dataclass, fields
 
 from tamis.errors import TamisError
 
-# The parser takes up to six Python frames per level, walks over the tree up to three; this keeps
-# them far from Python's limit of 1,000.
+# The parser takes up to six Python frames per level, tree traversals up to three; this keeps them
+# far from Python's limit of 1,000.
 MAX_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits enforced at subscribe time; raise them for rule sets known to be larger."""
+    """Limits checked when a subscription is added; raise them for larger rule sets."""
 
     text_length: int = 65_536  # characters of one expression
     depth: int = 64  # nested parentheses, connectives and function calls
@@ -32,5 +32,5 @@ class Limits:
 
 DEFAULT_LIMITS = Limits()
 _UNLIMITED = 2**62
-# For a text that was within the limits when its index was built, whatever they were then.
+# For a text that was within the limits when its index was built.
 NO_LIMITS = Limits(_UNLIMITED, MAX_DEPTH, _UNLIMITED, _UNLIMITED, _UNLIMITED, _UNLIMITED)

@@ -1,4 +1,4 @@
-"""Constants in the text into values: strings with escapes, numbers, dates."""
+"""Converts constants in the text to values: strings with escapes, numbers, dates."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _PLAIN_ESCAPES: Final = {
     "t": "\t",
     "b": "\b",
     "0": "\0",
-    # Kept with their backslash, as Spark keeps them: LIKE reads them as plain characters.
+    # Kept with their backslash, as in Spark: LIKE reads them as literal characters.
     "%": "\\%",
     "_": "\\_",
 }
 
 
 def read_string(token: str, start: int) -> str:
-    """The text of a quoted string token that begins at `start`."""
+    """The value of a quoted string token that begins at `start`."""
     body = token[1:-1]
     if "\\" not in body and "'" not in body:
         return body
@@ -81,13 +81,13 @@ def _unescape(found: re.Match[str], offset: int) -> str:
         "bad-escape",
         f"'\\{escape}' {problem}",
         span=(found.start() + offset, found.end() + offset),
-        hint="a backslash is written \\\\; in r'…' it needs no doubling; "
-        "escapes: \\\\ \\' \\\" \\n \\r \\t \\b \\0 \\% \\_ \\uXXXX \\UXXXXXXXX",
+        hint="write a backslash as \\\\; in r'…' it needs no doubling; escapes: \\\\ \\' \\\" "
+        "\\n \\r \\t \\b \\0 \\% \\_ \\uXXXX \\UXXXXXXXX",
     )
 
 
 def read_number(token: str, span: Span, *, is_negative: bool = False) -> Literal:
-    """The literal a number token stands for: integer, exact decimal, double or float."""
+    """The literal of a number token: integer, exact decimal, double or float."""
     digits = "-" + token if is_negative else token
     if token.isdigit():
         return _integer(digits, span)
@@ -110,7 +110,7 @@ def read_number(token: str, span: Span, *, is_negative: bool = False) -> Literal
 def _integer(digits: str, span: Span) -> Literal:
     if len(digits) <= 18:
         return Literal(int(digits), INTEGER, span)
-    # Without leading zeros, and short: int() has a limit of its own, 4,300 digits.
+    # Without leading zeros, and short: int() has its own limit of 4,300 digits.
     sign, significant = ("-" if digits[0] == "-" else ""), digits.lstrip("-").lstrip("0") or "0"
     if len(significant) <= 19 and INT64_MIN <= int(sign + significant) <= INT64_MAX:
         return Literal(int(sign + significant), INTEGER, span)
@@ -118,8 +118,7 @@ def _integer(digits: str, span: Span) -> Literal:
         "bad-number",
         f"{_shorten(digits)} does not fit in 64 bits",
         span=span,
-        hint=f"integers go from {INT64_MIN} to {INT64_MAX}; "
-        "on a double, larger ones are written 1e30",
+        hint=f"integers go from {INT64_MIN} to {INT64_MAX}; on a double, write larger ones as 1e30",
     )
 
 
@@ -145,7 +144,7 @@ def _decimal(digits: str, span: Span) -> Literal:
             "bad-number",
             f"{_shorten(digits)} has more than {MAX_DECIMAL_DIGITS} digits",
             span=span,
-            hint=f"decimals have at most {MAX_DECIMAL_DIGITS}; a double is written 1.5e0 or 1.5D",
+            hint=f"decimals have at most {MAX_DECIMAL_DIGITS}; write a double as 1.5e0 or 1.5D",
         )
     # Without trailing zeros, which count as digits in Spark.
     shortest = _DECIMALS.normalize(value) or Decimal(0)

@@ -1,9 +1,9 @@
-"""Attributes whose names look like another's: probably misspelt.
+"""Attributes whose names resemble another's and are probably misspelt.
 
-Two names look alike if they differ in case, underscores or blanks around them only, or else in one
-letter: one more, one less, another one, or two that changed places. Digits count for no misspelling
-(`port1` beside `port2`), and names of fewer than three letters differ too easily. The name "`a.b`"
-looks like the path `a.b`.
+Two names are similar if they differ only in case, underscores or surrounding blanks, or in one
+letter: inserted, deleted, replaced, or two adjacent letters swapped. Different digits are not a
+misspelling (`port1` and `port2`), and names of fewer than three letters differ too easily. The name
+"`a.b`" is similar to the path `a.b`.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from tamis.language.schema import Path
 
 MIN_LENGTH: Final = 3  # of the shorter of two names that differ in a letter
-TIMES: Final = 10  # so much more often must the other one be used
+TIMES: Final = 10  # how many times more often the other one must be used
 SHOWN: Final = 3
 
 
 class Use(NamedTuple):
-    """How many subscriptions use an attribute, and one of them."""
+    """The number of subscriptions that use an attribute, and one of them."""
 
     n_subscriptions: int
     subscription_id: str | None
 
 
 class Lookalike(NamedTuple):
-    """An attribute in few subscriptions that looks like one in many."""
+    """An attribute in few subscriptions that resembles one in many."""
 
     attribute: str  # as an expression spells it
     looks_like: str
@@ -45,10 +45,10 @@ class Lookalike(NamedTuple):
 
 
 def find_lookalikes(uses: Mapping[Path, Use]) -> list[Lookalike]:
-    """The attributes that look like another one that is used much more often, rarest first.
+    """The attributes that resemble another one that is used much more often, rarest first.
 
-    Where the names differ in a letter, that is `TIMES` as often; where they differ in case,
-    underscores or dots only, more often at all.
+    If the names differ in a letter, it must be used `TIMES` as often; if they differ only in case,
+    underscores or dots, more often.
     """
     best: dict[Path, tuple[int, Path]] = {}
     for pair in find_alike(uses):
@@ -69,7 +69,7 @@ def _of(use: Use, n_common: int) -> tuple[int, int, str | None]:
 
 
 def tell_lookalikes(found: Collection[Lookalike]) -> str:
-    """One sentence about misspelt attributes, with examples and what to do."""
+    """One sentence about misspelt attributes, with examples and a remedy."""
     n = len(found)
     what = "an attribute looks" if n == 1 else f"{n:,} attributes look"
     shown = "; ".join(str(one) for one in list(found)[:SHOWN]) + ("; …" if n > SHOWN else "")
@@ -80,7 +80,7 @@ def tell_lookalikes(found: Collection[Lookalike]) -> str:
 
 
 def tell_use(use: Use) -> str:
-    """How many subscriptions use an attribute, and which."""
+    """The number of subscriptions that use an attribute, and which."""
     if use.subscription_id is None:
         return _count(use.n_subscriptions)
     such_as = "" if use.n_subscriptions == 1 else f"{_count(use.n_subscriptions)}, such as "
@@ -95,13 +95,13 @@ def _count(n_subscriptions: int) -> str:
 
 
 def find_likeness(path: Path, others: Iterable[Path]) -> Path | None:
-    """The first of the others that looks like it, of those that differ least."""
+    """The first of the most similar other names."""
     alike = [other for other in others if is_alike(path, other)]
     return min(alike, key=lambda other: not is_same_but_case(path, other), default=None)
 
 
 def is_alike(one: Path, other: Path) -> bool:
-    """Whether two different paths look alike: all steps are the same but one."""
+    """Whether two different paths are similar: all steps but one are equal."""
     if one == other:
         return False
     if len(one) != len(other):
@@ -113,13 +113,14 @@ def is_alike(one: Path, other: Path) -> bool:
 
 
 def is_same_but_case(one: Path, other: Path) -> bool:
-    """Whether two paths differ in nothing but case, underscores, blanks around names, and where
-    dots are in a name."""
+    """Whether two paths differ only in case, underscores, blanks around names, and the dots in a
+    name.
+    """
     return _fold_path(one) == _fold_path(other)
 
 
 def fold(name: str) -> str:
-    """A name without case, underscores and the blanks around it."""
+    """A name without case, underscores and surrounding blanks."""
     return name.strip().casefold().replace("_", "") or name
 
 
@@ -128,9 +129,9 @@ def _fold_path(path: Path) -> str:
 
 
 def find_alike(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
-    """All pairs of paths that look alike, without comparing each with each.
+    """All pairs of similar paths, without comparing all pairs.
 
-    Two names that differ in one letter are the same once a letter is left out of one or both.
+    Two names that differ in one letter are equal after a letter is removed from one or both.
     """
     near: dict[str, list[Path]] = defaultdict(list)
     for path in dict.fromkeys(paths):
@@ -153,8 +154,9 @@ def _without_a_letter(name: str) -> Iterator[str]:
 
 
 def _is_one_letter(one: str, other: str) -> bool:
-    """Whether one letter more or less, another one, or two that changed places are all that
-    tells two names apart."""
+    """Whether two names differ only by an inserted, deleted or replaced letter, or by two swapped
+    ones.
+    """
     short, long = sorted((one, other), key=len)
     if len(short) < MIN_LENGTH or len(long) - len(short) > 1:
         return False

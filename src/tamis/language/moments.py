@@ -1,4 +1,4 @@
-"""Instants as people and files write them: as Spark casts a text to a timestamp, in UTC."""
+"""Instants in text, as Spark casts a text to a timestamp, in UTC."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.language.types import TIMESTAMP, WrongTypeError, read_value
 
 HINT: Final = "write 2030-01-31T12:00:00, in UTC"
 REVERSED_HINT: Final = "it would never be valid; are the two swapped?"
-# Shorter than `types.parse_timestamp` asks for, which holds for constants of expressions.
+# Also the short forms that `types.parse_timestamp`, for constants of expressions, does not accept.
 _TEXT: Final = re.compile(
     r"\s*(?P<year>\d{4})(?:-(?P<month>\d{1,2})(?:-(?P<day>\d{1,2})(?:[T ]|"
     r"[T ](?P<hour>\d{1,2}):(?P<minute>\d{1,2})(?::(?P<second>\d{1,2})(?:\.(?P<fraction>\d*))?)?"
@@ -21,12 +21,12 @@ _TEXT: Final = re.compile(
 
 
 def read_moment(value: Any) -> datetime:
-    """The instant that a value of a row is; raises a `WrongTypeError` for what is none."""
+    """The instant of a value of a row; raises `WrongTypeError` if it is not one."""
     return _parse(value) if isinstance(value, str) else read_value(value, TIMESTAMP)
 
 
 def read_at(at: Any) -> datetime:
-    """The moment that a caller names; now, if none."""
+    """The moment that a caller gives; the current time if None."""
     if at is None:
         return datetime.now(UTC)
     if isinstance(at, str | date):
@@ -34,7 +34,7 @@ def read_at(at: Any) -> datetime:
             return read_moment(at)
         except WrongTypeError:
             pass
-    raise InputError(f"{at!r} is no moment", hint=HINT)
+    raise InputError(f"{at!r} is not a moment", hint=HINT)
 
 
 def _parse(text: str) -> datetime:
@@ -42,7 +42,7 @@ def _parse(text: str) -> datetime:
     if found is None:
         raise WrongTypeError(f"'{text[:60]}' is not a timestamp")
     parts = {name: int(found[name] or least) for name, least in _LEAST.items()}
-    # Digits beyond a microsecond are cut off, as Spark does.
+    # Digits beyond microseconds are dropped, as in Spark.
     micros = int((found["fraction"] or "0")[:6].ljust(6, "0"))
     try:
         moment = datetime(**parts, microsecond=micros, tzinfo=_zone(found["zone"]))

@@ -1,4 +1,6 @@
-"""Attribute names between text and paths: `a.b` is a path of two, "`a.b`" one name."""
+"""Converts attribute names between text and paths: `a.b` is a path of two names, "`a.b`" is one
+name.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,12 @@ if TYPE_CHECKING:
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _STEP = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)|`((?:[^`]|``)+)`")
-# Words that would read as something else when unquoted, in Spark or in ours.
+# Words that would have another meaning without quotes, in Spark or here.
 _QUOTED_WORDS = (
     KEYWORDS
     | REFUSED_WORDS.keys()
     | {"DATE", "TIMESTAMP", "ARRAY"}
-    # In Spark a function, what begins a subquery, and what may stand before an argument.
+    # In Spark a function, the start of a subquery, or a word before an argument.
     | {"CURRENT_PATH", "FROM", "VALUES", "ALL", "DISTINCT"}
 )
 
@@ -35,7 +37,7 @@ def _print_name(name: str) -> str:
 
 
 def parse_path(name: str) -> tuple[str, ...]:
-    """The path a name spells; a name that is no plain path (`user-id`) stands for itself."""
+    """The path of a name; a name that is not a plain path (`user-id`) is a single step."""
     if not name:
         raise SchemaError("an attribute needs a name; found an empty one")
     steps: list[str] = []

@@ -1,7 +1,8 @@
-"""Tokens into the untyped AST, by precedence climbing.
+"""Parses tokens into the untyped syntax tree, by precedence climbing.
 
-At most six Python frames per nested level, and the depth is limited before it is entered, so no
-text can exhaust the stack. From loosest to tightest: OR, XOR/XNOR, AND, NOT, comparisons, + -, * /.
+Each nested level takes at most six Python frames, and the depth is checked before a level is
+entered, so no text can exhaust the stack. From loosest to tightest: OR, XOR/XNOR, AND, NOT,
+comparisons, + -, * /.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Condition:
 
 
 class Parser:
-    """One pass over the tokens of one text; `at` is the token looked at."""
+    """One pass over the tokens of one text; `at` is the current token."""
 
     __slots__ = (*("at", "depth", "kinds", "limits", "n_levels", "n_predicates", "spans", "text"),)
 
@@ -102,7 +103,7 @@ class Parser:
         self.kinds, self.spans = tokenize(text, limits)
         self.at = 0
         self.depth = 0
-        self.n_levels = 0  # all that were ever entered: the tree has no more, and one of leaves
+        self.n_levels = 0  # all levels ever entered: the tree has no more, plus one of leaves
         self.n_predicates = 0
 
     def parse(self) -> Condition:
@@ -161,7 +162,7 @@ class Parser:
             return Or(tuple(operands), span)
         mixes = kinds[self.at] in ("XOR", "XNOR")
         if mixes or (kind == "XNOR" and len(operands) > 2):
-            # A chain is read to its end by now, which is no place to point at.
+            # The parser has read the chain to its end, which is not a useful place to report.
             raise ParseError(
                 "ambiguous",
                 "XOR and XNOR cannot be mixed or XNOR chained without parentheses",
@@ -184,7 +185,7 @@ class Parser:
             inside = self.expression(0)
             self.expect(")")
             self.depth -= 1
-            # With its parentheses, so that the span of whatever it is part of is balanced.
+            # With its parentheses, so that the spans of enclosing nodes are balanced.
             span = (span[0], self.spans[self.at - 1][1])
             if isinstance(inside, And | Or):  # most are, and `replace` is slow
                 return type(inside)(inside.operands, span)
@@ -217,7 +218,7 @@ class Parser:
         self.fail("expected a condition or a value", ("NOT", "TRUE", "FALSE"))
 
     def plain_comparison(self) -> Comparison | None:
-        """`name operator constant` read at once, as most predicates are; None for others."""
+        """`name operator constant`, parsed at once, as most predicates are; None for others."""
         at, kinds = self.at, self.kinds
         operator = COMPARATORS.get(kinds[at + 1])
         if kinds[at] != WORD or operator is None or kinds[at + 3] not in _CLOSERS:
@@ -244,7 +245,7 @@ class Parser:
     # ── predicates ─────────────────────────────────────────────────────────────────────────
 
     def predicate(self, kind: str, left: Node) -> Condition:
-        """The predicate whose left operand is read and whose operator is next."""
+        """The predicate whose left operand has been read and whose operator is next."""
         self.at += 1
         is_negated = kind == "NOT"
         if is_negated:
@@ -320,7 +321,7 @@ class Parser:
             self.fail_here(
                 "unsupported-syntax",
                 f"IS {self.kinds[self.at]} is not supported",
-                hint="write the Boolean attribute alone, NOT it, or test IS NULL",
+                hint="write the Boolean attribute alone or after NOT, or test IS NULL",
             )
         self.expect("NULL")
         return IsNull(self.attribute(left, "IS NULL"), is_negated, self.span_from(left))
@@ -345,7 +346,7 @@ class Parser:
         return Like(operand, pattern, escape, ignores_case, is_negated, span)
 
     def check_escape(self, escape: str, span: Span, *, ignores_case: bool) -> None:
-        """Refuse what cannot make a wildcard plain."""
+        """Raise an error for an invalid escape character."""
         # Java's characters go to U+FFFF.
         if len(escape) != 1 or escape in "%_" or escape > "\uffff":
             raise ParseError(
@@ -397,7 +398,7 @@ class Parser:
     # ── what the next token must be ────────────────────────────────────────────────────────
 
     def is_word(self, word: str) -> bool:
-        """Whether the next token is this word, which is no keyword elsewhere."""
+        """Whether the next token is this word, which is not a keyword elsewhere."""
         at = self.at
         if self.kinds[at] != WORD:
             return False
@@ -435,17 +436,17 @@ class Parser:
         return node
 
     def expect(self, kind: str, why: str = "") -> None:
-        """Step over a token that must be there."""
+        """Skip a token that must be present."""
         if self.kinds[self.at] != kind:
             self.fail(f"expected '{kind}'" + (f" {why}" if why else ""), (kind,))
         self.at += 1
 
     def span_from(self, node: Node) -> Span:
-        """From the start of `node` to the end of the token last read."""
+        """From the start of `node` to the end of the last token read."""
         return node.span[0], self.spans[self.at - 1][1]
 
     def condition(self, node: Node) -> Condition:
-        """`node`, which stands where a condition must."""
+        """`node`, which must be a condition."""
         if type(node) is Comparison:
             self.count_predicate(node.span)
             return node
@@ -466,13 +467,13 @@ class Parser:
 
     @staticmethod
     def is_condition(node: Node) -> bool:
-        """Whether `node` can stand as a condition: an attribute may be Boolean, 5 is not."""
+        """Whether `node` can be a condition: an attribute may be Boolean, 5 is not."""
         if isinstance(node, Literal):
             return node.type == BOOLEAN
         return not isinstance(node, Variable | Arithmetic)
 
     def value(self, node: Node) -> Value:
-        """`node`, which stands where a value must."""
+        """`node`, which must be a value."""
         if not isinstance(node, VALUES):
             raise ParseError(
                 "not-a-value",
@@ -493,7 +494,7 @@ class Parser:
         return node
 
     def hint_at_operand(self, node: Node, tested_by: str) -> str | None:
-        """What to write where something else than an attribute is tested."""
+        """The hint for a test of something other than an attribute."""
         if isinstance(node, OperatorCall):
             arguments = self.spell_arguments(node)
             return hint_at_tested(node.name, arguments, tested_by, self.text, node.span[1])
@@ -502,46 +503,48 @@ class Parser:
         return None
 
     def spell(self, node: Node) -> str:
-        """The node as it is written."""
+        """The source text of the node."""
         return self.text[slice(*node.span)]
 
     def spell_arguments(self, call: OperatorCall) -> str:
-        """The arguments of a call as they are written."""
+        """The source text of the arguments of a call."""
         return ", ".join(map(self.spell, call.arguments))
 
     # ── limits ─────────────────────────────────────────────────────────────────────────────
 
     def enter(self) -> None:
-        """Count one more nested level."""
+        """Enter one more nested level."""
         self.n_levels += 1
         self.depth += 1
         if self.depth > self.limits.depth:
             self.fail_depth(self.here())
 
     def check_height(self, condition: Condition) -> None:
-        """Refuse a tree of too many levels, which grows to the left without being entered."""
+        """Raise an error for a tree with too many levels, which grows to the left without being
+        entered.
+        """
         pending: list[tuple[Node, int]] = [(condition, 1)]
         while pending:
             node, level = pending.pop()
-            if level > self.limits.depth + 1:  # the leaves lie one below
+            if level > self.limits.depth + 1:  # the leaves are one level below
                 self.fail_depth(node.span)
             pending.extend((below, level + 1) for below in _below(node))
 
     def count_predicate(self, span: Span) -> None:
-        """Count one more operand; inner nodes count too, so the bound is on the whole tree."""
+        """Count one more operand; inner nodes count too, so the limit applies to the whole tree."""
         self.n_predicates += 1
         if self.n_predicates > self.limits.predicates:
             message = f"more than {self.limits.predicates} predicates"
             raise LimitError("too-many-predicates", message, span=span)
 
     def check_members(self, n_members: int, span: Span) -> None:
-        """Refuse a list of constants longer than the limit."""
+        """Raise an error for a list of constants longer than the limit."""
         if n_members > self.limits.in_list:
             message = f"the list has {n_members} members; at most {self.limits.in_list}"
             raise LimitError("list-too-long", message, span=span)
 
     def check_xor(self, n_operands: int, span: Span) -> None:
-        """Refuse a XOR with more operands than the limit."""
+        """Raise an error for a XOR with more operands than the limit."""
         if n_operands > self.limits.xor_operands:
             message = f"XOR has {n_operands} operands; at most {self.limits.xor_operands}"
             raise LimitError("too-many-operands", message, span=span)
@@ -549,7 +552,7 @@ class Parser:
     # ── errors ─────────────────────────────────────────────────────────────────────────────
 
     def fail(self, expected: str, candidates: tuple[str, ...] = ()) -> NoReturn:
-        """Refuse the token looked at, saying what was expected instead."""
+        """Raise an error at the current token, which says what was expected."""
         at = self.at
         kind = self.kinds[at]
         word = self.text[slice(*self.spans[at])]
@@ -565,7 +568,7 @@ class Parser:
         if kind in KEYWORDS and is_name:
             hint = f"an attribute named like a keyword is written `{word}`"
         elif kind == STRING and at and self.kinds[at - 1] == STRING:
-            hint = "a quote inside a string is written ''; strings do not join by themselves"
+            hint = "write a quote inside a string as ''; adjacent strings are not joined"
         elif kind == "-" or (kind == NUMBER and at and self.kinds[at - 1] in (WORD, ".")):
             hint = "a name with such characters is written in backticks: `user-id`"
         elif kind == WORD and expected in _CONSTANTS and self.kinds[at + 1] in _CLOSERS:
@@ -575,11 +578,11 @@ class Parser:
         raise ParseError("unexpected-token", message, span=self.here(), hint=hint)
 
     def fail_here(self, code: str, message: str, *, hint: str) -> NoReturn:
-        """Refuse at the token looked at, with a message of its own."""
+        """Raise an error at the current token, with this message."""
         raise ParseError(code, message, span=self.here(), hint=hint)
 
     def fail_null(self) -> NoReturn:
-        """Refuse NULL as a value."""
+        """Raise an error for NULL as a value."""
         raise ParseError(
             "null-literal",
             "NULL is not a value to compare with: the result would never be true",
@@ -588,18 +591,18 @@ class Parser:
         )
 
     def fail_depth(self, span: Span) -> NoReturn:
-        """Refuse to go deeper."""
+        """Raise the error for too many levels."""
         message = f"nested more than {self.limits.depth} levels deep"
         raise LimitError("too-deep", message, span=span)
 
     def here(self) -> Span:
-        """The span of the token looked at."""
+        """The span of the current token."""
         start, end = self.spans[self.at]
         return start, max(end, start + 1)
 
 
 def _below(node: Node) -> tuple[Node, ...]:
-    """What a condition or value is made of, one level down."""
+    """The operands of a condition or value, one level down."""
     match node:
         case Comparison() | Arithmetic():
             return node.left, node.right

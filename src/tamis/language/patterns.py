@@ -1,4 +1,4 @@
-"""LIKE patterns and regular expressions: read, refused early, and matched plainly."""
+"""LIKE patterns and regular expressions: parsing, early errors, and simple matching."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Wild(Enum):
 
 
 class BadPatternError(ValueError):
-    """A pattern is malformed; the message says how."""
+    """A pattern is malformed; the message gives the reason."""
 
 
 @lru_cache(maxsize=4096)
 def parse_like(pattern: str, escape: str) -> tuple[str | Wild, ...]:
-    """The pattern's characters and wildcards; runs of % are one."""
+    """The pattern's characters and wildcards; consecutive % are one."""
     tokens: list[str | Wild] = []
     for part in _like_parts(escape).findall(pattern):
         if part[0] == escape:
@@ -37,7 +37,7 @@ def parse_like(pattern: str, escape: str) -> tuple[str | Wild, ...]:
 
 @lru_cache(maxsize=64)
 def _like_parts(escape: str) -> re.Pattern[str]:
-    """Plain text, a run of %, one _, or the escape character and what follows it."""
+    """Plain text, a run of %, one _, or the escape character and the character after it."""
     own = re.escape(escape)
     return re.compile(rf"[^%_{own}]++|%++|_|{own}.?", re.DOTALL)
 
@@ -47,16 +47,16 @@ def _escaped(part: str, escape: str) -> str:
         raise BadPatternError(f"the pattern ends in the escape character {escape}")
     if part[1] not in ("%", "_", escape):
         raise BadPatternError(
-            f"the escape character {escape} stands before '{part[1]}'; "
-            f"allowed after it: % _ {escape}"
+            f"the escape character {escape} comes before '{part[1]}'; allowed after it: % _ "
+            f"{escape}"
         )
     return part[1]
 
 
 def is_like(text: str, tokens: tuple[str | Wild, ...]) -> bool:
-    """Whether all of `text` fits the pattern; at most len(text) * len(tokens) steps."""
+    """Whether all of `text` matches the pattern; takes at most len(text) * len(tokens) steps."""
     at_text, at_token = 0, 0
-    retry_text, retry_token = 0, -1  # where to go on when the latest % must take one more
+    retry_text, retry_token = 0, -1  # where to continue if the latest % takes one more
     while at_text < len(text):
         token = tokens[at_token] if at_token < len(tokens) else None
         if token is Wild.ANY_TEXT:
@@ -75,7 +75,7 @@ def is_like(text: str, tokens: tuple[str | Wild, ...]) -> bool:
 
 @lru_cache(maxsize=4096)
 def compile_regex(pattern: str) -> Any:
-    """The compiled RE2 expression; raises `BadPatternError` where RE2 refuses it."""
+    """The compiled RE2 expression; raises `BadPatternError` if it is invalid."""
     import re2
 
     options = re2.Options()

@@ -1,9 +1,9 @@
-"""The AST back into text, in our own dialect and in Spark SQL's.
+"""Prints the syntax tree as text, in our dialect and in Spark SQL's.
 
-Ours is the identity under `parse`. Spark's is for typed trees: XOR and at_least are spelled with
-what Spark has, regular expressions are rewritten for Java, and constants carry their type. Given
-the text that the tree was read from, numbers are printed as they stand there, so that Spark reads
-and rounds them by itself.
+Ours is the inverse of `parse`. Spark's is for typed trees: XOR and at_least are expressed with
+Spark's functions, regular expressions are rewritten for Java, and constants carry their type. Given
+the text from which the tree was parsed, numbers are printed as written there, so that Spark reads
+and rounds them itself.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ _TIGHTNESS: Final = {Or: _OR, And: _AND, Not: _NOT}
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How the few things that differ between dialects are spelled."""
+    """The spellings that differ between dialects."""
 
     print_literal: Callable[[Literal], str]
-    print_element: Callable[[Literal], str]  # a constant that is sought in an array
+    print_element: Callable[[Literal], str]  # a constant that is searched in an array
     print_regex: Callable[[str], str]
     print_xor: Callable[[Xor | Xnor, Callable[[Condition, int], str], int], str]
     print_at_least: Callable[[int, list[str]], str]
     print_overlap: Callable[[ArraysOverlap, Dialect], str]
     print_matches: Callable[[Matches | Words], str]
     print_call: Callable[[OperatorCall], str]
-    # Whether a number is a struct of NUMBER_PARTS, of which one at most is not NULL.
+    # Whether a number is a struct of NUMBER_PARTS, at most one of which is not NULL.
     splits_numbers: bool = False
 
 
@@ -80,10 +80,10 @@ def print_for_spark(
 ) -> str:
     """The Spark SQL text that means this typed condition.
 
-    With `text`, from which the condition was read, numbers that may be rounded are printed as they
-    are written there: what Spark makes of them then owes nothing to our reading. An attribute of
-    type `number` is a column of any numeric type; with `splits_numbers` it is a struct of
-    NUMBER_PARTS, for events in which it has several kinds.
+    With `text`, from which the condition was parsed, numbers that may be rounded are printed as
+    written there: Spark's result then does not depend on our parsing. An attribute of type `number`
+    is a column of any numeric type; with `splits_numbers` it is a struct of NUMBER_PARTS, for
+    events whose values are of several kinds.
     """
     dialect = replace(SPARK, splits_numbers=splits_numbers)
     if text is None:
@@ -110,7 +110,7 @@ def _print_value(value: Value, dialect: Dialect) -> str:
 
 
 def print_literal(literal: Literal) -> str:
-    """The constant, spelled so that its type can be read off."""
+    """The constant, spelled so that its type is visible."""
     return _LITERAL_PRINTERS[literal.type.name](literal.value)
 
 
@@ -129,7 +129,7 @@ def _print(node: Condition, loosest: int, dialect: Dialect) -> str:
         case Or():
             text = " OR ".join(below(operand, _OR) for operand in node.operands)
         case Not():
-            # NOT NOT p needs no parentheses: NOT takes an operand as tight as itself.
+            # NOT NOT p needs no parentheses: NOT takes an operand that binds as tightly as itself.
             text = "NOT " + below(node.operand, _NOT - 1)
         case Xor() | Xnor():
             return dialect.print_xor(node, below, loosest)
@@ -210,14 +210,14 @@ def _print_leaf(node: Condition, dialect: Dialect) -> str:
             raise AssertionError(node)
 
 
-# What a number is on Spark where its kind changes from event to event.
+# The form of a number on Spark if its kind changes from event to event.
 NUMBER_PARTS: Final = {"double": DOUBLE, "exact": decimal_type(38, 18), "whole": INTEGER}
 
 
 def _print_split(node: Condition, dialect: Dialect) -> str:
-    """A leaf whose numbers are structs: compared as the part that is there."""
+    """A leaf whose numbers are structs: compared by the part that is not NULL."""
     if isinstance(node, ArraysOverlap) and _is_number(node.operand):
-        # `exists` is undefined as array_contains is: where none is found and an element is NULL.
+        # `exists` is undefined like array_contains: if none is found and an element is NULL.
         element = Attribute(("e",), NUMBER)
         found = _print_split(In(element, node.values), dialect)
         return f"exists({print_value(node.operand)}, e -> {found})"
@@ -240,7 +240,7 @@ def _is_number(attribute: Attribute) -> bool:
 
 
 def _with_part(node: Condition, path: tuple[str, ...], part: str) -> Condition:
-    """The leaf with one part in the place of a number."""
+    """The leaf with one part instead of a number."""
     own = Attribute((*path, part), NUMBER_PARTS[part])
     sides = {
         side: own
@@ -262,7 +262,7 @@ def _print_overlap(node: ArraysOverlap, dialect: Dialect) -> str:
 
 
 def _print_overlap_for_spark(node: ArraysOverlap, dialect: Dialect) -> str:
-    # arrays_overlap brings decimals to no common type, array_contains does.
+    # arrays_overlap does not convert decimals to a common type, array_contains does.
     if node.function == "array_contains" or all(v.type.name != "decimal" for v in node.values):
         return _print_overlap(node, dialect)
     array = print_value(node.operand)
@@ -314,13 +314,14 @@ def _print_arithmetic(node: Arithmetic) -> str:
 
 # ── constants ───────────────────────────────────────────────────────────────────────────────
 
-# Escaped: what closes or bends a string, what cannot stand in a text, and Spark's ${substitution}.
+# Escaped: characters that end or change a string, those that a text cannot contain, and Spark's
+# ${substitution}.
 _ESCAPED = re.compile(r"[\\'\x00-\x1f\x7f]|\$(?=\{)")
 _ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def print_string(text: str) -> str:
-    """The text as a quoted string that both dialects read alike."""
+    """The text as a quoted string that both dialects read the same way."""
 
     def escape(found: re.Match[str]) -> str:
         return _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}"
@@ -329,7 +330,7 @@ def print_string(text: str) -> str:
 
 
 def _print_decimal(value: Any) -> str:
-    # A decimal constant on an integer attribute may hold an int by now.
+    # A decimal constant on an integer attribute may be an int here.
     text = format(Decimal(value), "f")
     return text if "." in text else text + "BD"
 
@@ -353,7 +354,7 @@ _LITERAL_PRINTERS: Final[dict[str, Callable[[Any], str]]] = {
 
 
 def _print_as_written(text: str, literal: Literal) -> str:
-    """The constant as it stands in the text; by its value where no rounding was involved."""
+    """The constant as written in the text; by its value if no rounding was involved."""
     if literal.type not in (INTEGER, FLOAT, DOUBLE):
         return print_literal(literal)
     written, kind = _written_number(text, literal)
@@ -365,7 +366,7 @@ def _print_as_written(text: str, literal: Literal) -> str:
 
 
 def _print_cast(text: str, literal: Literal) -> str:
-    """The constant as a value of the elements' type: Spark brings it there in some cases only."""
+    """The constant converted to the elements' type: Spark converts it only in some cases."""
     if not literal.type.is_floating:
         return print_literal(literal)
     written, kind = _written_number(text, literal)
@@ -375,14 +376,14 @@ def _print_cast(text: str, literal: Literal) -> str:
 
 
 def _is_reprinted(literal: Literal, kind: Type) -> bool:
-    """Whether a constant written as a float stands for the double that it prints as."""
+    """Whether a constant written as a float means the double that it prints as."""
     return (
         kind == FLOAT and literal.type == DOUBLE and round_to_float(literal.value) != literal.value
     )
 
 
 def _written_number(text: str, literal: Literal) -> tuple[str, Type]:
-    """The number as it stands in the text, and its type there."""
+    """The number as written in the text, and its type there."""
     written = text[slice(*literal.span)].strip("() \t\r\n")
     digits = written.lstrip("- \t\r\n")
     number = read_number(digits, literal.span, is_negative=digits != written)

@@ -1,4 +1,4 @@
-"""Work on chunks of rows, spread over processes, with the results in order."""
+"""Distributes chunks of rows over processes and returns the results in order."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ CHUNKS_AHEAD: Final = 4  # per process: enough to keep it busy, few enough to st
 def map_chunks(
     function: Callable[[Chunk], Result], chunks: Iterable[Chunk], processes: int
 ) -> Iterator[Result]:
-    """What the function returns for each chunk, in order.
+    """The results of the function for each chunk, in order.
 
-    With more than one process, the function and the chunks travel to them, and some chunks are
-    worked on ahead of the one whose result is returned.
+    With more than one process, the function and the chunks are sent to them, and some chunks are
+    processed ahead of the one whose result is returned.
     """
     if processes <= 1:
         yield from map(function, chunks)
         return
-    # Imported here: it takes longer than all the rest of the package.
+    # Imported here: this import takes longer than the rest of the package.
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
@@ -55,5 +55,5 @@ def map_chunks(
 
 
 def _ignore_interrupts() -> None:
-    # Ctrl-C reaches every process of a terminal; only the first one has something to say.
+    # Ctrl-C reaches every process of a terminal; only the first one should react.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

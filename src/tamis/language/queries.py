@@ -1,4 +1,4 @@
-"""What a keyword query asks for, in terms of words."""
+"""The words that a keyword query searches for."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def query_words(node: Matches) -> tuple[str, ...]:
-    """The words of a typed query, in order, as its attributes' analyser makes them.
+    """The words of a typed query, in order, as split by its attributes' analyser.
 
-    ANY_WORD stands in the place of a stop word, but not at the ends.
+    ANY_WORD is in the place of a stop word, but not at the ends.
     """
     type_ = node.attributes[0].type
     if type_ is None:
         raise TamisError(
-            f"{print_path(node.attributes[0].path)} has no type yet",
+            f"{print_path(node.attributes[0].path)} has no type",
             hint="check the condition against a schema",
         )
     return _analyse(type_.analyser, node.query)
@@ -37,5 +37,5 @@ def _analyse(analyser: str, query: str) -> tuple[str, ...]:
 
 
 def distinct_words(node: Matches) -> tuple[str, ...]:
-    """The words of a query that are looked for, each once."""
+    """The distinct words that a query searches for."""
     return tuple(dict.fromkeys(word for word in query_words(node) if word != ANY_WORD))

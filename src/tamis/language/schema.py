@@ -1,4 +1,4 @@
-"""Schema: each attribute's one type, from wherever the user has it written down."""
+"""Schemas: one type for each attribute, read from any of several notations."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Path = tuple[str, ...]
 class Schema:
     """An immutable mapping from attribute paths to types, and the signatures of operators.
 
-    Columns that exist but have no type of ours (maps, binary, arrays of structs) are remembered,
-    so that an expression that names one is told so.
+    Columns that exist but have an unsupported type (maps, binary, arrays of structs) are recorded,
+    so that the error of an expression that uses one says so.
     """
 
     __slots__ = ("_operators", "_types", "_unsupported")
@@ -50,7 +50,7 @@ class Schema:
 
     @classmethod
     def of(cls, source: Any) -> Schema:
-        """A schema from any of its notations: code, DDL text, JSON, Arrow, Spark, or itself."""
+        """A schema from any notation: code, DDL text, JSON, Arrow, Spark, or a schema."""
         if isinstance(source, Schema):
             return source
         if isinstance(source, str):
@@ -70,7 +70,7 @@ class Schema:
 
     @classmethod
     def from_json(cls, declared: Mapping[str, Any]) -> Schema:
-        """From {"name": "type"}; nested objects declare struct paths. Also Spark's own JSON.
+        """From {"name": "type"}; nested objects declare struct paths. Also from Spark's JSON.
 
         Operators are declared by their signatures: {"loc_in(string)": "operator"}.
         """
@@ -171,7 +171,7 @@ class Schema:
         return cls(types, unsupported)
 
     def with_analysers(self, analysers: Mapping[str, str]) -> Schema:
-        """The same schema with the analysers of some string attributes given, by name."""
+        """The same schema with analysers for some string attributes, given by name."""
         types = dict(self._types)
         for name, analyser in _read_analysers(analysers):
             path = parse_path(name)
@@ -182,7 +182,7 @@ class Schema:
         return Schema(types, self._unsupported, self._operators.values())
 
     def with_operators(self, signatures: Iterable[Signature]) -> Schema:
-        """The same schema with these operators and no others."""
+        """The same schema with exactly these operators."""
         return Schema(self._types, self._unsupported, signatures)
 
     # ── what it says ───────────────────────────────────────────────────────────────────────
@@ -195,11 +195,11 @@ class Schema:
         return self._types.get(path)
 
     def unsupported(self, path: Path) -> str | None:
-        """The foreign type of a column that exists but cannot be used, else None."""
+        """The unsupported type of a column that exists, else None."""
         return self._unsupported.get(path)
 
     def operator(self, name: str) -> Signature | None:
-        """The signature of an operator, whose name ignores case, or None."""
+        """The signature of an operator, whose name is case-insensitive, or None."""
         return self._operators.get(name.lower())
 
     @property
@@ -217,7 +217,7 @@ class Schema:
         return path in self._types
 
     def __eq__(self, other: object) -> bool:
-        # Types are equal whatever their analysers; the notation tells them apart.
+        # Equality of types ignores analysers; the notation includes them.
         return isinstance(other, Schema) and self.to_json() == other.to_json()
 
     def __hash__(self) -> int:
@@ -237,7 +237,7 @@ class Schema:
 
 
 _NAME = r"(?:\w+|`(?:[^`]|``)+`)"
-# What Spark's own DDL adds to a type, NOT NULL and a comment, changes nothing here.
+# Additions of Spark's DDL to a type, NOT NULL and a comment, are ignored.
 _DECLARATION = re.compile(
     rf"\s*({_NAME}(?:\.{_NAME})*)\s*:?\s+(.+?)(?:\s+NOT\s+NULL)?(?:\s+COMMENT\s+'[^']*')?\s*",
     re.DOTALL | re.IGNORECASE,
@@ -264,7 +264,8 @@ def _read_analysers(analysers: Any) -> Iterable[tuple[str, str]]:
     )
     if not all(isinstance(part, str) for pair in pairs for part in pair):
         raise SchemaError(
-            f"the analysers are {analysers!r}", hint="allowed: names of each: {'body': 'english'}"
+            f"the analysers are {analysers!r}",
+            hint="allowed: analysers by name: {'body': 'english'}",
         )
     return pairs
 
@@ -284,7 +285,9 @@ def _refuse_repeated(path: Path, types: Mapping[Path, Type]) -> None:
 
 
 def _refuse_shadowing(types: Mapping[Path, Type]) -> None:
-    """`a` and `a.b` cannot both be attributes: one is a value, the other needs a struct there."""
+    """Raise an error if `a` and `a.b` are both attributes: one is a value, the other needs a
+    struct.
+    """
     for path in types:
         for length in range(1, len(path)):
             if path[:length] in types:

@@ -1,4 +1,6 @@
-"""The spelling of search boxes into an expression: `niger AND uranium -yellowcake "of mass"`."""
+"""Converts the query of a search box to an expression: `niger AND uranium -yellowcake "of
+mass"`.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +27,22 @@ _OPERATORS: Final = ("AND", "OR", "NOT")
 _ENDS: Final = (*_OPERATORS, ")")
 _RANGE: Final = re.compile(r"[\[{]\S+\s+TO\s+\S+[\]}]")  # [1990 TO 1995]
 _ALLOWED: Final = 'words, "a phrase", -excluded, AND, OR, NOT and parentheses'
-_SHOWN: Final = 60  # characters of what was given
-# What word processors make of " and -.
+_SHOWN: Final = 60  # characters of the query
+# Characters that word processors substitute for " and -.
 _TYPED: Final = str.maketrans(dict.fromkeys("“”„‟«»", '"') | dict.fromkeys("‐‑‒–—−", "-"))
 
-_AS_IT_IS: Final = "in quotes it is looked for as it is"
-# What other search boxes give a meaning and this one does not: taken for words, it would look for
-# something else than its author does. What it looks like, what is wrong, and what to write.
+_AS_IT_IS: Final = "in quotes it is searched for literally"
+# Syntax of other search boxes that this one does not support: read as words, it would search for
+# something else than its author means. Each has a pattern, an error and a hint.
 _WILDCARD: Final = (
     re.compile(r"\w\*|\*\w|\w\?\w"),
     "wildcards are not supported",
     "write the words out, as in (child OR children)",
 )
-_ADDRESS: Final = re.compile(r"[a-z]+://", re.IGNORECASE)  # a ? in it stands for nothing
+_ADDRESS: Final = re.compile(r"[a-z]+://", re.IGNORECASE)  # a ? in it is not a wildcard
 _NEAR: Final = "proximity and fuzzy words are not supported"
 _A_PHRASE: Final = 'write a phrase, "back pain", or all the words'
-# N3 and W3 may be words as well: they are operators only between two others.
+# N3 and W3 may also be words: they are operators only between two others.
 _BETWEEN: Final = (
     re.compile(r"[NW](?:[1-9]|1\d|20)$|/(?:\d+|[sp])$"),
     _NEAR,
@@ -79,16 +81,16 @@ _FOREIGN: Final = (
 def search_query(query: str, attributes: str | Sequence[str], *, missing: str | None = None) -> str:
     """The expression that a search-box query means over the attributes.
 
-    Words side by side must all be found, each in any of the attributes. AND, OR and NOT in capitals
-    join them, OR being the loosest; `-word` and `-"some words"` exclude, `+` changes nothing, and
+    Adjacent words must all be found, each in any of the attributes. AND, OR and NOT in capitals
+    join them, where OR binds loosest; `-word` and `-"some words"` exclude, `+` changes nothing, and
     parentheses group. Parts without a word are left out. Raises an `InputError` for a query that
-    has nothing to look for, or more than the limits allow, and for what other search boxes give a
-    meaning: wildcards, proximity, fields, ranges. A `TamisWarning` reports operators that are not
-    in capitals, which are words, and words of which one letter is left, such as C++.
+    has no word to search for, or exceeds the limits, and for syntax of other search boxes:
+    wildcards, proximity, fields, ranges. A `TamisWarning` reports operators that are not in
+    capitals, which are read as words, and words that are reduced to one letter, such as C++.
 
-    `missing="empty"` takes a missing attribute for an empty text, so that what is excluded is not
-    in it; `missing="undefined"` leaves such a query undefined, as NOT of an expression is. The
-    default is "empty" for several attributes and "undefined" for one.
+    `missing="empty"` treats a missing attribute as an empty text, which contains no excluded word;
+    `missing="undefined"` leaves such a query undefined, as NOT of an expression is. The default is
+    "empty" for several attributes and "undefined" for one.
     """
     if not isinstance(query, str):
         raise InputError(f"the query is {_show(query)}; a string is expected", hint=_ALLOWED)
@@ -135,7 +137,9 @@ def _read_fields(attributes: Any) -> tuple[Attribute, ...]:
 
 
 def _refuse_listed(names: Sequence[str]) -> None:
-    """Refuse several names in one text, which would be one attribute that no event has."""
+    """Raise an error for several names in one string, which would be one attribute that no event
+    has.
+    """
     for name in names:
         listed = [one.strip() for one in split_listed(name)]
         if len(listed) > 1:
@@ -147,7 +151,7 @@ def _refuse_listed(names: Sequence[str]) -> None:
 
 
 def _report_blanks(names: Sequence[str]) -> None:
-    """Warn of an attribute that is probably a query."""
+    """Warn about an attribute that is probably a query."""
     for name in names:
         if " " in name.strip() and "`" not in name:
             warn(
@@ -162,7 +166,7 @@ def _show(value: Any) -> str:
 
 
 def _excludes(condition: Condition) -> bool:
-    """Whether it says only what to leave out."""
+    """Whether the query only excludes words."""
     parts = condition.operands if isinstance(condition, And) else (condition,)
     return all(isinstance(part, Not) for part in parts)
 
@@ -173,7 +177,8 @@ def _excludes(condition: Condition) -> bool:
 def _with_empty(condition: Condition, *, is_negated: bool) -> Condition:
     """The condition, or its negation, where a missing attribute has no words.
 
-    Found is found, whatever else is missing; only what must not be found has to say so.
+    A word found in one attribute is found even if others are missing; only an exclusion must handle
+    missing attributes.
     """
     match condition:
         case Not():
@@ -193,14 +198,14 @@ def _not_found(search: Matches) -> Condition:
 
 
 def _lacks(search: Matches, text: str) -> Condition:
-    """No attribute has the text, or not the attributes that are there together."""
+    """True if no attribute contains the text, or if the present attributes together do not."""
     fields = search.attributes
     is_one_word = len(get_analyser(DEFAULT_ANALYSER).words(text)) == 1
     if is_one_word or search.mode == "phrase" or len(fields) == 1:
         either = [(IsNull(field), Not(Matches(search.mode, (field,), text))) for field in fields]
         return _join(And, [Or(both) for both in either])
-    # A word such as wi-fi is several, of which each attribute may have some: what is not there is
-    # told for every choice of attributes that are.
+    # A word such as wi-fi is several words, and each attribute may contain some: the exclusion is
+    # expanded over every choice of present attributes.
     choices = []
     for n_there in range(len(fields), -1, -1):
         for there in combinations(fields, n_there):
@@ -211,7 +216,7 @@ def _lacks(search: Matches, text: str) -> Condition:
 
 
 def _join(kind: type[And | Or], operands: Sequence[Condition]) -> Condition:
-    """The operands joined, those of the same kind lifted."""
+    """The operands joined, with nested operands of the same kind lifted."""
     flat: list[Condition] = []
     for operand in operands:
         flat.extend(operand.operands if isinstance(operand, kind) else (operand,))
@@ -223,7 +228,7 @@ def _join(kind: type[And | Or], operands: Sequence[Condition]) -> Condition:
 
 class _SearchBox:
     def __init__(self, query: str, fields: tuple[Attribute, ...]) -> None:
-        # One character for one: places stay as they are.
+        # One character for one: positions stay the same.
         self.query = query = query.translate(_TYPED)
         self.fields = fields
         self.tokens: list[Token] = []
@@ -244,13 +249,15 @@ class _SearchBox:
         self.depth = 0
 
     def _refuse_foreign(self, kind: str, text: str, place: int) -> None:
-        """Refuse what means something elsewhere, where it would be taken for words here."""
+        """Raise an error for syntax that has a meaning elsewhere and would be read as words
+        here.
+        """
         if kind == "phrase":
             foreign: tuple[Any, ...] = (_WILDCARD,)
             begin = text
         else:
             foreign = _FOREIGN if kind == "word" else ()
-            # What stands right behind a phrase or before one belongs to it: "a b"~5, title:"a b".
+            # Text directly before or after a phrase belongs to it: "a b"~5, title:"a b".
             begin = self.query[place - 1] + text if self.query[place - 1 : place] == '"' else text
             begin += self.query[place + len(text) : place + len(text) + 1].strip()
         for looks, what, hint in foreign:
@@ -271,20 +278,20 @@ class _SearchBox:
 
     @property
     def kind(self) -> str:
-        """The kind of the token looked at; empty at the end."""
+        """The kind of the current token; empty at the end."""
         return self.tokens[self.at][0]
 
     def parse(self) -> Condition:
         """The whole query."""
         condition = self.either()
         if self.kind:
-            self.refuse_token("nothing is open to be closed")
+            self.refuse_token("a parenthesis is closed that was not opened")
         if condition is None:
-            self.refuse("the query says nothing to look for: it has no word", (0, len(self.query)))
+            self.refuse("the query has no word to search for", (0, len(self.query)))
         return condition
 
     def either(self) -> Condition | None:
-        """Groups joined by OR; None where no word is."""
+        """Groups joined by OR; None if there is no word."""
         groups = [self.group()]
         while self.kind == "OR":
             self.at += 1
@@ -293,7 +300,7 @@ class _SearchBox:
         return Or(operands) if len(operands) > 1 else next(iter(operands), None)
 
     def group(self) -> Condition | None:
-        """All that stands side by side or is joined by AND: plain words in one query."""
+        """All adjacent parts and those joined by AND: plain words in one query."""
         start = self.at
         words: list[str] = []
         others: list[Condition | None] = []
@@ -309,22 +316,22 @@ class _SearchBox:
         found = [one for one in (self.find("all", " ".join(words)), *others) if one is not None]
         excluded = [one for one in found if _excludes(one)]
         wanted = [one for one in found if not _excludes(one)]
-        # Alone in parentheses, what is wanted may stand outside: a AND (NOT b).
+        # A single exclusion in parentheses may have its positive part outside: a AND (NOT b).
         is_enclosed = start > 0 and self.tokens[start - 1][0] == "(" and self.kind == ")"
         if not wanted and (self.at == start or (excluded and not is_enclosed)):
-            what = "only what to leave out" if excluded else "nothing to look for"
+            what = "only excludes words" if excluded else "has no word to search for"
             begin, end = self.tokens[start][2], self.tokens[self.at][2]
-            self.refuse(f"the query says {what}", (begin, max(end, begin)))
+            self.refuse(f"the query {what}", (begin, max(end, begin)))
         operands = (*wanted, *excluded)
         return And(operands) if len(operands) > 1 else next(iter(operands), None)
 
     def find(self, how: Literal["all", "phrase"], text: str) -> Condition | None:
-        """The search for a text; None where it has no word."""
+        """The search for a text; None if it has no word."""
         has_words = bool(get_analyser(DEFAULT_ANALYSER).words(text))
         return Matches(how, self.fields, text) if has_words else None
 
     def other(self) -> Condition | None:
-        """A phrase, something in parentheses, or what is excluded."""
+        """A phrase, a group in parentheses, or an exclusion."""
         kind = self.kind
         if kind == "phrase":
             return self.find("phrase", self.take()[1:-1])
@@ -345,15 +352,15 @@ class _SearchBox:
         return condition if kind == "+" or condition is None else Not(condition)
 
     def take(self) -> str:
-        """The text of the token, which is passed."""
+        """The text of the current token, which is consumed."""
         self.at += 1
         return self.tokens[self.at - 1][1]
 
     def refuse_token(self, message: str) -> NoReturn:
-        """Refuse at the token looked at."""
+        """Raise an error at the current token."""
         _, text, place = self.tokens[self.at]
         self.refuse(message, (place, place + len(text)))
 
     def refuse(self, message: str, span: tuple[int, int], hint: str = _ALLOWED) -> NoReturn:
-        """Refuse a part of the query."""
+        """Raise an error for a part of the query."""
         raise QueryError("bad-query", message, span=span, hint=hint)

@@ -1,4 +1,4 @@
-"""What a query of a search box looks for otherwise than it seems: `oil or gas`, `C++`."""
+"""Notices about words of a search query that probably mean something else: `oil or gas`, `C++`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Token: TypeAlias = tuple[str, str, int]  # kind, text, place
 
 
 def find_notices(tokens: Sequence[Token], fields: Sequence[Attribute]) -> list[str]:
-    """One sentence about each such word, with its place and what to write."""
+    """One sentence about each such word, with its place and a remedy."""
     return [*_find_lower_case(tokens), *_find_lost(tokens, fields)]
 
 
 def _find_lower_case(tokens: Sequence[Token]) -> Iterator[str]:
-    """The words between others that would be operators if they were in capitals."""
+    """The words between others that would be operators in capitals."""
     found: dict[str, int] = {}
     for at, (kind, text, place) in enumerate(tokens[:-1]):
         has_before = at > 0 and tokens[at - 1][0] in ("word", "phrase", ")")
@@ -36,7 +36,7 @@ def _find_lower_case(tokens: Sequence[Token]) -> Iterator[str]:
     for word, place in found.items():
         written = f"the operator is {word.upper()} in capitals"
         if word.lower() == "near":
-            written = "it is not an operator; for words side by side write a phrase"
+            written = "it is not an operator; for adjacent words write a phrase"
         yield (
             f"{word} at column {place + 1} is a word to look for; {written}, "
             f'and "{word}" in quotes the word'
@@ -44,7 +44,7 @@ def _find_lower_case(tokens: Sequence[Token]) -> Iterator[str]:
 
 
 def _find_lost(tokens: Sequence[Token], fields: Sequence[Attribute]) -> Iterator[str]:
-    """The words with symbols in them of which only a letter is looked for."""
+    """The words with symbols of which only one letter is searched for."""
     words = get_analyser(DEFAULT_ANALYSER).words
     for kind, text, place in tokens:
         for piece in _PIECE.finditer(text) if kind in ("word", "phrase") else ():

@@ -1,7 +1,7 @@
-"""Signatures of operators: what a call looks like, without the code that answers it.
+"""Signatures of operators: the form of a call, without the code that answers it.
 
-`distance_from(string, ?double)` takes a constant and a value that the operator finds: a parameter
-with a question mark is *bound* by the operator, and a call may have a variable there.
+`distance_from(string, ?double)` takes a constant and returns a value: a parameter with a question
+mark is *bound* by the operator, and a call may have a variable there.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SIGNATURE: Final = re.compile(r"\s*([^\s(]*)\s*\((.*)\)\s*", re.DOTALL)
 _READ: Final = re.compile(r"\s*((?:[^\s`]|`(?:[^`]|``)*`)+)(?:\s+(\S.*?))?\s*", re.DOTALL)
 _RESERVED: Final = KEYWORDS | REFUSED_WORDS.keys() | {"DATE", "TIMESTAMP", "ARRAY"}
-_EXAMPLE: Final = "a signature is written so: distance_from(string, ?double)"
+_EXAMPLE: Final = "write a signature as in: distance_from(string, ?double)"
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One place of a call: its type, and whether the operator binds it."""
+    """One argument of a call: its type, and whether the operator binds it."""
 
     type: Type
     is_bound: bool = False
@@ -41,7 +41,7 @@ class Parameter:
 
 
 class Read(NamedTuple):
-    """An attribute that an operator reads, and as what; without a type, as it comes."""
+    """An attribute that an operator reads, with its type; without a type it is passed unchanged."""
 
     path: Path
     type: Type | None = None
@@ -58,24 +58,26 @@ class Signature:
     name: str
     parameters: tuple[Parameter, ...]
     reads: tuple[Read, ...] | None = None  # None: any
-    # Raises an error for constants that the operator has no answer to; known where its code is.
+    # Raises an error for constants that the operator does not support; available where its code is.
     check: Callable[..., Any] | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(map(str, self.parameters))})"
 
     def __reduce__(self) -> Any:
-        # A check is code, which stays in the process that has it.
+        # A check is code, which stays in the process that defines it.
         return Signature, (self.name, self.parameters, self.reads)
 
     @property
     def bound(self) -> tuple[int, ...]:
-        """The places that the operator binds."""
+        """The arguments that the operator binds."""
         return tuple(at for at, parameter in enumerate(self.parameters) if parameter.is_bound)
 
     @property
     def kind(self) -> str:
-        """What stands for the type in a schema: `operator`, with what it reads if that is known."""
+        """The notation of the type in a schema: `operator`, with the attributes it reads if
+        known.
+        """
         if self.reads is None:
             return "operator"
         return f"operator({', '.join(map(str, self.reads))})"
@@ -84,7 +86,7 @@ class Signature:
 def parse_signature(
     text: str, reads: Iterable[str] | None = None, check: Callable[..., Any] | None = None
 ) -> Signature:
-    """The signature written in `text`; raises `SchemaError` where it is none."""
+    """The signature written in `text`; raises `SchemaError` if it is invalid."""
     found = _SIGNATURE.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise SchemaError(f"{text!r} is not the signature of an operator", hint=_EXAMPLE)
@@ -128,19 +130,19 @@ def _parse_parameter(text: str, part: str) -> Parameter:
 
 
 def parse_reads(name: str, reads: Iterable[str]) -> tuple[Read, ...]:
-    """What the operator of that name reads: attributes, each with a type if it has one."""
+    """The attributes that the operator of that name reads, each with an optional type."""
     is_list = isinstance(reads, Iterable) and not isinstance(reads, str)
     listed = tuple(reads) if is_list else (None,)
     if not all(isinstance(attribute, str) for attribute in listed):
         raise SchemaError(
             f"operator {name} reads {reads!r}; allowed: a list of names of attributes",
-            hint="with types if you like: reads=['lat double', 'lon double']",
+            hint="types are optional: reads=['lat double', 'lon double']",
         )
     return tuple(_parse_read(name, str(attribute)) for attribute in listed)
 
 
 def read_as_text(attribute: str) -> str:
-    """What an operator reads that looks at the text of one attribute."""
+    """The attribute read by an operator that uses the text of one attribute."""
     return str(Read(parse_path(attribute), STRING))
 
 

@@ -1,4 +1,4 @@
-"""Values from text, one at a time: what the fields of CSV and of `map<string,string>` stand for."""
+"""Values spelled as text, one at a time: fields of CSV and of `map<string,string>`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _NOT_FINITE: Final = re.compile(r"NaN|[+-]?Infinity")
 
 
 def read_text(text: str, type_: Type) -> Any:
-    """The value of `type_` that `text` spells; raises `WrongTypeError` when it spells none.
+    """The value of `type_` that `text` spells; raises `WrongTypeError` if it spells none.
 
     Numbers are written as in JSON, where a plus sign, leading zeros and a bare point (`.5`, `5.`)
     are also allowed; floats and doubles may be NaN, Infinity or -Infinity. Booleans are true and
-    false in any case: pandas writes True, Excel TRUE. Arrays are JSON lists. No spaces
-    are stripped from anything.
+    false in any case: pandas writes True, Excel TRUE. Arrays are JSON lists. No spaces are
+    stripped.
     """
     try:
         value = _parse(text, type_)
@@ -39,7 +39,7 @@ def read_text(text: str, type_: Type) -> Any:
 
 
 def _parse(text: str, type_: Type) -> Any:
-    """The Python value that `text` spells; the text itself where it spells none."""
+    """The Python value that `text` spells; the text itself if it spells none."""
     match type_.name:
         case "boolean":
             return _BOOLEANS.get(text.lower(), text)
@@ -66,8 +66,9 @@ def _parse(text: str, type_: Type) -> Any:
 
 
 class SpelledEvent(dict[str, Any]):
-    """An event of texts. As a mapping it has values of the types that its attributes have for
-    expressions; `texts` are what they were read from, for who reads them as something else."""
+    """An event of texts. As a mapping it has values in the types that expressions use; `texts` are
+    the original texts, for readers that use other types.
+    """
 
     __slots__ = ("texts",)
 
@@ -76,8 +77,9 @@ class SpelledEvent(dict[str, Any]):
         self.texts: dict[str, Any] = {}
 
     def put(self, path: tuple[str, ...], text: Any, type_: Type | None) -> None:
-        """Add an attribute; the first of a name stays. A text that its type refuses stays too: it
-        is no value of it."""
+        """Add an attribute; the first of a name is kept. A text that its type rejects is also kept,
+        as an invalid value.
+        """
         value = text
         if isinstance(text, str) and type_ is not None:
             try:
@@ -91,7 +93,7 @@ class SpelledEvent(dict[str, Any]):
 def _put(event: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
     for step in path[:-1]:
         inside = event.setdefault(step, {})
-        if not isinstance(inside, dict):  # "a" beside "a.b": the first stays
+        if not isinstance(inside, dict):  # "a" and "a.b": the first is kept
             return
         event = inside
     event.setdefault(path[-1], value)

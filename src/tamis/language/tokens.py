@@ -1,4 +1,6 @@
-"""Text into tokens: one regular expression, and a clear word for each thing it refuses."""
+"""Splits text into tokens: one regular expression, and a specific error for each invalid
+character.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from tamis.language.limits import Limits
 
-# A token's kind is its own text for operators, the upper-case word for keywords, else one of:
+# A token's kind is its text for operators, the upper-case word for keywords, else one of:
 WORD, QUOTED, STRING, RAW_STRING, NUMBER, VARIABLE, END = (
     "word",
     "quoted name",
@@ -38,7 +40,7 @@ KEYWORDS: Final = frozenset(
 _WORD_KINDS: Final = {word: word for word in KEYWORDS}  # the usual spelling, found at once
 _KEYWORD_LENGTH: Final = max(map(len, KEYWORDS))
 
-# Words that begin SQL outside the language: as attribute names they need backticks.
+# Words that begin unsupported SQL: as attribute names they need backticks.
 REFUSED_WORDS: Final = {
     "SELECT": "subqueries are not supported",
     "EXISTS": "subqueries are not supported",
@@ -53,7 +55,7 @@ _OTHER_SPELLINGS: Final = {
     "!=": Comparator.NOT_EQUAL.value,
 }
 
-# Possessive throughout: no text makes it look twice at a character.
+# Possessive throughout: no character is examined twice.
 _TOKEN = re.compile(
     r"""[ \t\r\n]*+(?:
       (?P<raw>[rR]'[^']*+')
@@ -75,19 +77,19 @@ _OPERATOR_GROUP: Final = _TOKEN.groupindex["operator"]
 _REFUSED_GROUP: Final = _TOKEN.groupindex["refused"]
 _GROUP_KINDS: Final = ["", RAW_STRING, WORD, NUMBER, "", STRING, QUOTED, VARIABLE]
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # which strings may hold, as in Spark
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # allowed in strings, as in Spark
 _SMART_QUOTES: Final = "‘’‚‛“”„‟′″«»"
 
 
 class Tokens(NamedTuple):
-    """Tokens side by side, closed by three of kind END so that looking ahead needs no check."""
+    """Parallel arrays of tokens, ended by three of kind END so that lookahead needs no check."""
 
     kinds: list[str]
     spans: list[tuple[int, int]]
 
 
 def tokenize(text: str, limits: Limits) -> Tokens:
-    """All tokens of `text`; raises `ParseError` or `LimitError` at the first thing refused."""
+    """All tokens of `text`; raises `ParseError` or `LimitError` at the first error."""
     if len(text) > limits.text_length:
         raise LimitError(
             "text-too-long",
@@ -148,16 +150,16 @@ def _refuse_unprintable(found: re.Match[str]) -> ParseError:
         "bad-character",
         f"{what} U+{code_point:04X} is not allowed",
         span=found.span(),
-        hint="only strings may hold it, best as an escape that can be seen: '\\u0007'"
+        hint="only strings may contain it, best as a visible escape: '\\u0007'"
         if code_point < 0xD800
         else None,
     )
 
 
-_REFUSALS: Final = (  # what the rest of the text starts with, code, message, hint
-    ("'", "unterminated-string", "the string is not closed", "a quote inside is written ''"),
+_REFUSALS: Final = (  # start of the remaining text, code, message, hint
+    ("'", "unterminated-string", "the string is not closed", "write a quote inside a string as ''"),
     ("`", "bad-name", "the quoted name is empty or not closed", None),
-    ('"', "bad-character", "double quotes are not used here", "strings are written 'so'"),
+    ('"', "bad-character", "double quotes are not used here", "write strings in quotes: 'text'"),
     ("--", "unsupported-syntax", "comments are not allowed in an expression", None),
     ("/*", "unsupported-syntax", "comments are not allowed in an expression", None),
     (";", "unsupported-syntax", "one expression only, without ';'", None),
@@ -197,10 +199,10 @@ def _refuse_character(text: str, position: int) -> ParseError:
         message = f"'{text[position:end]}' is not a number"
         return ParseError("bad-number", message, span=(position, end))
     if character in _SMART_QUOTES:
-        message, hint = f"typographic quote {character}", "use straight quotes: 'so'"
+        message, hint = f"typographic quote {character}", "use straight quotes: 'text'"
     elif character.isspace():
         message, hint = f"unusual white space (U+{ord(character):04X})", "use a plain blank"
     else:
         message = f"unexpected character {character!r} (U+{ord(character):04X})"
-        hint = "names with such characters are written in backticks" if character > "~" else None
+        hint = "write names with such characters in backticks" if character > "~" else None
     return ParseError("bad-character", message, span=(position, position + 1), hint=hint)

@@ -1,11 +1,12 @@
-"""Variables: what types they have, and where operator calls bind them.
+"""Variables: their types, and the operator calls that bind them.
 
-A variable ranges over the whole subscription, and a constraint or a negated call may only use what
-is bound beside it (as in Datalog), so that matching is a look at finitely many values:
+The scope of a variable is the whole subscription. A constraint or a negated call may only use
+variables that are bound in the same AND (as in Datalog), so that matching examines finitely many
+values:
 
 - a call that is not under NOT binds its variables;
-- AND binds what one of its operands binds, OR what all of them bind, at_least(k of n) what all but
-  k - 1 of them bind; NOT turns AND into OR, and XOR binds nothing;
+- AND binds the variables that any operand binds, OR those that all bind, at_least(k of n) those
+  that all but k - 1 of them bind; NOT turns AND into OR, and XOR binds nothing;
 - a use is bound by itself, or by an AND around it.
 """
 
@@ -38,7 +39,7 @@ _NONE: Names = frozenset()
 
 
 def collect_types(condition: Condition, schema: Schema) -> dict[str, Type]:
-    """The type of each variable, which its first place in a call decides."""
+    """The type of each variable, determined by its first use in a call."""
     types: dict[str, Type] = {}
     for leaf in leaves(condition):
         signature = schema.operator(leaf.name) if isinstance(leaf, OperatorCall) else None
@@ -58,14 +59,14 @@ def _check_type(variable: Variable, known: Type, own: Type) -> None:
         return
     raise TypeCheckError(
         "type-mismatch",
-        f"?{variable.name} is of type {known} before and of type {own} here",
+        f"?{variable.name} has type {known} earlier and type {own} here",
         span=variable.span,
-        hint="a variable has one type; call one of the two by another name",
+        hint="a variable has one type; rename one of the two",
     )
 
 
 def check_bound(condition: Condition) -> None:
-    """Refuse a variable that is used where no operator call binds it."""
+    """Raise an error for a variable that is used where no operator call binds it."""
     _check(condition, condition, is_negated=False, known=_NONE)
 
 
@@ -91,7 +92,7 @@ def _needed(node: And | Or | AtLeast, *, is_negated: bool) -> int:
 
 
 def _bound_by_some(below: list[Names], k: int) -> Names:
-    """What every choice of k operands binds."""
+    """The variables that every choice of k operands binds."""
     counted = {name: sum(name in names for names in below) for name in _NONE.union(*below)}
     return frozenset(name for name, n in counted.items() if len(below) - n < k)
 
@@ -106,7 +107,7 @@ def _check(root: Condition, node: Condition, *, is_negated: bool, known: Names) 
             for operand in node.operands:
                 _check(root, operand, is_negated=is_negated, known=known)
         case Xor() | Xnor():
-            # Its operands count where they are true and where they are false: nothing in it binds.
+            # Operands of XOR count both when true and when false: it binds nothing.
             for variable in variables(node):
                 _expect_bound(root, variable, known)
         case OperatorCall() if not is_negated:
@@ -127,15 +128,16 @@ def _expect_bound(root: Condition, variable: Variable, known: Names) -> None:
         for found in variables_of(leaf)
     }
     if variable.name not in in_calls:
-        message, hint = f"no operator binds {name}", f"call one beside it: p({name}) AND …"
+        message, hint = f"no operator binds {name}", f"add a call that binds it: p({name}) AND …"
     elif variable.name in _bound_somewhere(root):
         message = f"{name} has no value here: it is bound only in another part of the expression"
         hint = (
-            f"use it beside the call that binds it: p({name}) AND …; each side of an OR by itself"
+            f"use it together with the call that binds it: p({name}) AND …; separately in "
+            "each operand of an OR"
         )
     else:
-        message = f"{name} stands only under NOT or XOR, where it is not bound"
-        hint = f"bind it by a call beside it: p({name}) AND NOT q({name})"
+        message = f"{name} occurs only under NOT or XOR, where it is not bound"
+        hint = f"add a call that binds it: p({name}) AND NOT q({name})"
     raise TypeCheckError("unbound-variable", message, span=variable.span, hint=hint)
 
 

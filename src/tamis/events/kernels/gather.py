@@ -1,4 +1,4 @@
-"""What is there in an Arrow array: the places that are not NULL, and the texts at them."""
+"""The positions of an Arrow array that are not NULL, and the texts at them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numba import njit
 @njit(cache=True, nogil=True)
 def find_set_bits(
     bits,  # uint8[:], packed, lowest first
-    skipped,  # how many bits come before the first
-    length,  # how many bits to look at
+    skipped,  # number of bits before the first
+    length,  # number of bits to read
     places,  # int64[number of set bits], output
 ):
-    """Write the places of the bits that are set."""
+    """Write the positions of the bits that are set."""
     n_found = 0
     at = skipped
     end = skipped + length
@@ -32,11 +32,12 @@ def find_set_bits(
 @njit(cache=True, nogil=True)
 def pick_offsets(
     offsets,  # int32[n + 1] or int64[n + 1]
-    places,  # int64[n_picked], rising
+    places,  # int64[n_picked], ascending
     picked,  # int64[n_picked + 1], output
 ):
-    """Write where the chosen texts start and, at the end, where the last one stops; return
-    whether nothing lies between them."""
+    """Write the starts of the chosen texts and the end of the last; return whether they are
+    contiguous.
+    """
     is_tight = True
     stop = np.int64(offsets[places[0]])
     for at in range(len(places)):
@@ -49,7 +50,7 @@ def pick_offsets(
 
 @njit(cache=True, nogil=True)
 def measure_texts(offsets, places, new_offsets):
-    """Write where each of the chosen texts starts when they stand one after another."""
+    """Write the start of each chosen text when they are concatenated."""
     new_offsets[0] = 0
     for at in range(len(places)):
         place = places[at]

@@ -1,7 +1,7 @@
-"""Values to codes, and columns to rows.
+"""Converts values to codes, and columns to rows.
 
-Whatever comes out of an Arrow buffer or an index is read-only here, whatever is written is not:
-Numba compiles a kernel again for the other kind.
+Arrays from an Arrow buffer or an index are read-only here, output arrays are not: Numba compiles a
+kernel again for the other kind.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from tamis.kernels.compare import compare_bytes
 def rank_numbers(
     values,  # int64[n] or float64[n]
     attributes,  # int32[n]
-    begins,  # int64[n_attributes], where the constants of each attribute begin
+    begins,  # int64[n_attributes], start of the constants of each attribute
     ends,  # int64[n_attributes]
-    constants,  # as values, rising within each attribute
+    constants,  # of the values' kind, ascending within each attribute
     first_codes,  # int64[n_attributes], the first code of the attribute's column
     codes,  # int32[n], output
 ):
-    """Write the global code of each value; NaN is above everything."""
+    """Write the global code of each value; NaN is above all other values."""
     for at in range(len(values)):
         value = values[at]
         attribute = attributes[at]
@@ -46,7 +46,9 @@ def rank_numbers(
 
 @njit(cache=True, nogil=True, inline="always")
 def compare_wide(left, i, right, j):
-    """-1, 0 or 1 for two 128-bit integers, each a row of a low and a high word."""
+    """-1, 0 or 1 as the first 128-bit integer is less than, equal to or greater than the second;
+    each is a row of a low and a high word.
+    """
     if left[i, 1] != right[j, 1]:
         return -1 if left[i, 1] < right[j, 1] else 1
     low_left, low_right = np.uint64(left[i, 0]), np.uint64(right[j, 0])
@@ -59,10 +61,10 @@ def compare_wide(left, i, right, j):
 def rank_wides(
     values,  # int64[n, 2], 128-bit integers, low word first
     attributes,  # int32[n]
-    begins,  # int64[n_attributes], where the constants of each attribute begin
+    begins,  # int64[n_attributes], start of the constants of each attribute
     ends,  # int64[n_attributes]
-    constants,  # int64[:, 2], rising within each attribute; rounded down
-    is_whole,  # uint8[:], whether the constant is what it was rounded to
+    constants,  # int64[:, 2], ascending within each attribute; rounded down
+    is_whole,  # uint8[:], whether the constant was rounded exactly
     first_codes,  # int64[n_attributes]
     codes,  # int32[n], output
 ):
@@ -88,7 +90,7 @@ def rank_wides(
 
 @njit(cache=True, nogil=True, inline="always")
 def first_not_below(keys, low, high, value):
-    """The first of rising keys, from `low` to `high`, that is not below a value."""
+    """The first of ascending keys, from `low` to `high`, that is not below a value."""
     while low < high:
         middle = (low + high) >> 1
         if keys[middle] < value:
@@ -100,7 +102,7 @@ def first_not_below(keys, low, high, value):
 
 @njit(cache=True, nogil=True, inline="always")
 def first_above(keys, low, high, value):
-    """The first of rising keys, from `low` to `high`, that is above a value."""
+    """The first of ascending keys, from `low` to `high`, that is above a value."""
     while low < high:
         middle = (low + high) >> 1
         if keys[middle] <= value:
@@ -112,14 +114,14 @@ def first_above(keys, low, high, value):
 
 @njit(cache=True, nogil=True, inline="always")
 def compare_whole(value, kind, whole):
-    """-1, 0 or 1 for an integer and an entry that has its double as key."""
+    """-1, 0 or 1 for an integer and an entry whose key is its double."""
     if kind == WHOLE:
         return int(value > whole) - int(value < whole)
     if kind == DOUBLE:
         return 0
     if kind == FIRST or kind == UNDER or kind == PIVOT_UNDER:
         return 1
-    # Other exact constants are no whole numbers, or beyond them all; they were rounded down.
+    # Other exact constants are not integers of 64 bits; they were rounded down.
     return -1 if kind == LAST or value <= whole else 1
 
 
@@ -129,14 +131,16 @@ def rank_records(
     wholes,  # int64[n], integers of 64 bits
     kinds,  # uint8[n], see `carriers.NUMBER_RECORD`
     attributes,  # int32[n]
-    begins,  # int64[n_attributes], where the entries of each attribute begin
+    begins,  # int64[n_attributes], start of the entries of each attribute
     ends,  # int64[n_attributes]
     table,  # NumberTable
     first_codes,  # int64[n_attributes]
     codes,  # int32[n], output
-    unknown,  # int64[n], output: where an exact number must be compared with entries of its key
+    unknown,  # int64[n], output: exact numbers to compare with entries of their key
 ):
-    """Write the global code of each number, NaN above everything; how many are unknown."""
+    """Write the global code of each number, with NaN above all others; return how many are
+    unknown.
+    """
     n_unknown = 0
     for at in range(len(doubles)):
         value = doubles[at]
@@ -176,7 +180,7 @@ def rank_records(
 
 @njit(cache=True, nogil=True, inline="always")
 def first_bytes(data, begin, end):
-    """The first eight bytes as a number that is ordered as they are; zeros fill it up."""
+    """The first eight bytes as a number of the same order; padded with zeros."""
     prefix = np.uint64(0)
     for at in range(8):
         byte = np.uint64(data[begin + at]) if begin + at < end else np.uint64(0)
@@ -186,15 +190,15 @@ def first_bytes(data, begin, end):
 
 @njit(cache=True, nogil=True)
 def write_prefixes(offsets, data, begins, ends, n_shared, prefixes):
-    """Write how many bytes all constants of an attribute begin with, and what comes first after.
+    """Write the length of the common prefix of an attribute's constants, and the bytes after it.
 
-    Addresses and names of one kind often begin alike: only what follows tells them apart.
+    Addresses and names of one kind often share a prefix: only the bytes after it distinguish them.
     """
     for attribute in range(len(begins)):
         begin, end = begins[attribute], ends[attribute]
         n_shared[attribute] = 0
         if begin < end:
-            # Of sorted texts, the first and the last differ first.
+            # The first and the last of sorted texts have the shortest common prefix.
             first, last = offsets[begin], offsets[end - 1]
             length = min(offsets[begin + 1] - first, offsets[end] - last)
             n_alike = 0
@@ -214,7 +218,7 @@ def rank_texts(
     first_codes,  # int64[n_attributes]
     codes,  # int32[n], output
 ):
-    """Write the global code of each text; most steps of the search look at prefixes alone."""
+    """Write the global code of each text; most steps of the search compare prefixes only."""
     for at in range(len(attributes)):
         attribute = attributes[at]
         begin, end = table.begins[attribute], table.ends[attribute]
@@ -250,7 +254,7 @@ def rank_texts(
                 high = middle
                 if order == 0:
                     is_equal = 1
-        # Constants are distinct, so an equal one that was met is where the search ends.
+        # Constants are distinct, so the search ends at an equal one.
         codes[at] = first_codes[attribute] + 2 * (low - begin) + is_equal
 
 
@@ -285,11 +289,11 @@ def sort_by_row(
     rows,  # int32[n], in any order
     columns,  # int32[n]
     codes,  # int32[n]
-    row_starts,  # int64[n_rows + 1], zero on entry; where each row's run starts
+    row_starts,  # int64[n_rows + 1], zero on entry; output: start of each row's run
     sorted_columns,  # int32[n], output
     sorted_codes,  # int32[n], output
 ):
-    """Bring entries into the order of their rows, by counting; equal rows keep their order."""
+    """Sort entries by row with a stable counting sort."""
     n_rows = len(row_starts) - 1
     for row in rows:
         row_starts[row + 1] += 1
@@ -301,7 +305,7 @@ def sort_by_row(
         sorted_columns[slot] = columns[at]
         sorted_codes[slot] = codes[at]
         row_starts[row] += 1
-    # Each start has moved to the next one's place.
+    # Each start has moved to that of the next row.
     for row in range(n_rows, 0, -1):
         row_starts[row] = row_starts[row - 1]
     row_starts[0] = 0
@@ -309,12 +313,12 @@ def sort_by_row(
 
 @njit(cache=True, nogil=True)
 def keep_last(
-    starts,  # int64[n_rows + 1], where each row's entries start
+    starts,  # int64[n_rows + 1], start of each row's entries
     attributes,  # int32[n], -1 for none
     seen,  # int64[n_attributes], all -1 on entry
     is_kept,  # bool[n], output
 ):
-    """Mark the last entry of each attribute in each row; a later one hides those before it."""
+    """Mark the last entry of each attribute in each row; a later entry replaces earlier ones."""
     for row in range(len(starts) - 1):
         for at in range(starts[row + 1] - 1, starts[row] - 1, -1):
             attribute = attributes[at]

@@ -1,7 +1,7 @@
-"""Numbers, dates and timestamps from text.
+"""Reads numbers, dates and timestamps from text.
 
-Each writes GOOD where it is sure of the value, and ASK where it is not: the plain reader in
-`spelled` decides there. So a kernel may be as narrow as is fast, and never wrong.
+Each kernel writes GOOD if it is sure of the value, and ASK if it is not: then the plain reader in
+`spelled` decides. So a kernel may support few forms to be fast, and is never wrong.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ GOOD = 1
 _MINUS, _PLUS, _POINT, _COLON, _ZERO, _NINE = 45, 43, 46, 58, 48, 57
 _BIG_T, _BIG_Z, _SPACE = 84, 90, 32
 _SMALL_E, _BIG_E = 101, 69
-EXACT_DOUBLES = 2**53  # whole numbers up to here are exact doubles
-SHORT_NUMBERS = 10**15  # decimals with such digits are what their doubles print as
-_SAFE_DIGITS = 18  # a number of so many digits fits in 64 bits
+EXACT_DOUBLES = 2**53  # integers up to this are exact doubles
+SHORT_NUMBERS = 10**15  # decimals of at most this many digits are what their doubles print as
+_SAFE_DIGITS = 18  # a number of at most this many digits fits in 64 bits
 _DAY_MICROSECONDS = 86_400_000_000
 _FIRST_INSTANT = -62_135_596_800_000_000  # 0001-01-01 00:00:00
 _LAST_INSTANT = 253_402_300_799_999_999  # 9999-12-31 23:59:59.999999
@@ -33,13 +33,13 @@ def is_digit(byte):
 
 @njit(cache=True, nogil=True, inline="always")
 def digit(byte):
-    """The digit that the byte stands for."""
+    """The value of the digit."""
     return np.int64(byte) - _ZERO
 
 
 @njit(cache=True, nogil=True)
 def read_integers(offsets, data, values, statuses):
-    """Whole numbers with an optional sign, of at most 18 digits."""
+    """Integers with an optional sign, of at most 18 digits."""
     for at in range(len(values)):
         begin, end = offsets[at], offsets[at + 1]
         is_negative = begin < end and data[begin] == _MINUS
@@ -58,9 +58,9 @@ def read_integers(offsets, data, values, statuses):
 
 @njit(cache=True, nogil=True)
 def read_decimal_parts(data, begin, end):
-    """(status, digits as a whole number, how many stood after the point, where they end).
+    """(status, digits as an integer, number of digits after the point, end position).
 
-    Reads `[sign] digits [. digits]` of at most 18 digits; what follows is the caller's.
+    Reads `[sign] digits [. digits]` of at most 18 digits; the caller reads the rest.
     """
     is_negative = begin < end and data[begin] == _MINUS
     if begin < end and (is_negative or data[begin] == _PLUS):
@@ -86,7 +86,7 @@ def read_decimal_parts(data, begin, end):
 
 @njit(cache=True, nogil=True)
 def read_exponent(data, begin, end):
-    """(status, exponent, where it ends) of a small whole number with an optional sign."""
+    """(status, exponent, end position) of a small integer with an optional sign."""
     is_negative = begin < end and data[begin] == _MINUS
     if begin < end and (is_negative or data[begin] == _PLUS):
         begin += 1
@@ -103,9 +103,9 @@ def read_exponent(data, begin, end):
 
 @njit(cache=True, nogil=True)
 def read_floats(offsets, data, most, values, statuses):
-    """Numbers whose digits and power of ten are both exact doubles: one operation rounds right.
+    """Numbers whose digits and power of ten are both exact doubles: one operation rounds correctly.
 
-    As whole numbers, their digits are at most `most`.
+    As an integer, the digits are at most `most`.
     """
     for at in range(len(values)):
         end = offsets[at + 1]
@@ -137,7 +137,7 @@ def power_of_ten(exponent):
 
 @njit(cache=True, nogil=True)
 def write_product(left, right, words):
-    """Write the product of two integers, the right one not negative, as low and high word."""
+    """Write the product of two integers, the second not negative, as low and high word."""
     one, other = np.uint64(abs(left)), np.uint64(right)
     half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
     low = (one & mask) * (other & mask)
@@ -156,7 +156,7 @@ def write_product(left, right, words):
 
 @njit(cache=True, nogil=True)
 def read_decimals(offsets, data, precision, scale, values, statuses):
-    """Plain decimal numbers in units of 10 ** -scale, of at most 18 digits before that.
+    """Plain decimal numbers in units of 10 ** -scale, with at most 18 digits.
 
     Values are int64[n, 2], the words of 128-bit integers.
     """
@@ -224,7 +224,7 @@ def read_dates(offsets, data, values, statuses):
 
 @njit(cache=True, nogil=True)
 def read_fraction(data, begin, end):
-    """(microseconds, where the digits end) of at most six digits after a point."""
+    """(microseconds, end position) of at most six digits after a point."""
     microseconds, unit, here = 0, 100_000, begin
     while here < end and unit > 0 and is_digit(data[here]):
         microseconds += unit * digit(data[here])

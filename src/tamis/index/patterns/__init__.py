@@ -1,9 +1,9 @@
-"""Many text patterns against many texts, each pair looked at as rarely as possible.
+"""Matches many patterns against many texts with few individual tests.
 
-One walk of an automaton over a text meets every literal of every pattern in it. That decides
-prefixes, suffixes and contained texts; LIKE with more wildcards is tested where all its literals
-were met, a regular expression where texts that it cannot do without were met. Patterns that ignore
-case have an automaton of their own, over the lower case of the text.
+One pass of an automaton over a text finds every literal of every pattern in it. That decides
+prefixes, suffixes and substrings. LIKE with more wildcards is tested only if all its literals were
+found, a regular expression only if strings that it requires were found. Patterns that ignore case
+have a separate automaton over the lower case of the text.
 """
 
 from __future__ import annotations
@@ -35,14 +35,13 @@ if TYPE_CHECKING:
     from tamis.index.patterns.plan import Pattern
     from tamis.kernels.arrays import Int32, Int64
 
-# Leaves of a text, and of all texts, for which there is room; where there are more, the kernel
-# is called again.
+# Room for the leaves of a text, and of all texts; if there are more, the kernel is called again.
 ROOM_PER_TEXT: Final = 64
 MAX_ROOM: Final = 1 << 20
 
 
 class AlwaysEvaluated(NamedTuple):
-    """A pattern that is tested on every text."""
+    """A pattern that is tested on every text, and why."""
 
     pattern: str
     reason: str
@@ -55,16 +54,16 @@ class PatternMatcher:
         self._patterns = patterns
         self._arrays = arrays
         tests = arrays.candidates.tests
-        # An automaton of nothing is its root and the end of the root's children.
+        # An empty automaton has its root and the end of the root's children.
         self._reads_folded = len(arrays.folded.nodes) > 2 or bool((tests == LIKE_FOLDED).any())
         has_plain = len(arrays.plain.nodes) > 2 or bool((tests == LIKE).any())
         self._reads_plain = has_plain or not self._reads_folded
-        # Compiled when first needed: most never are, and a compiled one is large.
+        # Compiled on first use: most never are, and a compiled one is large.
         self._compiled: dict[int, Any] = {}
 
     @property
     def always_evaluated(self) -> Iterator[AlwaysEvaluated]:
-        """The patterns that no literal admits a text to."""
+        """The patterns that are tested on every text because they have no literal."""
         candidates = self._arrays.candidates
         for at in candidates.always.tolist():
             pattern = self._patterns[int(candidates.patterns[at])]
@@ -78,7 +77,7 @@ class PatternMatcher:
     def match_texts(self, texts: Sequence[str]) -> tuple[Int64, Int32]:
         """For each text, the leaves of the patterns it satisfies, as starts and leaves.
 
-        The leaves of one text are in no useful order, but always in the same.
+        The leaves of one text have an arbitrary but fixed order.
         """
         starts = np.zeros(len(texts) + 1, dtype=np.int64)
         plain = _encode(texts) if self._reads_plain else _unread(len(texts))
@@ -120,11 +119,13 @@ class PatternMatcher:
             try:
                 regex = self._compiled[candidate] = compile_regex(pattern.pattern)
             except BadPatternError as error:
-                raise IndexFormatError(f"an index has a pattern that is none: {error}") from None
+                raise IndexFormatError(f"the index contains an invalid pattern: {error}") from None
         return regex
 
     def _insert(self, hits: Int32, leaf_ends: Int64, leaves: Int32) -> Int32:
-        """The leaves with those of the hits after the others of their texts; the ends move."""
+        """The leaves, with those of the hits appended to the others of their texts; shifts the
+        ends.
+        """
         of_texts, of_candidates = hits.T
         leaves = np.insert(
             leaves, leaf_ends[of_texts], self._arrays.candidates.leaves[of_candidates]

@@ -1,4 +1,4 @@
-"""Plans into the arrays that the kernels read."""
+"""Converts plans to the arrays that the kernels read."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _build_automata(
     for plan in plans:
         for clause in plan.clauses:
             literals.update(_Literal(clause.is_folded, text) for text in clause.texts)
-    # Plain ones first; in UTF-8, texts rise with their code points, as Python's do.
+    # Case-sensitive ones first; UTF-8 strings sort by code point, like Python's.
     ordered = sorted(literals)
     n_plain = sum(not literal.is_folded for literal in ordered)
     encoded = [literal.text.encode() for literal in ordered]

@@ -1,4 +1,4 @@
-"""How each pattern is decided: by literals alone, or by a test that literals admit it to."""
+"""How each pattern is decided: by literals only, or by a test for texts with its literals."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     Pattern: TypeAlias = Like | Rlike | StringTest
     Tokens: TypeAlias = tuple[str | Wild, ...]
 
-# A literal at a fixed place is taken to be as rare as one anywhere that is so many characters
-# longer.
+# A literal at a fixed position counts as rare as one anywhere that is this many characters longer.
 ANCHOR_BONUS: Final = 4
 
 
 class Place(IntEnum):
-    """Where a literal is met in a text."""
+    """The position at which a literal must occur in a text."""
 
     ANYWHERE = 0
     START = 1
@@ -37,7 +36,7 @@ _STRING_TESTS: Final = {
     "endswith": Place.END,
 }
 
-# By whether something else may come before and after.
+# By whether other characters may come before and after.
 _PLACES: Final = {
     (True, True): Place.ANYWHERE,
     (False, True): Place.START,
@@ -47,7 +46,7 @@ _PLACES: Final = {
 
 
 class Trigger(NamedTuple):
-    """A literal met at a place."""
+    """A literal at a position."""
 
     text: str
     place: Place
@@ -58,26 +57,27 @@ class Trigger(NamedTuple):
 class Plan:
     """How one pattern is decided.
 
-    Without a test, the one trigger decides. With one, a trigger makes the pattern a candidate, and
-    a text that satisfies all clauses is tested. A pattern without triggers is tested on all texts.
+    Without a test, the single trigger decides. With a test, a trigger makes the pattern a
+    candidate, and a text that satisfies all clauses is tested. A pattern without triggers is tested
+    on all texts.
     """
 
     triggers: tuple[Trigger, ...]
     test: Tokens | str | None = None  # of LIKE; a regular expression
-    is_folded: bool = False  # the test is for the lower case of the text
+    is_folded: bool = False  # the test uses the lower case of the text
     clauses: tuple[Clause, ...] = ()
     min_length: int = 0  # of the text, in characters
 
 
 def plan_patterns(patterns: Sequence[Pattern]) -> list[Plan]:
     """The plan of each pattern."""
-    # Where lower case is read anyway, regexes look there too: it saves a second walk.
+    # If lower case is searched anyway, regexes are searched there too: it saves a second pass.
     reads_folded = any(isinstance(each, Like) and each.ignores_case for each in patterns)
     return [plan_pattern(each, prefers_folded=reads_folded) for each in patterns]
 
 
 def plan_pattern(pattern: Pattern, *, prefers_folded: bool) -> Plan:
-    """The plan of one pattern; with `prefers_folded`, literals of regexes in lower case."""
+    """The plan of one pattern; `prefers_folded` searches literals of regexes in lower case."""
     match pattern:
         case Like(ignores_case=True):
             return plan_like(parse_like(pattern.pattern.lower(), pattern.escape), is_folded=True)
@@ -107,7 +107,7 @@ def plan_like(tokens: Tokens, *, is_folded: bool) -> Plan:
 
 
 def _split(tokens: Tokens) -> list[tuple[str, Place]]:
-    """The runs of plain characters, each with the place where it must be."""
+    """The runs of plain characters, each with its required position."""
     runs: list[tuple[str, Place]] = []
     begin = 0
     while begin < len(tokens):

@@ -1,6 +1,6 @@
-r"""What a text must contain before a regular expression can be found in it.
+r"""The strings that a text must contain for a regular expression to match it.
 
-The pattern is read as RE2 reads it, and what is not understood (wide sets, \C, …) requires
+The pattern is interpreted as RE2 does. Constructs that are not supported (wide sets, \C, …) require
 nothing, so a requirement may be weak but never wrong.
 """
 
@@ -19,41 +19,43 @@ from tamis.language.patterns import BadPatternError, compile_regex
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-MAX_SPELLINGS: Final = 16  # texts that a run of characters is spelled out to
+MAX_SPELLINGS: Final = 16  # strings that a run of characters may expand to
 MAX_ALTERNATIVES: Final = 256  # texts of one clause
 MAX_COPIES: Final = 4  # of a repeated expression
 MAX_CLAUSES: Final = 8  # of one pattern; the best are kept
 
-# Of all characters that RE2 takes for an ASCII letter under (?i), only this one is not that letter
-# in lower case.
+# Under (?i), RE2 matches ASCII letters with only one character whose lower case is not that letter:
+# this one.
 LONG_S: Final = "ſ"
 
 _ASCII: Final = "".join(map(chr, range(128)))
-# Sets that may have members beyond ASCII; more than these are taken for such.
+# Sets that may have members outside ASCII; all others are assumed to have some.
 _WIDE_SET: Final = re.compile(r"\A\.|\A\[\^|\[:\^|\\[pPDSWx0-7]|[^\x00-\x7f]")
 
 
 class Clause(NamedTuple):
-    """Texts of which one is contained in every text that the pattern is found in."""
+    """Strings of which every matching text contains at least one."""
 
     texts: frozenset[str]
-    is_folded: bool  # in lower case, and contained in the lower case of the text
+    is_folded: bool  # in lower case, searched in the lower case of the text
 
     @property
     def weakness(self) -> float:
-        """A guess at how many texts satisfy the clause: each character more leaves a 16th."""
+        """An estimate of the share of texts that satisfy the clause: a 16th for each further
+        character.
+        """
         return sum(16.0 ** -len(text) for text in self.texts)
 
 
 class Requirement(NamedTuple):
-    """All that is known to be required."""
+    """All known requirements."""
 
     clauses: tuple[Clause, ...]  # the best first
     min_length: int  # in characters
 
 
 def require(pattern: str) -> Requirement:
-    """What a text must have for RE2 to find `pattern` in it; RE2 accepts the pattern."""
+    """The requirements on texts in which RE2 finds `pattern`, which must be a valid RE2 pattern."""
     groups = [_Group(frozenset())]
     for token in RE2_TOKEN.finditer(pattern):
         if token.lastgroup == "set" and not _is_one_set(token[0]):
@@ -65,7 +67,7 @@ def require(pattern: str) -> Requirement:
 
 
 def fold(clause: Clause) -> Clause | None:
-    """The clause for the lower case of texts; None where lower case depends on what is around."""
+    """The clause for the lower case of texts; None if lower case depends on the context."""
     if clause.is_folded:
         return clause
     if not all(map(str.isascii, clause.texts)):
@@ -83,9 +85,9 @@ def _admit_long_s(clause: Clause) -> Clause:
 
 
 class _Piece(NamedTuple):
-    """A part of the pattern: what is known of the texts it matches.
+    """A part of the pattern, with facts about the texts it matches.
 
-    A text that it matches begins with one of the heads and ends with one of the tails; if it is
+    A matching text begins with one of the heads and ends with one of the tails; if the part is
     exact, the text is one of the heads, and the tails are the same.
     """
 
@@ -109,19 +111,19 @@ def _exactly(clause: Clause, min_length: int) -> _Piece:
     return _Piece(min_length, clause, clause, is_exact=True)
 
 
-_NOTHING: Final = _exactly(_EMPTY, 0)  # assertions match the empty text, where they match
+_NOTHING: Final = _exactly(_EMPTY, 0)  # assertions match the empty string, if they match
 
 
 def _useful(clauses: Iterable[Clause]) -> list[Clause]:
-    """Without repetitions, and those that all texts satisfy."""
+    """The clauses without duplicates and without those that all texts satisfy."""
     return [clause for clause in dict.fromkeys(clauses) if "" not in clause.texts]
 
 
 @dataclass(slots=True)
 class _Group:
-    """A group as far as it is read; the whole pattern is one too."""
+    """A group being parsed; the whole pattern is also one."""
 
-    flags: frozenset[str]  # those of "imsU" in force
+    flags: frozenset[str]  # those of "imsU" in effect
     pieces: list[_Piece] = field(default_factory=list)  # of the latest alternative
     alternatives: list[_Piece] = field(default_factory=list)  # the earlier ones
 
@@ -183,7 +185,7 @@ def _read_set(text: str, flags: frozenset[str]) -> _Piece:
 
 @lru_cache(maxsize=4096)
 def _members(text: str) -> frozenset[str]:
-    """The members of a set that are ASCII; none if there may be others."""
+    """The ASCII members of a set; None if it may have others."""
     if _WIDE_SET.search(text):
         return frozenset()
     return frozenset(compile_regex(text).findall(_ASCII))
@@ -191,7 +193,7 @@ def _members(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def _is_one_set(text: str) -> bool:
-    """Whether RE2 reads the text as one set: it ends with the first ] that makes it one."""
+    """Whether RE2 parses the text as one set: the first ] that can end it does."""
     ends = [at for at, character in enumerate(text, 1) if character == "]"]
     if text.startswith("[") and any(_is_accepted(text[:end]) for end in ends[:-1]):
         return False
@@ -218,7 +220,7 @@ def _repeat(piece: _Piece, token: re.Match[str]) -> _Piece:
 
 
 def _concatenate(pieces: list[_Piece]) -> _Piece:
-    run = _EMPTY  # what the latest pieces spell
+    run = _EMPTY  # the strings that the latest pieces spell
     ends: list[Clause] = []  # of the runs before
     inner: list[Clause] = []
     for piece in pieces:
@@ -236,7 +238,7 @@ def _concatenate(pieces: list[_Piece]) -> _Piece:
 
 
 def _join(left: Clause, right: Clause) -> Clause | None:
-    """The texts of the one followed by the texts of the other; None if there are too many."""
+    """All concatenations of strings of both; None if there are too many."""
     if left.is_folded == right.is_folded:
         if len(left.texts) * len(right.texts) <= MAX_SPELLINGS:
             texts = frozenset(map("".join, product(left.texts, right.texts)))
@@ -266,7 +268,7 @@ def _alternate(pieces: list[_Piece]) -> _Piece:
 
 
 def _unite(clauses: Sequence[Clause | None], max_texts: int) -> Clause | None:
-    """One clause for all; None if one is unknown, or there are too many texts."""
+    """One clause for all alternatives; None if one is unknown, or there are too many strings."""
     known = [clause for clause in clauses if clause is not None]
     if len(known) < len(clauses):
         return None

@@ -1,4 +1,4 @@
-"""Patterns as flat arrays, each made into an object when somebody looks at it."""
+"""Patterns as flat arrays, converted to objects on access."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ KINDS: Final = ("contains", "startswith", "endswith", "like", "ilike", "rlike")
 
 
 class PatternTexts(NamedTuple):
-    """What patterns look for, and how."""
+    """The texts and kinds of patterns."""
 
-    kinds: UInt8  # [n_patterns], places in KINDS
+    kinds: UInt8  # [n_patterns], indices into KINDS
     offsets: Int64  # [n_patterns + 1]
     data: UInt8  # UTF-8
 
@@ -51,7 +51,7 @@ class StoredPatterns(Sequence[Any]):
 
 
 def store_patterns(patterns: Sequence[Pattern], attribute: Attribute) -> StoredPatterns:
-    """The same patterns, flat."""
+    """The same patterns as flat arrays."""
     spelled = [_spell_pattern(pattern) for pattern in patterns]
     kinds = np.array([KINDS.index(kind) for kind, _ in spelled], dtype=np.uint8)
     texts = pa.array([text for _, text in spelled], pa.large_string())
