@@ -237,6 +237,10 @@ def test_a_policy_keeps_at_least_the_current_version():
         (lambda body: reseal(body, parts=[{}]), "damaged: KeyError"),
         (lambda body: reseal(body, parts=[{"id": "../../x", "checksums": {}}]), "part '../../x'"),
         (lambda body: reseal(body, parts=5), "damaged: TypeError"),
+        (
+            lambda body: reseal(body, parts=[json.loads(body)["parts"][0] | {"kind": "live"}]),
+            'a part of the kind "live"; this program reads base, delta',
+        ),
         (lambda body: reseal(body, provenance=None, parts=[{"id": "x" * 29}]), "damaged"),
     ],
 )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tamis.cli.options import split_names
 from tamis.cli.spark_formats import expect_input, find_format
 from tamis.cli.spark_io import read_subscriptions
+from tamis.cli.spark_options import Publisher
 from tamis.cli.spark_places import OUTPUTS, expect_outputs
 from tamis.errors import InputError
 from tamis.records import Columns
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 BUILD: Final = "build"
 STREAM: Final = "stream"
-PUBLISHERS: Final = (BUILD, "stats", "roll-back")  # steps after which another version may answer
 INPUTS: Final = ("subscriptions", "events")
 
 
@@ -34,6 +34,7 @@ def check_steps(steps: Iterable[click.Context]) -> None:
     published: set[str] = set()  # indexes that will have a version that is not there yet
     for step in steps:
         options, own = dict(step.params), step.info_name or ""
+        is_publisher = isinstance(step.command, Publisher)
         index = options["index"]
         for name in INPUTS:
             path = options.get(name)
@@ -44,13 +45,13 @@ def check_steps(steps: Iterable[click.Context]) -> None:
             expect_outputs(step, options)
         if index not in published and not (own == BUILD and not options["update"]):
             version = _open(options)  # raises an error if it is not there
-            if own not in PUBLISHERS:
+            if not is_publisher:
                 expect_outputs(step, options, version.name)
         for path in filter(None, map(options.get, OUTPUTS)):
             if path in taken:
                 raise InputError(f"{taken[path]} and {own} write to the same place: {path}")
             taken[path] = own
-        if own in PUBLISHERS:
+        if is_publisher:
             published.add(index)
 
 

@@ -27,6 +27,7 @@ from tamis.cli.spark_checks import check_columns, check_steps
 from tamis.cli.spark_io import LOOKED_AT, read_events, read_subscriptions
 from tamis.cli.spark_options import (
     FORMAT,
+    Publisher,
     at_option,
     deliver,
     event_options,
@@ -106,7 +107,7 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
 # ── build ───────────────────────────────────────────────────────────────────────────────────
 
 
-@spark_group.command("build")
+@spark_group.command("build", cls=Publisher)
 @click.option(
     "--subscriptions",
     callback=fill_date,

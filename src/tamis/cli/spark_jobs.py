@@ -13,6 +13,7 @@ from tamis.cli.spark import print_summary, spark_group, spark_session
 from tamis.cli.spark_formats import PARQUET, find_format
 from tamis.cli.spark_io import read_typed_events
 from tamis.cli.spark_options import (
+    Publisher,
     at_option,
     deliver,
     event_options,
@@ -27,7 +28,7 @@ from tamis.cli.spark_options import (
 from tamis.cli.spark_places import expect_outputs
 
 
-@spark_group.command("stats")
+@spark_group.command("stats", cls=Publisher)
 @index_option
 @event_options
 @click.option(

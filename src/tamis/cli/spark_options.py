@@ -20,6 +20,11 @@ _Command = TypeVar("_Command", bound="Callable[..., Any]")
 FORMAT = click.Choice(list(FORMATS))
 SHOWN = 20
 
+
+class Publisher(click.Command):
+    """A command after which another version may be the current one."""
+
+
 index_option = click.option(
     "--index",
     required=True,

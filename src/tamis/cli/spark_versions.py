@@ -6,7 +6,7 @@ import click
 
 from tamis.cli.console import make_console
 from tamis.cli.spark import spark_group
-from tamis.cli.spark_options import index_option
+from tamis.cli.spark_options import Publisher, index_option
 
 
 @spark_group.command("versions")
@@ -21,7 +21,7 @@ def versions_command(index: str) -> None:
     make_console().print(repr(versions(index)))
 
 
-@spark_group.command("roll-back")
+@spark_group.command("roll-back", cls=Publisher)
 @index_option
 @click.option(
     "--to",

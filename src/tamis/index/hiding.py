@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow.compute as pc
 
 from tamis.index.layout import RootArrays, freeze, run_starts
 
@@ -19,6 +18,8 @@ if TYPE_CHECKING:
 
 def hide(contents: Contents, ids: pa.Array | pa.ChunkedArray) -> Contents:
     """The same index, in which the subscriptions with these ids match nothing."""
+    import pyarrow.compute as pc  # slow to load, and matching a saved index does not need it
+
     is_kept = ~pc.is_in(contents.ids, ids).to_numpy(zero_copy_only=False)
     return replace(contents, roots=keep_roots(contents.roots, is_kept))
 

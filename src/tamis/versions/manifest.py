@@ -19,9 +19,19 @@ FORMAT_VERSION: Final = 2
 PART_ID: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{12}")
 FILE_NAME: Final = re.compile(r"[a-z0-9-]+\.[a-z]+")
 RESTORE: Final = "rebuild the index, or use an older version"
-BASE: Final = "base"
 COLUMNS: Final = ("version", "created_at", "subscriptions", "rejects", "parts", "bytes")
-DELTA: Final = "delta"  # its subscriptions hide those with the same ids in the parts before it
+
+
+@dataclass(frozen=True, slots=True)
+class PartKind:
+    """How a part of this kind acts on the parts before it."""
+
+    hides_earlier: bool  # its subscriptions and its removed ids hide equal ids in earlier parts
+
+
+BASE: Final = "base"
+DELTA: Final = "delta"
+KINDS: Final = {BASE: PartKind(hides_earlier=False), DELTA: PartKind(hides_earlier=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +39,7 @@ class Part:
     """One artefact among several that make an index together."""
 
     id: str  # its folder below parts/, unique for all time
-    kind: str  # BASE or DELTA
+    kind: str  # one of KINDS
     digest: str  # of all that decides what is in it
     checksums: dict[str, int]  # the CRC-32 of every file, by name
     n_subscriptions: int
@@ -60,6 +70,11 @@ class Part:
                 f"{where}/{name} is damaged: it is not the one that the version was published with",
                 hint=RESTORE,
             )
+
+    @property
+    def hides_earlier(self) -> bool:
+        """Whether it hides subscriptions of earlier parts."""
+        return KINDS[self.kind].hides_earlier
 
     @property
     def n_live(self) -> int:
@@ -199,9 +214,22 @@ def read_version(content: bytes, where: str) -> Version:
     known = {each.name for each in fields(Version)}
     values = {key: value for key, value in body.items() if key in known}
     try:
-        return Version(**values | {"parts": tuple(map(read_part, body["parts"]))})
+        version = Version(**values | {"parts": tuple(map(read_part, body["parts"]))})
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise DamagedManifestError(f"{where} is damaged: {error!r}", hint=RESTORE) from None
+    _expect_known_kinds(version, where)
+    return version
+
+
+def _expect_known_kinds(version: Version, where: str) -> None:
+    """Raise an `IndexFormatError` for a kind of part that may hide subscriptions in its own way."""
+    for part in version.parts:
+        if part.kind not in KINDS:
+            raise IndexFormatError(
+                f'{where} has a part of the kind "{part.kind}"; this program reads '
+                f"{', '.join(KINDS)}",
+                hint="open it with the program that built it, or a newer one",
+            )
 
 
 def read_part(body: dict[str, Any]) -> Part:

@@ -16,7 +16,6 @@ from tamis.index.validity import Validity
 from tamis.match.index import Index
 from tamis.operators.registry import REGISTRY
 from tamis.versions.cache import SIZE_VARIABLE, PartCache, check_files
-from tamis.versions.manifest import DELTA, Part, Version
 from tamis.versions.part_files import REMOVED, read_table
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tamis.index.contents import Contents
+    from tamis.versions.manifest import Part, Version
     from tamis.versions.storage import Storage
 
 EVICTED_ATTEMPTS: Final = 5
@@ -136,7 +136,7 @@ class PartSet:
 
     def _deltas_after(self, part: Part) -> list[Part]:
         parts = self.version.parts
-        return [later for later in parts[parts.index(part) + 1 :] if later.kind == DELTA]
+        return [later for later in parts[parts.index(part) + 1 :] if later.hides_earlier]
 
     def _hidden_by(self, delta: Part) -> pa.Array:
         """The ids that a delta replaces or removes in the parts before it."""
