@@ -73,9 +73,9 @@ def test_adaptive_takes_popularity_selectivity_and_cost():
         (lambda g: make_schedule(g, 0.0), "cost of call 0 is 0.0"),
         (lambda g: make_schedule(g, 1.0, [0.5, 1.5]), "selectivity of call 1 is 1.5"),
         (lambda g: make_schedule(g, float("nan")), "cost of call 0 is nan"),
-        (lambda _: Gates.of(1, [2], [0, 1], [0], [0]), "gate 0 asks for 2 of 1 children"),
+        (lambda _: Gates.of(1, [2], [0, 1], [0], [0]), "gate 0 requires 2 of 1 children"),
         (lambda _: Gates.of(1, [1], [0, 1], [2], [0]), "the child 2"),
-        (lambda _: Gates.of(1, [1], [0, 1], [0], [3]), "subscription 0 stands at no node: 3"),
+        (lambda _: Gates.of(1, [1], [0, 1], [0], [3]), "the node of subscription 0 is 3"),
         (lambda _: Gates.of(1, [1], [0, 2], [0], [0]), "child_starts"),
     ],
 )

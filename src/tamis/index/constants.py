@@ -1,7 +1,7 @@
 """The constants of an index as flat arrays, and those of one column as a sequence of values.
 
-A file holds the arrays as they are, and ranking reads them as they are; a value becomes a Python
-object only when somebody looks at it.
+A file stores the arrays unchanged, and ranking reads them unchanged; a value becomes a Python
+object only on access.
 """
 
 from __future__ import annotations
@@ -42,29 +42,31 @@ if TYPE_CHECKING:
 
 
 class ConstantArrays(NamedTuple):
-    """The constants of all columns by carrier; those of a column are a run, sorted, distinct."""
+    """The constants of all columns by carrier; those of a column are contiguous, sorted,
+    distinct.
+    """
 
     integers: Int64
     floats: Float64
-    # Decimals in units of the last digit of their column. A constant may have more digits after
-    # the point: it is rounded down, which keeps its place among the column's values, and is marked
-    # as equal to none of them.
+    # Decimals in units of the last digit of their column. A constant may have more digits after the
+    # point: it is rounded down, which keeps its rank among the column's values, and is marked as
+    # equal to none of them.
     decimals: Int64Rows  # [n, 2]
     decimal_is_whole: UInt8  # [n]
-    decimal_offsets: Int64  # [n + 1], of the decimals as they are written
+    decimal_offsets: Int64  # [n + 1], of the decimals as written
     decimal_data: UInt8
     # The entries of number columns; see `index.numbers`.
     number_keys: Float64
     number_kinds: UInt8
     number_wholes: Int64
     number_is_pivot: UInt8
-    number_offsets: Int64  # [n + 1], of the digits of those that have many
+    number_offsets: Int64  # [n + 1], of the digits of long numbers
     number_data: UInt8
     text_offsets: Int64  # [n + 1]
     text_data: UInt8
 
     def count(self, carrier: str) -> int:
-        """How many constants the carrier has."""
+        """The number of constants of the carrier."""
         match carrier:
             case "integers":
                 return len(self.integers)
@@ -113,7 +115,7 @@ def _join_numbers(numbers: Sequence[Entries]) -> Iterator[np.ndarray]:
 
 
 class Constants(Sequence[Any]):
-    """The constants of one column: a run of the arrays."""
+    """The constants of one column: a slice of the arrays."""
 
     def __init__(self, arrays: ConstantArrays, type_: Type, begin: int, end: int) -> None:
         self.arrays = arrays
@@ -143,7 +145,7 @@ class Constants(Sequence[Any]):
 
     @cached_property
     def values(self) -> list[Any]:
-        """All of them as the values that events are compared with."""
+        """All constants as the values that events are compared with."""
         return self._decode(self.begin, self.end)
 
     def _decode(self, begin: int, end: int) -> list[Any]:
@@ -174,7 +176,7 @@ class Constants(Sequence[Any]):
 def split_constants(
     arrays: ConstantArrays, types: Sequence[Type], counts: Sequence[int]
 ) -> list[Constants]:
-    """The constants of each column, given how many each has."""
+    """The constants of each column, given the number of each."""
     used = dict.fromkeys((INTEGERS, FLOATS, DECIMALS, NUMBERS, TEXTS), 0)
     found = []
     for type_, count in zip(types, counts, strict=True):

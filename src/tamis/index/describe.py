@@ -1,7 +1,7 @@
-"""Nodes back into words: what a leaf asks, what an inner node says.
+"""Prints nodes as expressions: the test of a leaf, the condition of an inner node.
 
-A leaf is not stored as text. What it asks follows from where it stands in the arrays: the codes
-that make it true, the threshold it is, the leaf it is the complement of, the pattern it belongs to.
+A leaf is not stored as text. Its test follows from its position in the arrays: the codes that make
+it true, its threshold, the leaf of which it is the complement, or its pattern.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from tamis.kernels.arrays import Int32, Int64
 
 WIDTH: Final = 80
-MEMBERS: Final = 1_000  # of one IN list that are printed; no label shows more
+MEMBERS: Final = 1_000  # members of an IN list that are printed; no label shows more
 _PAIR_BOUNDS: Final = (Comparator.BELOW, Comparator.AT_MOST)
 
 
 def _literal(value: Any, column: Column) -> Literal:
-    """A constant of the column, typed as `fit_literal` does: an integer may be no float."""
+    """A constant of the column, typed as by `fit_literal`: an integer need not become a float."""
     if column.type == FLOAT and round_to_float(value) != value:
         return Literal(int(value), INTEGER)
     if column.type != NUMBER:
@@ -54,11 +54,11 @@ def _literal(value: Any, column: Column) -> Literal:
 
 
 def _numbers_of(places: list[int], constants: Constants) -> list[Any]:
-    """The constants that values with any of these codes are equal to; see `index.numbers`."""
+    """The constants equal to values with any of these codes; see `index.numbers`."""
     run = slice(constants.begin, constants.end)
     kinds = constants.arrays.number_kinds[run]
     found: list[Any] = []
-    last = -1  # of the codes that the double found last is equal to
+    last = -1  # of the codes equal to the double found last
     for place in places:
         entry = place // 2
         if place <= last or kinds[entry] in (PIVOT, PIVOT_UNDER):
@@ -70,13 +70,13 @@ def _numbers_of(places: list[int], constants: Constants) -> list[Any]:
 
 
 class LeafReader:
-    """The tests of leaves, read out of the arrays of an index."""
+    """The tests of leaves, reconstructed from the arrays of an index."""
 
     def __init__(self, contents: Contents) -> None:
         self.contents = contents
 
     def read(self, leaf: int) -> Condition:
-        """The test that the leaf is; FALSE for one that no event makes true."""
+        """The test of the leaf; FALSE for a leaf that no event makes true."""
         complements = self._complements
         if leaf in complements:
             base, column = complements[leaf]
@@ -96,9 +96,9 @@ class LeafReader:
 
     def _complement(self, base: int, column: int) -> Condition:
         condition = self.read(base)
-        if column < 0:  # NOT that holds on a missing attribute too
+        if column < 0:  # NOT that is also true on a missing attribute
             return TRUE if condition == FALSE else Not(condition)
-        if condition == FALSE:  # not one of no values: true wherever there is a value
+        if condition == FALSE:  # not one of no values: true if there is a value
             return one_of(self.contents.columns[column].attributes[0], (), is_negated=True)
         return inverse(condition)
 
@@ -128,7 +128,7 @@ class LeafReader:
         column_id = int(np.searchsorted(leaves.column_thresholds, threshold, side="right")) - 1
         column = self.contents.columns[column_id]
         first, end = leaves.column_codes[column_id : column_id + 2].tolist()
-        # The leaf is `code <= highest`; slots rise with the codes.
+        # The leaf is `code <= highest`; slots ascend with the codes.
         highest = int(np.searchsorted(leaves.code_slots[first:end], threshold, side="right")) - 1
         if column.kind == PAIR:
             left, right = column.attributes
@@ -162,7 +162,7 @@ class LeafReader:
 
     @cached_property
     def _complements(self) -> dict[int, tuple[int, int]]:
-        """The base of each complement, and the column that an event must have, -1 for none."""
+        """The base of each complement, and the column that an event must have; -1 for none."""
         leaves = self.contents.leaves
         counts = np.diff(leaves.column_complements, append=len(leaves.complement_leaves))
         columns = np.repeat(np.append(np.arange(len(counts) - 1), -1), counts)
@@ -198,7 +198,7 @@ class NodeDescriber:
         self.leaves = LeafReader(graph.contents)
 
     def label(self, node: int, width: int = WIDTH) -> str:
-        """The node as an expression, cut where it becomes too long."""
+        """The node as an expression, truncated if it is too long."""
         text = self._spell(node, width + 1, is_inside=False)
         return text if len(text) <= width else text[: width - 1] + "…"
 
@@ -208,13 +208,13 @@ class NodeDescriber:
             return print_expression(self.leaves.read(node))
         operator, operands = graph.operator(node), graph.children(node)
         if operator in ("XOR", "XNOR"):
-            operands = operands[::2]  # where each is true; the other side is where it is false
+            operands = operands[::2]  # true sides; the other side of each pair is the false one
         parts: list[str] = []
         for operand in operands:
-            # Less room at each level: however deep the nodes are, the text ends.
+            # Less room at each level, so that the text ends at any depth.
             parts.append(self._spell(operand, room - 2, is_inside=True))
             room -= len(parts[-1]) + len(operator)
-            if room < 0:  # what follows would be cut
+            if room < 0:  # the rest would be cut off
                 break
         if operator in ("AND", "OR"):
             text = f" {operator} ".join(parts)

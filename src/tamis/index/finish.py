@@ -1,4 +1,4 @@
-"""A store into the arrays of an index: only what some subscription needs, numbered densely."""
+"""Converts a store to the arrays of an index: only used parts, numbered densely."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Finished(NamedTuple):
 
 
 def finish(store: Store, roots: Int32) -> Finished:
-    """The arrays of an index whose subscription i stands at the reference roots[i]."""
+    """The arrays of an index whose subscription i has the reference roots[i]."""
     inner = store.inner
     is_real = (roots != FALSE) & (roots != TRUE)
     is_reached = np.zeros(int(inner.n_inner[0]), dtype=np.uint8)
@@ -71,7 +71,7 @@ def finish(store: Store, roots: Int32) -> Finished:
 
 
 def _runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The places of many runs, one after the other."""
+    """The positions of many runs, concatenated."""
     ends = np.cumsum(sizes)
     total = int(ends[-1]) if len(ends) else 0
     places: np.ndarray = np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
@@ -79,7 +79,7 @@ def _runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _needed_leaves(store: Store, is_named: np.ndarray) -> np.ndarray:
-    """The leaves that nodes name, and the ones whose complements they are."""
+    """The leaves that nodes use, and those of which they are complements."""
     bases = store.bases
     is_needed = is_named.copy()
     while True:
@@ -93,7 +93,7 @@ def _needed_leaves(store: Store, is_named: np.ndarray) -> np.ndarray:
 
 
 def _group_roots(ordinals: Int32, nodes: Int32, always: np.ndarray) -> RootArrays:
-    """Subscriptions by the node they stand at."""
+    """Subscriptions by their node."""
     order = np.argsort(nodes, kind="stable")
     in_order = nodes[order]
     first = np.flatnonzero(np.diff(in_order, prepend=-1))
@@ -102,16 +102,16 @@ def _group_roots(ordinals: Int32, nodes: Int32, always: np.ndarray) -> RootArray
 
 
 class _Placed(NamedTuple):
-    """Constants of leaves, and the codes that are equal to them, from their column's first on."""
+    """Constants of leaves, and the codes equal to them, counted from their column's first."""
 
     leaf_rows: np.ndarray  # int64[n]
     firsts: np.ndarray  # int64[n]
     lasts: np.ndarray  # int64[n]
-    of_doubles: np.ndarray  # int64[n], the code of doubles that are equal to it, apart; or -1
+    of_doubles: np.ndarray  # int64[n], a further code of doubles equal to it; or -1
 
 
 class _LeafWriter:
-    """Leaves as `LeafArrays`: columns compacted, constants ranked."""
+    """Leaves as `LeafArrays`, with unused columns removed and constants ranked."""
 
     def __init__(self, store: Store, leaves: np.ndarray) -> None:
         self.store = store
@@ -124,7 +124,7 @@ class _LeafWriter:
         used = np.unique(old_columns[old_columns >= 0])
         renamed = np.full(len(store.columns) + 1, -1, dtype=np.int64)
         renamed[used] = np.arange(len(used))
-        self.leaf_columns = renamed[old_columns]  # -1 stays -1: the last place
+        self.leaf_columns = renamed[old_columns]  # -1 stays -1: the last entry
         self.columns = [
             Column(store.columns[old].kind, store.columns[old].attributes) for old in used
         ]
@@ -174,8 +174,7 @@ class _LeafWriter:
     # ── constants ──────────────────────────────────────────────────────────────────────────
 
     def _rank_constants(self, holders: np.ndarray) -> tuple[_Placed, ConstantArrays]:
-        """For each constant of each leaf: the leaf, and the codes that are equal to it; and all
-        constants."""
+        """For each constant of each leaf, the leaf and the codes equal to it; and all constants."""
         bases = self.store.bases
         own = self.bases[holders]
         sizes = bases.value_starts[own + 1] - bases.value_starts[own]
@@ -203,8 +202,9 @@ class _LeafWriter:
     def _lay_out(
         self, distinct: np.ndarray, words: np.ndarray, rows: np.ndarray, placed: _Placed
     ) -> Entries:
-        """The entries of a number column's distinct words, which rise; `placed` is set right where
-        they are not its constants one by one."""
+        """The entries of a number column's distinct words, ascending; updates `placed` if they
+        differ from its constants.
+        """
         numbered = are_numbered(distinct)
         short = floats_of(distinct[~numbered])
         if not numbered.any():
@@ -220,7 +220,7 @@ class _LeafWriter:
         return entries
 
     def _sort_keys(self, columns: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """Words as they are, but texts by their place among all texts."""
+        """The words, with texts replaced by their rank among all texts."""
         keys = words.copy()
         for is_kind, sort_as in (("string", str.encode), ("decimal", Decimal)):
             is_text = np.array([c.type.name == is_kind for c in self.columns], dtype=np.bool_)
@@ -241,8 +241,9 @@ class _LeafWriter:
     def _make_constants(
         self, words: np.ndarray, starts: np.ndarray, numbers: dict[int, Entries]
     ) -> ConstantArrays:
-        """The constants of all columns, which have `words` from one start to the next; number
-        columns have their entries."""
+        """The constants of all columns, whose `words` lie between their starts; number columns have
+        entries.
+        """
         counts = np.diff(starts)
         carriers = np.array([carrier_of(column.type) for column in self.columns], dtype=object)
         carrier = np.repeat(carriers, counts)
@@ -272,7 +273,7 @@ class _LeafWriter:
         codes = _runs(placed.firsts[is_member], sizes)
         with_doubles = np.flatnonzero(is_member & (placed.of_doubles >= 0))
         if len(with_doubles):
-            # A double may be equal to several members of one list.
+            # A double may equal several members of one list.
             more = np.stack((placed.leaf_rows[with_doubles], placed.of_doubles[with_doubles]))
             both = np.unique(np.concatenate((np.stack((leaves, codes)), more), axis=1), axis=1)
             leaves, codes = both
@@ -301,18 +302,18 @@ class _LeafWriter:
         columns = self.leaf_columns[leaves]
         column_thresholds = np.searchsorted(columns, np.arange(len(self.columns) + 1))
         slots = np.searchsorted(highest, np.arange(column_codes[-1]))
-        # A code above its column's last threshold must not fall into the next column's.
+        # A code above its column's last threshold must not reach the next column's.
         code_columns = np.repeat(np.arange(len(self.columns)), np.diff(column_codes))
         slots[slots >= column_thresholds[code_columns + 1]] = len(leaves)
         return slots.astype(np.int32), column_thresholds.astype(np.int64), leaves.astype(np.int32)
 
     def _complements(self) -> tuple[np.ndarray, Int32, Int32]:
-        """Where each column's complements start, the leaves, and their bases."""
+        """The start of each column's complements, the leaves, and their bases."""
         bases = self.store.bases
         is_definite = ~self.is_negated & (self.forms == form.COMPLEMENT)
         is_negation = self.is_negated & (self.forms != form.PRESENT)
         below = np.where(is_definite, bases.values[bases.value_starts[self.bases]], self.bases)
-        # A negation is a complement on all events where the column does not count.
+        # If the column need not be present, a negation is a complement on all events.
         is_total = is_negation & (self.store.is_signed | (self.forms == form.NEVER))
         found = np.flatnonzero(is_definite | is_negation)
         columns = np.where(is_total, len(self.columns), self.leaf_columns)[found]

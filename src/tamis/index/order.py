@@ -1,10 +1,10 @@
-"""The order of nodes in an index: as the batch kernel wants to find them.
+"""The order of nodes in an index, chosen for the batch kernel.
 
-Leaves by column, so that a block sets one column's leaves after the other, each within reach of the
-cache; words with the most frequent first, which most texts are made of. Inner nodes that others are
-made of before tops, at which nothing but subscriptions stands: only the former are looked up, so
-they lie close together. Each of the two by level, so that children come before parents, and within
-a level by operator, so that one loop takes many nodes.
+Leaves are sorted by column, so that a block sets the leaves of one column after the other, each
+within the cache; words are sorted by frequency, since most texts consist of the frequent ones.
+Inner nodes that are children of others come before tops, which have only subscriptions: only the
+former are read again, so they lie close together. Both groups are sorted by level, so that children
+come before parents, and within a level by operator, so that one loop evaluates many nodes.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _TOPS = 1 << 20  # above every level
 
 
 def order_nodes(finished: Finished, term_rates: np.ndarray) -> Finished:
-    """The same index, its nodes numbered in the order of the kernels.
+    """The same index, with its nodes renumbered for the kernels.
 
-    `term_rates` says how often leaves are true that are words, and is NaN for others.
+    `term_rates` is the rate of leaves that are words, and NaN for others.
     """
     nodes, n_leaves = finished.nodes, finished.n_leaves
     leaf_columns = _leaf_columns(finished.leaves, finished.columns, n_leaves)
@@ -48,7 +48,7 @@ def order_nodes(finished: Finished, term_rates: np.ndarray) -> Finished:
 
 
 def _leaf_columns(leaves: LeafArrays, columns: Sequence[Column], n_leaves: int) -> np.ndarray:
-    """The column of each leaf; those that have none come last."""
+    """The column of each leaf; leaves without a column come last."""
     n_columns = len(columns)
     found = np.full(n_leaves, n_columns, dtype=np.int32)
     code_columns = np.repeat(np.arange(n_columns), np.diff(leaves.column_codes))
@@ -81,9 +81,9 @@ def _order_inner(nodes: NodeArrays, n_leaves: int, term_rates: np.ndarray) -> np
 
 
 def _rarest_terms(nodes: NodeArrays, n_leaves: int, term_rates: np.ndarray) -> np.ndarray:
-    """How rare the rarest word among each node's children is, as a rank; 0 where there is none.
+    """The rarity of the rarest word among each node's children, as a rank; 0 if there is none.
 
-    Nodes with one rarest word stand side by side (Irmak's pools, §4.3): a block looks once at it.
+    Nodes with the same rarest word are adjacent (Irmak's pools, §4.3): a block reads it once.
     """
     is_term = ~np.isnan(term_rates)
     if not is_term.any():

@@ -1,4 +1,4 @@
-"""Tests of patterns that the fast reader found, as leaves: each distinct one once."""
+"""The distinct pattern tests that the fast reader found, as leaves."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _FUNCTIONS = {
 
 
 class PatternTests:
-    """Leaves of pattern tests by what they look for where."""
+    """Leaves of pattern tests, by attribute and pattern."""
 
     def __init__(self, schema: Schema, store: Store, limits: Limits) -> None:
         self._schema = schema
         self._store = store
         self._limits = limits
-        self._leaves = {-1: -1}  # of a text that is none
+        self._leaves = {-1: -1}  # of a text that is not a valid pattern
         self._attributes: dict[Path, Attribute | None] = {}
 
     def place(
         self, scanned: Scanned, tests: np.ndarray, data: np.ndarray, paths: Sequence[Path]
     ) -> np.ndarray:
-        """The leaf of each test; -1 where the parser must see the expression."""
+        """The leaf of each test; -1 if the expression must be parsed."""
         keys = np.empty(len(tests), dtype=np.int64)
         number_patterns(scanned, tests, data, self._store.texts, keys)
         distinct, places = np.unique(keys, return_inverse=True)
@@ -62,7 +62,7 @@ class PatternTests:
         return leaf
 
     def _attribute(self, path: Path) -> Attribute | None:
-        """The typed attribute, one object for all its tests; None where it is no string."""
+        """The typed attribute, one object for all its tests; None if it is not a string."""
         if path not in self._attributes:
             type_ = self._schema.get(path)
             self._attributes[path] = Attribute(path, type_) if type_ == STRING else None
@@ -75,7 +75,7 @@ class PatternTests:
             spelled = spelling.rewrite(test)
         except (ExpressionError, BadPatternError):
             return -1
-        # Whether a pattern that all texts fit holds on a missing one is for the parser's way.
+        # A pattern that matches all texts may be true on a missing attribute: left to the parser.
         return -1 if isinstance(spelled, In) else self._store.leaf(spelled)
 
 

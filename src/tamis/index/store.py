@@ -1,4 +1,4 @@
-"""What grows while an index is built: columns, base tests, texts, inner nodes."""
+"""The growing parts of an index that is being built: columns, base tests, texts, inner nodes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _PAIR_FORMS: Final = {
     Question.BELOW: form.PAIR_BELOW,
     Question.AT_MOST: form.PAIR_AT_MOST,
 }
-# Types whose leaves kernels fold; the fast reader reads values of no other.
+# Types whose leaves kernels fold; the fast reader reads values of these types only.
 _FOLDED = {
     INTEGER: form.AS_INTEGER,
     DOUBLE: form.AS_DOUBLE,
@@ -61,10 +61,10 @@ _FOLDED = {
 
 
 class Store:
-    """Everything an index is made of, each thing once."""
+    """Everything that an index consists of, without duplicates."""
 
     def __init__(self, *, is_signed: bool) -> None:
-        # Whether a negated test holds on a missing attribute (`Missing.SATISFIES_NEGATION`).
+        # Whether a negated test is true on a missing attribute (`Missing.SATISFIES_NEGATION`).
         self.is_signed = is_signed
         self.columns: list[Column] = []
         self.patterns: dict[int, list[Pattern]] = {}  # by column
@@ -100,14 +100,14 @@ class Store:
     # ── leaves ─────────────────────────────────────────────────────────────────────────────
 
     def leaf(self, condition: Condition) -> int:
-        """The number of a canonical leaf, new or known."""
+        """The number of a canonical leaf, which is added if it is new."""
         number = self._leaf_ids.get(condition)
         if number is None:
             number = self._leaf_ids[condition] = self._place(condition)
         return number
 
     def column(self, kind: str, *attributes: Attribute) -> int:
-        """The number of a column, new or known."""
+        """The number of a column, which is added if it is new."""
         key = (kind, tuple(attribute.path for attribute in attributes))
         column = self._column_ids.get(key)
         if column is None:
@@ -153,7 +153,7 @@ class Store:
         assert isinstance(leaf.right, Literal)
         column = self.column(SCALAR, leaf.left)
         word = self._word(leaf.right, column)
-        # a < 5 and a >= 5 ask whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
+        # a < 5 and a >= 5 test whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
         question, is_negated = leaf.operator.asked
         if question is Question.EQUAL:
             return 2 * self._base(form.ONE_OF, column, (word,)) + is_negated
@@ -174,7 +174,7 @@ class Store:
 
     def _upper(self, base: int, column: int, *, is_upper: bool) -> int:
         if is_upper and self.is_signed:
-            # A positive test, which must not hold on a missing attribute.
+            # A positive test, which must not be true on a missing attribute.
             return 2 * self._base(form.COMPLEMENT, column, (base,))
         return 2 * base + is_upper
 
@@ -193,7 +193,7 @@ class Store:
         return self._text(_spell(literal.value))
 
     def _text(self, text: str) -> int:
-        """The number of a text, new or known."""
+        """The number of a text, which is added if it is new."""
         data = np.frombuffer(text.encode(), dtype=np.uint8)
         self.reserve_texts(1, len(data))
         return int(find_text(self.texts, data, 0, len(data)))
@@ -206,7 +206,7 @@ class Store:
     # ── nodes ──────────────────────────────────────────────────────────────────────────────
 
     def add(self, programs: Programs) -> np.ndarray:
-        """The root reference of each program; 0 for one that was passed over."""
+        """The root reference of each program; 0 for a skipped one."""
         roots = np.zeros(len(programs.starts) - 1, dtype=np.int32)
         if not len(roots):
             return roots
@@ -236,7 +236,9 @@ class Store:
             )
 
     def _meet(self, most_children: int) -> tuple[Met, Meeting]:
-        """What kernels fold leaves with; made anew when columns have come, or longer programs."""
+        """The folding tables of the kernels; rebuilt when there are new columns or longer
+        programs.
+        """
         met = self._met
         if met is None or len(met[0].columns) < len(self.columns):
             met = self._met = (self._new_met(most_children), self._new_meeting())
@@ -280,7 +282,7 @@ class Store:
             heads=_grown(bases.heads, len(forms)),
             forms=forms,
             columns=_grown(bases.columns, len(forms)),
-            # Whether there is room is asked of the forms only.
+            # Kernels check the room of the forms only.
             value_starts=_grown(bases.value_starts, len(forms) + 1),
             values=_grown(bases.values, values_used),
         )
@@ -309,14 +311,14 @@ class Store:
         self.inner = inner._replace(
             operators=operators,
             required=_grown(inner.required, n_used),
-            # Kernels look at the room for operators only.
+            # Kernels check the room of the operators only.
             child_starts=_grown(inner.child_starts, len(operators) + 1),
             children=_grown(inner.children, int(inner.child_starts[used]) + n_children + 1),
         )
 
 
 def _folded_as(column: Column) -> int:
-    """How kernels compare the constants of tests they may fold; NO_WORDS where they may not."""
+    """How kernels compare the constants of tests they may fold; NO_WORDS if they may not."""
     return _FOLDED.get(column.type, form.NO_WORDS) if column.kind == SCALAR else form.NO_WORDS
 
 
@@ -326,13 +328,13 @@ def spell_number(value: Any) -> str:
 
 
 def read_spelled(text: str) -> Any:
-    """What `spell_number` spelled."""
+    """The value of a text that `spell_number` wrote."""
     is_double = text.endswith(_DOUBLE_MARK)
     return float(text[: -len(_DOUBLE_MARK)]) if is_double else Decimal(text)
 
 
 def _spell(value: str | Decimal) -> str:
-    """Equal values are equal texts: 1.50 is 1.5."""
+    """A text that is the same for equal values: 1.50 is 1.5."""
     if isinstance(value, str):
         return value
     text = format(value, "f")
@@ -344,7 +346,7 @@ def _size(n_least: int) -> int:
 
 
 def _grown(array: np.ndarray, n_least: int) -> np.ndarray:
-    """The array, or a copy twice as long where it is too short."""
+    """The array, or a copy twice as long if it is too short."""
     if n_least <= len(array):
         return array
     shape = (max(n_least, 2 * len(array)), *array.shape[1:])

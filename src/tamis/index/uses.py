@@ -1,4 +1,4 @@
-"""Which subscriptions use an attribute, read out of the arrays of an index."""
+"""The subscriptions that use an attribute, computed from the arrays of an index."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ROWS: Final = 1 << 16  # subscriptions whose bits are counted at a time
 
 
 def used_paths(contents: Contents) -> dict[Path, None]:
-    """The attributes that tests of the index look at; those that only operators read are not."""
+    """The attributes that tests of the index use, without those that only operators read."""
     paths = [attribute.path for column in contents.columns for attribute in column.attributes]
     return dict.fromkeys(paths)
 
 
 def asked_paths(contents: Contents) -> list[Path]:
-    """Of these, the attributes that some test asks a value of; `a IS NULL` asks none."""
+    """Of these, the attributes whose value some test needs; `a IS NULL` needs none."""
     columns = _columns_of_leaves(contents)
     is_used = np.zeros(contents.n_nodes, dtype=np.bool_)
     is_used[contents.nodes.children] = True
@@ -48,9 +48,9 @@ def unused_attributes(contents: Contents) -> list[str]:
 
 
 def count_uses(contents: Contents, paths: Iterable[Path]) -> dict[Path, Use]:
-    """How many subscriptions use each of these attributes, and the first of them.
+    """The number of subscriptions that use each of these attributes, and the first of them.
 
-    Whoever is always or never true uses none.
+    A subscription that is always or never true uses none.
     """
     wanted = list(paths)
     leaf_columns = _columns_of_leaves(contents)
@@ -64,7 +64,7 @@ def count_uses(contents: Contents, paths: Iterable[Path]) -> dict[Path, Use]:
 
 
 def _count_bits(bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """int64[64] twice: how many of the numbers have each bit, and which is the first."""
+    """int64[64] twice: how many of the numbers have each bit, and the first that has it."""
     counts, firsts = np.zeros(AT_ONCE, dtype=np.int64), np.zeros(AT_ONCE, dtype=np.int64)
     for start in range(0, len(bits), ROWS):
         octets = bits[start : start + ROWS].astype("<u8").view(np.uint8).reshape(-1, 8)
@@ -82,9 +82,9 @@ def _used_bits(contents: Contents, leaf_columns: Int32, paths: list[Path]) -> np
         for attribute in column.attributes:
             column_bits[at] |= numbers.get(attribute.path, np.uint64(0))
     bits = np.zeros(contents.n_nodes, dtype=np.uint64)
-    bits[: contents.n_leaves] = column_bits[leaf_columns]  # -1 is the last one, which is zero
+    bits[: contents.n_leaves] = column_bits[leaf_columns]  # -1 is the last entry, which is zero
     nodes = contents.nodes
-    while len(nodes.operators):  # as often as the DAG is deep
+    while len(nodes.operators):  # as many passes as the DAG has levels
         above = np.bitwise_or.reduceat(bits[nodes.children], nodes.child_starts[:-1])
         if np.array_equal(bits[contents.n_leaves :], above):
             break
@@ -96,13 +96,13 @@ def _used_bits(contents: Contents, leaf_columns: Int32, paths: list[Path]) -> np
 
 
 def _columns_of_leaves(contents: Contents) -> Int32:
-    """[n_leaves], the column that each leaf looks at; -1 for one that looks at none."""
+    """[n_leaves], the column of each leaf; -1 for a leaf without a column."""
     leaves = contents.leaves
     found = np.full(contents.n_leaves, -1, dtype=np.int32)
     own = np.repeat(np.arange(len(contents.columns)), np.diff(leaves.column_leaves))
     found[: len(own)] = own
-    # Complements that hold on events without the attribute stand after all columns; theirs is
-    # that of their base, which may be a complement itself.
+    # Complements that are true on events without the attribute come after all columns; their column
+    # is that of their base, which may itself be a complement.
     for _ in range(2):
         is_open = found[leaves.complement_leaves] < 0
         places = leaves.complement_leaves[is_open]

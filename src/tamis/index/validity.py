@@ -1,7 +1,7 @@
-"""From when and until when a subscription answers.
+"""The time limits of subscriptions.
 
-A subscription is valid at a moment when `valid_from <= moment < valid_until`; what is not given
-does not limit. One that is not valid at the moment of a question matches nothing.
+A subscription is valid at a moment if `valid_from <= moment < valid_until`; a limit that is not
+given does not apply. A subscription that is not valid at the moment of a question matches nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LAST: Final = 2**63 - 1  # after every moment: no end is given
 class ValidityArrays(NamedTuple):
     """The subscriptions whose validity is limited; the others are always valid."""
 
-    ordinals: Int32  # rising
+    ordinals: Int32  # ascending
     starts: Int64  # microseconds since 1970, or FIRST
     ends: Int64  # the same, or LAST
 
@@ -61,22 +61,22 @@ def make_validity(ids: Sequence[str], limits: Mapping[str, Limits]) -> ValidityA
 
 
 class Validity:
-    """Who is valid at which moment."""
+    """The subscriptions that are valid at a moment."""
 
     def __init__(self, arrays: ValidityArrays) -> None:
         self._arrays = arrays
 
     def __len__(self) -> int:
-        """How many subscriptions have a limited validity."""
+        """The number of subscriptions with a limited validity."""
         return len(self._arrays.ordinals)
 
     @cached_property
     def _changes(self) -> Int64:
-        """All starts and ends, rising: between two of them nothing changes."""
+        """All starts and ends, ascending: between two of them nothing changes."""
         return np.unique(np.concatenate((self._arrays.starts, self._arrays.ends)))
 
     def period(self, at: datetime) -> int:
-        """The number of the time between two changes; equal numbers, equal answers."""
+        """The number of the period between two changes; equal numbers mean equal answers."""
         return int(np.searchsorted(self._changes, to_micros(at), side="right"))
 
     def asleep(self, at: datetime) -> Int32:
@@ -88,7 +88,7 @@ class Validity:
 
 
 def limits_columns(arrays: ValidityArrays, n_subscriptions: int) -> tuple[pa.Array, pa.Array]:
-    """valid_from and valid_until of all subscriptions, by ordinal; NULL where none is given."""
+    """valid_from and valid_until of all subscriptions, by ordinal; NULL if not given."""
     return (
         _column(arrays.ordinals, arrays.starts, FIRST, n_subscriptions),
         _column(arrays.ordinals, arrays.ends, LAST, n_subscriptions),

@@ -72,11 +72,11 @@ def to_dnf(
     return _minimal(conjunctions(canonicalize(condition, missing)))
 
 
-_MAX_COMPARED = 512  # absorption compares all pairs; for more it costs more than it saves
+_MAX_COMPARED = 512  # absorption compares all pairs; beyond this it costs more than it saves
 
 
 def _minimal(found: frozenset[Conjunction]) -> frozenset[Conjunction]:
-    """The conjunctions without those that contain another one, which they imply."""
+    """The conjunctions without those that contain another one: these imply it."""
     if len(found) > _MAX_COMPARED:
         return found
     return frozenset(one for one in found if not any(other < one for other in found))

@@ -1,11 +1,11 @@
-"""Liu's schedules, as the paper has them, and the product's beside them.
+"""Liu's schedules as in the paper, and the product's schedule for comparison.
 
 | name | section | what it does |
 |---|---|---|
-| `naive` | 5.2 | subscriptions one by one, each by itself; only results are shared |
-| `sequential` | 4.1 | the calls of an undecided subscription; what they decide is shared |
+| `naive` | 5.2 | subscriptions one by one, independently; only results are shared |
+| `sequential` | 4.1 | the calls of an undecided subscription; their decisions are shared |
 | `sub_order` | 4.2, 4.3 | linked chains, in an order found by exact cost differences of pairs |
-| `adaptive` | – | the product's own |
+| `adaptive` | – | the product's schedule |
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chains that come and go: Sub-Order's order, kept up by insertion and deletion (§4.2.1)."""
+"""Insertion and deletion of chains in Sub-Order's order (§4.2.1)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class LinkedChains:
     """Chains from left to right; those that share a call are linked by it.
 
-    A chain has a key, and keys rise from left to right: two chains are compared, and a chain is
-    found, without counting places.
+    A chain has a key, and keys ascend from left to right, so that chains are compared and found
+    without counting positions.
     """
 
     def __init__(self, costs: Floats, selectivities: Floats) -> None:
@@ -67,7 +67,7 @@ class LinkedChains:
         return make_walk(SUB_ORDER, gates, starts, calls)
 
     def insert(self, chain: int, calls: Iterable[int]) -> None:
-        """Add a chain where it costs least, with all others where they are."""
+        """Insert a chain where it costs least; all others stay in place."""
         if chain in self._chains:
             raise TamisError(f"there is a chain {chain} already; delete it first")
         own = np.unique(np.fromiter(calls, dtype=np.int32))
@@ -90,10 +90,10 @@ class LinkedChains:
             self._users[call].discard(chain)
 
     def _best_place(self, own: Ints, near: list[int]) -> int | None:
-        """The linked chain to stand before, None for the end.
+        """The linked chain to insert before, None for the end.
 
-        Before a chain costs its difference, after it nothing: the least sum of differences of all
-        that stand to the right.
+        Inserting before a chain costs its difference, after it nothing: the result has the least
+        sum of differences over all chains to its right.
         """
         best, cost, least = None, 0.0, 0.0
         for other in reversed(near):

@@ -1,4 +1,4 @@
-"""Naive: subscriptions one by one, each by itself; only results are shared (Liu §5.2)."""
+"""Naive: subscriptions one by one, independently; only results are shared (Liu §5.2)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 
 def make_naive(gates: Gates, costs: Floats, selectivities: Floats) -> Walk:
-    """Subscriptions and calls as they come; costs and selectivities do not matter."""
+    """Subscriptions and calls in the given order; costs and selectivities are not used."""
     del costs, selectivities
     return make_walk(NAIVE, gates, *gates.call_lists)

@@ -1,7 +1,7 @@
-"""How good is a schedule? Its expected cost, and the least that any schedule could have.
+"""Evaluates a schedule: its expected cost, and the minimum over all schedules.
 
-Both look at every way an event may turn out, so they are for small instances: for tests, and to
-report the ratio to the optimum.
+Both enumerate every outcome of an event, so they are for small instances: for tests, and to report
+the ratio to the optimum.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_CALLS: Final = 12
 
 
 def optimal_cost(gates: Gates, costs: Floats, selectivities: Floats) -> float:
-    """The least expected cost of an event, over all schedules, adaptive ones included."""
+    """The minimum expected cost of an event, over all schedules, adaptive ones included."""
     _refuse_large(gates)
     values = np.empty(3**gates.n_calls)
     solve(
@@ -38,7 +38,7 @@ def optimal_cost(gates: Gates, costs: Floats, selectivities: Floats) -> float:
 
 
 def expected_cost(schedule: Schedule, costs: Floats, selectivities: Floats) -> float:
-    """The expected cost of an event when results are independent."""
+    """The expected cost of an event if results are independent."""
     n_calls = schedule.gates.n_calls
     _refuse_large(schedule.gates)
     run = schedule.new_run()
@@ -54,4 +54,6 @@ def expected_cost(schedule: Schedule, costs: Floats, selectivities: Floats) -> f
 
 def _refuse_large(gates: Gates) -> None:
     if gates.n_calls > MAX_CALLS:
-        raise TamisError(f"{gates.n_calls} calls; a search of all states takes {MAX_CALLS} at most")
+        raise TamisError(
+            f"{gates.n_calls} calls; a search of all states supports at most {MAX_CALLS}"
+        )

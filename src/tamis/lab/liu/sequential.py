@@ -2,7 +2,7 @@
 
 No marked subscription can be decided by the calls of another, so any schedule makes at least one
 call for each, and this one at most d, the calls of the longest subscription: a d-approximation, and
-d · C_max / C_min where costs differ (§4.3).
+d · C_max / C_min if costs differ (§4.3).
 """
 
 from __future__ import annotations
@@ -17,6 +17,6 @@ if TYPE_CHECKING:
 
 
 def make_sequential(gates: Gates, costs: Floats, selectivities: Floats) -> Walk:
-    """Subscriptions and calls as they come: the guarantee holds for any order."""
+    """Subscriptions and calls in the given order: the guarantee holds for any order."""
     del costs, selectivities
     return make_walk(SEQUENTIAL, gates, *gates.call_lists)

@@ -1,4 +1,4 @@
-"""Sub-Order: chains in an order that saves most, by exact cost differences of pairs (Liu §4.2)."""
+"""Sub-Order: chains in the order that saves most, by exact cost differences of pairs (Liu §4.2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tamis.operators.schedule.gates import invert
 if TYPE_CHECKING:
     from tamis.operators.schedule.gates import Floats, Gates, Ints
 
-# The paper weighs all pairs. Those of a call that is in 30,000 chains are half a billion.
+# The paper compares all pairs. A call in 30,000 chains has half a billion of them.
 MAX_PARTNERS: Final = 32
 
 
@@ -28,9 +28,9 @@ def make_sub_order(gates: Gates, costs: Floats, selectivities: Floats) -> Walk:
 
 
 def rank_calls(costs: Floats, selectivities: Floats) -> Ints:
-    """The place of each call in any chain: by cost / (1 - selectivity), then by number.
+    """The rank of each call in any chain: by cost / (1 - selectivity), then by number.
 
-    That is the order of least expected cost for one chain, and with equal costs the paper's: the
+    This is the order of minimum expected cost for one chain; with equal costs it is the paper's,
     least selectivity first.
     """
     with np.errstate(divide="ignore"):
@@ -51,8 +51,8 @@ def order_chains(
 ) -> Ints:
     """All chains, each sorted by rank, in the greedy order of §4.2.5.
 
-    The pairs connect chains to many short fragments, and the paper does not say in which order they
-    come: here, those first whose first chain saves most by being before its partners.
+    The pairs connect chains to many short fragments, whose order the paper does not give: here, the
+    fragments whose first chain saves most by being before its partners come first.
     """
     n_chains = len(starts) - 1
     user_starts, users = list_users(starts, calls, costs, selectivities)
@@ -75,7 +75,7 @@ def order_chains(
 def list_users(
     starts: Ints, calls: Ints, costs: Floats, selectivities: Floats
 ) -> tuple[Ints, Ints]:
-    """The chains of each call, those with the highest ratio P / C at it first: starts, chains."""
+    """The chains of each call, sorted by descending ratio P / C at it: starts, chains."""
     owners = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
     reach, above = np.ones(len(calls)), np.zeros(len(calls))
     depths = np.arange(len(calls)) - starts[owners]

@@ -1,4 +1,6 @@
-"""A walk: a schedule that goes through the subscriptions in an order that no result changes."""
+"""A walk: a schedule that processes the subscriptions in an order that does not depend on
+results.
+"""
 
 from __future__ import annotations
 
@@ -19,18 +21,18 @@ _NO_MERITS: Floats = np.zeros(0)
 
 @dataclass(frozen=True, eq=False)
 class Walk(Schedule):
-    """Subscriptions in their order, each with its calls in theirs."""
+    """Subscriptions in order, each with its calls in order."""
 
     kind: int  # NAIVE, SEQUENTIAL or SUB_ORDER
     walk: Ints  # an arena: order, starts of calls, calls, which are conjunctions
 
     def new_run(self) -> WalkRun:
-        """A state that can be used for one event after the other."""
+        """A state that can be reused for one event after the other."""
         return WalkRun(self)
 
 
 class WalkRun(Run):
-    """What is known of one event, and the place of the walk."""
+    """The state of one event, and the position of the walk."""
 
     def __init__(self, walk: Walk) -> None:
         super().__init__(walk)
@@ -38,7 +40,7 @@ class WalkRun(Run):
         self._way = (walk.kind, walk.walk, self._place)
 
     def start(self, undecided: Ints | None = None) -> None:
-        """Begin an event; all subscriptions are undecided unless some are given, int32[:]."""
+        """Start an event; all subscriptions are undecided unless some are given, int32[:]."""
         self._place[:] = 0
         if undecided is None:
             super().start()
@@ -46,24 +48,26 @@ class WalkRun(Run):
             start_event(self._gates, self.state, undecided)
 
     def next_call(self) -> int:
-        """The call to make now, or -1: nothing is left to ask."""
+        """The call to make now, or -1 if none is left."""
         call: int = next_call(*self._way, self.state)
         return call
 
     def tell(self, call: int, result: bool | None) -> int:
-        """Take the result of a call, None when it has none; the call to make now."""
+        """Take the result of a call, None if it has none; return the call to make now."""
         following: int = advance(*self._way, self._gates, self.state, call, RESULTS[result])
         return following
 
     def play(self, results: Ints) -> None:
-        """Make all calls at once when every result is known: 1 false, 2 true, 3 none."""
+        """Make all calls at once if every result is known: 1 false, 2 true, 3 none."""
         play(*self._way, self._gates, self.state, results)
 
 
 def make_walk(
     kind: int, gates: Gates, starts: Ints, calls: Ints, order: Ints | None = None
 ) -> Walk:
-    """A walk through these lists of calls; subscriptions as they come unless an order is given."""
+    """A walk through these lists of calls; subscriptions in the given order unless an order is
+    passed.
+    """
     every = np.arange(gates.n_subscriptions) if order is None else order
     arena = gates.pack_with(gates.scale_weights(gates.n_above))
     walk = pack([every, starts, calls, find_conjunctions(gates)])

@@ -1,7 +1,7 @@
-"""In which order are expensive calls made, and which are not made at all?
+"""In which order are expensive calls made, and which calls are not needed?
 
-A schedule is made once, of gates over calls, their costs and their selectivities. Each event is a
-`Run`, which chooses a call, takes its result, and chooses the next.
+A schedule is built once from gates over calls, their costs and their selectivities. Each event has
+a `Run`, which chooses a call, takes its result, and chooses the next.
 """
 
 from tamis.operators.schedule.adaptive import make_schedule

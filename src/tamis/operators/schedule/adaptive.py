@@ -1,11 +1,12 @@
-"""The adaptive schedule: at each step the call that decides most per cost, of what is undecided.
+"""The adaptive schedule: each step makes the call that decides most undecided subscriptions per
+cost.
 
-The priority of a call is popularity × (1 - selectivity) / cost over undecided subscriptions. There,
-a subscription counts the more the harder it is to decide: by 1 / Σ (1 - selectivity) / cost of its
+The priority of a call is popularity × (1 - selectivity) / cost over undecided subscriptions. A
+subscription has a greater weight the harder it is to decide: 1 / Σ (1 - selectivity) / cost of its
 calls. With hard ones first, easy ones are often decided along the way.
 
-A call that some undecided subscription cannot be decided without goes before all others: every
-schedule has to make it, so its result costs nothing more when it comes early.
+A call that some undecided subscription requires is made before all others: every schedule has to
+make it, so making it early costs nothing more.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _LEAST = 1e-9  # of a gate that hardly any call decides
 
 
 def make_schedule(gates: Gates, costs: ArrayLike = 1.0, selectivities: ArrayLike = 0.5) -> Schedule:
-    """Calls by popularity × merit, renewed after each result.
+    """Calls by popularity × merit, updated after each result.
 
     `costs` and `selectivities` have one number for each call, or one for all calls.
     """
@@ -46,7 +47,7 @@ def read_statistics(
 
 
 def _refuse_outside(what: str, values: np.ndarray, is_allowed: np.ndarray, allowed: str) -> None:
-    """Refuse an invalid statistic; the error names its call."""
+    """Raise an error for an invalid statistic, naming its call."""
     if (wrong := np.flatnonzero(~is_allowed)).size:
         call = int(wrong[0])
         raise TamisError(f"the {what} of call {call} is {values[call]}; allowed: {allowed}")
@@ -60,7 +61,7 @@ def _make(gates: Gates, costs: Floats, selectivities: Floats) -> Schedule:
     weights = gates.scale_weights(gates.n_above * hardness)
     total = np.bincount(links.calls, weights[links.gates], gates.n_calls)
     decided = np.bincount(links.calls, weights[links.gates] * links.rates, gates.n_calls)
-    # A call that only roots use is forced: its merit is never looked at.
+    # A call that only roots use is forced: its merit is never read.
     rates = np.divide(decided, total, out=np.ones(gates.n_calls), where=total > 0)
     return Schedule(gates, gates.pack_with(weights), rates / costs)
 
@@ -70,14 +71,14 @@ class Links(NamedTuple):
 
     gates: Ints
     calls: Ints
-    rates: Floats  # how probably the call decides the gate: 1 - selectivity in a conjunction
+    rates: Floats  # probability that the call decides the gate: 1 - selectivity in a conjunction
 
 
 def find_links(gates: Gates, selectivities: Floats) -> Links:
     """The links, with their rates.
 
-    A false child decides an AND and a true one an OR. Of k in n, where neither does alone, each is
-    given its share: (k - 1) / (n - 1) to false, (n - k) / (n - 1) to true.
+    A false child decides an AND and a true one an OR. For k of n, where neither decides alone, each
+    gets its share: (k - 1) / (n - 1) for false, (n - k) / (n - 1) for true.
     """
     widths = np.diff(gates.child_starts)
     by_false = np.where(widths > 1, (gates.thresholds - 1) / np.maximum(1, widths - 1), 1.0)

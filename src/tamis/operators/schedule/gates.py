@@ -1,4 +1,4 @@
-"""Subscriptions as gates over calls: built once, then shared by every event."""
+"""Subscriptions as gates over calls: built once, shared by all events."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _MAX_POPULARITY = 2**29
 
 @dataclass(frozen=True, eq=False)
 class Gates:
-    """Gates over the results of calls, and the node at which each subscription stands.
+    """Gates over the results of calls, and the node of each subscription.
 
-    Node 2c says that call c is true, node 2c + 1 that it is false, node 2 · n_calls + g is gate g.
-    Gate g is true when `thresholds[g]` of its children are, which come before it. A joined gate
+    Node 2c means that call c is true, node 2c + 1 that it is false, node 2 · n_calls + g is gate g.
+    Gate g is true if `thresholds[g]` of its children are; children come before it. A joined gate
     becomes true only when the caller says so, after its children.
     """
 
@@ -76,7 +76,7 @@ class Gates:
 
     @classmethod
     def conjunctions(cls, call_starts: ArrayLike, calls: ArrayLike, n_calls: int) -> Gates:
-        """Subscription s asks for all of calls[call_starts[s]:call_starts[s + 1]]."""
+        """Subscription s requires all of calls[call_starts[s]:call_starts[s + 1]]."""
         starts = np.asarray(call_starts, dtype=np.int64)
         roots = 2 * n_calls + np.arange(len(starts) - 1)
         return cls.of(n_calls, np.diff(starts), starts, 2 * np.asarray(calls), roots)
@@ -94,7 +94,7 @@ class Gates:
         return len(self.roots)
 
     def _refuse_nonsense(self) -> None:
-        """Refuse arrays that are no gates, by the first gate that is none."""
+        """Raise an error for invalid arrays, naming the first invalid gate."""
         starts = self.child_starts
         widths = np.diff(starts)
         if len(starts) != self.n_gates + 1 or starts[0] != 0 or starts[-1] != len(self.children):
@@ -102,7 +102,7 @@ class Gates:
         if (wrong := np.flatnonzero((self.thresholds < 1) | (self.thresholds > widths))).size:
             gate = int(wrong[0])
             raise TamisError(
-                f"gate {gate} asks for {self.thresholds[gate]} of {widths[gate]} children; "
+                f"gate {gate} requires {self.thresholds[gate]} of {widths[gate]} children; "
                 "allowed: 1 to all of them"
             )
         limits = np.repeat(np.arange(self.n_gates), widths) + 2 * self.n_calls
@@ -110,19 +110,23 @@ class Gates:
             node = int(self.children[wrong[0]])
             raise TamisError(f"a gate has the child {node}; allowed: the nodes before it")
         if (wrong := np.flatnonzero((self.roots < 0) | (self.roots >= self.n_nodes))).size:
-            raise TamisError(f"subscription {wrong[0]} stands at no node: {self.roots[wrong[0]]}")
+            raise TamisError(
+                f"the node of subscription {wrong[0]} is {self.roots[wrong[0]]}, which does not "
+                "exist"
+            )
 
     @cached_property
     def n_above(self) -> Floats:
-        """How many subscriptions stand above each gate, once for each way."""
+        """The number of subscriptions above each gate, counted once per path."""
         above: Floats = count_above(self.n_calls, self.child_starts, self.children, self.roots)
         return above
 
     def scale_weights(self, weights: Floats) -> Ints:
-        """Weights of gates as numbers from 1 on: a popularity of 0 means that nobody needs a call.
+        """Weights of gates as integers from 1: a popularity of 0 means that no subscription needs a
+        call.
 
-        The middle one becomes 64 at most, the others at most 256 times that, and all popularities
-        fit an int32.
+        The median becomes at most 64, the others at most 256 times that, and all popularities fit
+        an int32.
         """
         if not self.n_gates:
             return np.zeros(0, dtype=np.int32)
@@ -133,7 +137,9 @@ class Gates:
         return scaled
 
     def pack_with(self, weights: Ints) -> Ints:
-        """What the kernels read; calls are as popular as the gates above them are heavy."""
+        """The arrays of the kernels; the popularity of a call is the weight of the gates above
+        it.
+        """
         owners = np.repeat(np.arange(self.n_gates), np.diff(self.child_starts))
         parent_starts, parents = invert(self.children, owners, self.n_nodes)
         rooted_starts, rooted = invert(self.roots, np.arange(self.n_subscriptions), self.n_nodes)
@@ -148,18 +154,18 @@ class Gates:
         return pack(GateArrays(flat, self.children, parents, rooted, self.roots, self.is_joined))
 
     def new_residue(self) -> Ints:
-        """The state of one event, before it."""
+        """The initial state of an event."""
         return pack_residue(self.n_calls, self.n_gates, self.n_subscriptions)
 
     @cached_property
     def call_lists(self) -> tuple[Ints, Ints]:
-        """The calls that each subscription depends on, each once, as they come: starts, calls."""
+        """The distinct calls on which each subscription depends, in order: starts, calls."""
         starts, calls = collect_calls(self.n_calls, self.child_starts, self.children, self.roots)
         return starts, calls
 
 
 def invert(keys: Ints, values: Ints, n_keys: int) -> tuple[Ints, Ints]:
-    """The values of each key, in their order: starts and values."""
+    """The values of each key, in order: starts and values."""
     order = np.argsort(keys, kind="stable")
     starts = np.concatenate(([0], np.cumsum(np.bincount(keys, minlength=n_keys))))
     return starts, values[order]

@@ -1,4 +1,4 @@
-"""One event's way through a schedule: choose a call, take its result, until all is decided."""
+"""Runs a schedule for one event: chooses a call, takes its result, until all is decided."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ RESULTS = {True: int(TRUE), False: int(FALSE), None: int(NO_RESULT)}
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """An order of calls for any event; `new_run` gives one event's state."""
+    """An order of calls for any event; `new_run` returns one event's state."""
 
     gates: Gates
     arena: Ints  # of the gates, with their weights
     merits: Floats  # [n_calls]: priorities are popularity × merit
 
     def new_run(self) -> Run:
-        """A state that can be used for one event after the other."""
+        """A state that can be reused for one event after the other."""
         return Run(self)
 
     @cached_property
     def fresh(self) -> Ints:
-        """The state of an event for which nothing is decided yet, up to its scratch.
+        """The state of an event for which nothing is decided yet, without its scratch.
 
-        To copy it is a tenth of the work of opening all gates again.
+        Copying it takes a tenth of the time of opening all gates again.
         """
         run = self.new_run()
         run.start(np.arange(self.gates.n_subscriptions, dtype=np.int32))
@@ -59,7 +59,7 @@ class Schedule:
 
 
 class Run:
-    """What is known of one event.
+    """The state of one event.
 
     After `start`, `next_call` and `tell` alternate until no call is left; then every subscription
     that was undecided is decided.
@@ -73,7 +73,7 @@ class Run:
         self._residue = view_residue(self.state)
 
     def start(self, undecided: Ints | None = None) -> None:
-        """Begin an event; all subscriptions are undecided unless some are given, int32[:]."""
+        """Start an event; all subscriptions are undecided unless some are given, int32[:]."""
         if undecided is None:
             fresh = self._schedule.fresh
             self.state[: len(fresh)] = fresh
@@ -81,14 +81,15 @@ class Run:
             start_event(self._gates, self.state, self._merits, undecided)
 
     def next_call(self) -> int:
-        """The call to make now, or -1: nothing is left to ask."""
+        """The call to make now, or -1 if none is left."""
         call: int = next_call(self.state, self._merits)
         return call
 
     def tell(self, call: int, result: bool | None) -> int:
-        """Take the result of a call, None when it has none, as after a fault; the call to make now.
+        """Take the result of a call, None if it has none, as after a fault; return the call to make
+        now.
 
-        A result that no subscription needs, or a second one of the same call, changes nothing.
+        A result that no subscription needs, or a second one of the same call, has no effect.
         """
         following: int = advance(self._gates, self.state, self._merits, call, RESULTS[result])
         return following
@@ -98,7 +99,7 @@ class Run:
         settle_gate(self._gates, self.state, gate, is_true)
 
     def play(self, results: Ints) -> None:
-        """Make all calls at once when every result is known: 1 false, 2 true, 3 none."""
+        """Make all calls at once if every result is known: 1 false, 2 true, 3 none."""
         play(self._gates, self.state, self._merits, results)
 
     def _list(self, items: Ints, counter: int) -> Ints:
@@ -111,34 +112,36 @@ class Run:
 
     @property
     def undecided(self) -> Ints:
-        """Subscriptions of this event that are still open, as after a budget has run out."""
+        """Subscriptions of this event that are still undecided, as after a limit was reached."""
         started = self._list(self._residue.started, N_STARTED)
         return np.setdiff1d(started, self.decided)
 
     def only_undecided(self, subscriptions: Ints) -> Ints:
-        """Those of the given ones that are part of this event and still open."""
+        """The given subscriptions that are part of this event and still undecided."""
         open_ones: Ints = subscriptions[self._residue.verdicts[subscriptions] == UNDECIDED]
         return open_ones
 
     @property
     def matched(self) -> Ints:
-        """Subscriptions that were found true, in the order in which they were decided."""
+        """Subscriptions that are true, in the order in which they were decided."""
         decided = self.decided
         found: Ints = decided[self._residue.verdicts[decided] == MATCHED]
         return found
 
     @property
     def made(self) -> Ints:
-        """Calls whose results were told, in that order."""
+        """Calls whose results were passed to `tell`, in that order."""
         return self._list(self._residue.made, N_MADE)
 
     @property
     def pending(self) -> Ints:
-        """Joined gates whose children hold, in the order in which they did, settled or not."""
+        """Joined gates whose children are true, in the order in which they became so, settled or
+        not.
+        """
         return self._list(self._residue.pending, N_PENDING)
 
     @property
     def popularity(self) -> Ints:
-        """The weight of the undecided subscriptions on each call; 0 where none depends on it."""
+        """The weight of the undecided subscriptions of each call; 0 if none depends on it."""
         popularity: Ints = self._residue.popularity
         return popularity

@@ -1,6 +1,6 @@
-"""Linked chains (Liu §4.2): what it costs to take one chain before another, and an order of all.
+"""Linked chains (Liu §4.2): the cost of taking one chain before another, and an order of all.
 
-The calls of a chain stand by their rank, which is the same in every chain, so equivalence links
+The calls of a chain are sorted by rank, which is the same in every chain, so equivalence links
 never cross and two chains are compared in one pass.
 """
 
@@ -13,7 +13,7 @@ from tamis.kernels.compiled import kernel
 
 @kernel
 def cost_difference(
-    first,  # int32[:], calls of the chain that is taken first, by rank
+    first,  # int32[:], calls of the chain taken first, by rank
     second,  # int32[:], calls of the other, by rank
     ranks,  # int32[n_calls], each once
     costs,  # float64[n_calls]
@@ -22,7 +22,7 @@ def cost_difference(
     """Expected cost of first-then-second minus that of second-then-first (§4.2.4, §4.3).
 
     Σ (1 - p) · [P₂ · C'₁ - P₁ · C'₂] over the k links. P is the probability that a chain reaches
-    the link; C' the expected cost of what stands above it, without the links before it.
+    the link; C' the expected cost of the calls above it, without the links before it.
     """
     difference = 0.0
     linked = 1.0  # probability that all links so far are true
@@ -50,7 +50,7 @@ def cost_difference(
 
 @kernel
 def shares_earlier(first, second, ranks, shared):
-    """Whether the chains share a call that stands before `shared` in them."""
+    """Whether the chains share a call that comes before `shared` in them."""
     i, j = 0, 0
     while ranks[first[i]] < ranks[shared] and ranks[second[j]] < ranks[shared]:
         if first[i] == second[j]:
@@ -67,14 +67,14 @@ def weigh_pairs(
     call_starts,  # int64[n_chains + 1]
     calls,  # int32[:], by rank in each chain
     user_starts,  # int64[n_calls + 1]
-    users,  # int32[:], chains, in each call's list those that reach it most cheaply first
+    users,  # int32[:], chains, in each call's list sorted by the cost of reaching it
     ranks,
     costs,
     selectivities,
     max_partners,  # of a chain in one list
     before,  # int32[:], output
     after,  # int32[:], output
-    weights,  # float64[:], output, below zero: `before` first costs that much less
+    weights,  # float64[:], output, negative: `before` first costs that much less
 ):
     """Write the pairs of linked chains whose order matters; return how many there are.
 
@@ -91,7 +91,7 @@ def weigh_pairs(
             for j in range(i + 1 if step == 1 else i + 1 + (i % step), n_own, step):
                 chain_2 = calls[call_starts[own[j]] : call_starts[own[j] + 1]]
                 if shares_earlier(chain_1, chain_2, ranks, call):
-                    continue  # the pair is weighed where its first link is
+                    continue  # the pair is counted at its first link
                 difference = cost_difference(chain_1, chain_2, ranks, costs, selectivities)
                 if difference == 0.0:
                     continue
@@ -119,9 +119,10 @@ def link_greedily(
     after,  # int32[n_pairs]
     n_chains,
 ):
-    """The chain that follows each, or -1: Kruskal's way to a path (§4.2.5).
+    """The chain that follows each, or -1: a path found as in Kruskal's algorithm (§4.2.5).
 
-    A pair is taken unless a chain would get two successors or two predecessors, or a cycle closed.
+    A pair is used unless a chain would get two successors or two predecessors, or a cycle would
+    form.
     """
     following = np.full(n_chains, -1, dtype=np.int32)
     has_previous = np.zeros(n_chains, dtype=np.bool_)
@@ -141,7 +142,7 @@ def link_greedily(
 
 @kernel(_nrt=True)
 def unroll(following, heads):
-    """The chains in order: each fragment from its head, the heads as given."""
+    """The chains in order: each fragment from its head, the heads in the given order."""
     order = np.empty(len(following), dtype=np.int32)
     n = 0
     for head in heads:

@@ -1,7 +1,7 @@
-"""The least expected cost of any schedule, by looking at every state of knowledge.
+"""The minimum expected cost of any schedule, by solving every state of knowledge.
 
-A state gives each call one of three digits, 0 not made, 1 false, 2 true: 3^n states. A result turns
-a 0 into something higher, so states are solved from the highest number down.
+A state has one of three digits for each call, 0 not made, 1 false, 2 true: 3^n states. A result
+changes a 0 to a higher digit, so states are solved from the highest number down.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ def solve(
     roots,  # int32[n_subscriptions], nodes
     costs,  # float64[n_calls]
     selectivities,  # float64[n_calls]
-    values,  # float64[3 ** n_calls], output: least expected cost from each state on
+    values,  # float64[3 ** n_calls], output: minimum expected cost from each state on
 ):
-    """Solve all states; the first is that of an event of which nothing is known."""
+    """Solve all states; the first is that of an event without any result."""
     n_calls = len(costs)
     powers = 3 ** np.arange(n_calls)
     truths = np.zeros(2 * n_calls + len(thresholds), dtype=np.int8)  # 0 open, 1 false, 2 true
@@ -45,7 +45,7 @@ def solve(
 
 @kernel
 def evaluate(thresholds, child_starts, children, truths, n_literals):
-    """Give each gate its truth, as far as its children's are known."""
+    """Set the truth of each gate, as far as its children's are known."""
     for gate in range(len(thresholds)):
         n_true, n_false = 0, 0
         for slot in range(child_starts[gate], child_starts[gate + 1]):
@@ -61,7 +61,7 @@ def evaluate(thresholds, child_starts, children, truths, n_literals):
 
 @kernel
 def is_all_decided(roots, truths):
-    """Whether no subscription stands at an open node."""
+    """Whether no subscription is at an open node."""
     for node in roots:
         if truths[node] == 0:
             return False

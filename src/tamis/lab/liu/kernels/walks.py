@@ -1,8 +1,8 @@
-"""Which call is next in a walk through the subscriptions: one function per schedule of Liu's.
+"""Chooses the next call in a walk through the subscriptions: one function per schedule of Liu's.
 
-Each returns a call that was not made yet, or NONE when no more are needed; asked again before the
-call has a result, it returns the same. A walk keeps its place in two numbers; everything else that
-is known of an event is in the state that the product's kernels keep.
+Each returns a call that has not been made, or NONE if no more are needed; until the call has a
+result, it returns the same call. A walk stores its position in two numbers; all other data of an
+event is in the state of the product's kernels.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from tamis.operators.schedule.kernels.gates import (
 
 NAIVE, SEQUENTIAL, SUB_ORDER = 0, 1, 2
 
-# The place of a walk: the subscription that is taken, and how far its calls are.
+# The position of a walk: the current subscription, and its next call.
 CURSOR, LINK = 0, 1
 N_PLACES = 2
 
-# Sections of a walk: subscriptions in the order in which they are taken; the calls of each, as
-# starts and calls; which of them are conjunctions of their calls.
+# Sections of a walk: subscriptions in order; the calls of each, as starts and calls; which of them
+# are conjunctions of their calls.
 ORDER, CALL_STARTS, CALLS, IS_CONJUNCTION = range(4)
 
 
 @kernel
 def next_naive(walk, place, state):
-    """Each subscription by itself, with the results of earlier calls (Liu §5.2).
+    """Each subscription independently, with the results of earlier calls (Liu §5.2).
 
-    A conjunction is left at the first of its calls, in their order, that is not true. Of other
-    structures only the verdict says that they are done.
+    A conjunction ends at the first of its calls, in their order, that is not true. Other structures
+    end only with their verdict.
     """
     order, starts, calls = section(walk, ORDER), section(walk, CALL_STARTS), section(walk, CALLS)
     verdicts, results = section(state, VERDICTS), section(state, RESULTS)
@@ -70,7 +70,8 @@ def next_sequential(walk, place, state):
     popularity = section(state, POPULARITY)
     while place[CURSOR] < len(order):
         subscription = order[place[CURSOR]]
-        # Once marked (LINK is not 0), it is gone through to its end, even if it is decided midway.
+        # A marked subscription (LINK is not 0) is processed to its end, even if it is decided
+        # midway.
         if place[LINK] == 0 and verdicts[subscription] == UNDECIDED:
             place[LINK] = 1
         if place[LINK] > 0:
@@ -115,21 +116,21 @@ def next_call(kind, walk, place, state):
 
 @kernel
 def start_event(gates, state, subscriptions):
-    """Forget the last event and begin one for which these subscriptions are undecided."""
+    """Reset the state, and start an event for which these subscriptions are undecided."""
     clear(state)
     start(gates, state, subscriptions)
 
 
 @kernel
 def advance(kind, walk, place, gates, state, call, result):
-    """Take the result of a call; the call to make now, or NONE."""
+    """Take the result of a call; return the call to make now, or NONE."""
     tell(gates, state, call, result)
     return next_call(kind, walk, place, state)
 
 
 @kernel
 def play(kind, walk, place, gates, state, results):
-    """Make all calls of an event whose results, int32[n_calls], are known beforehand."""
+    """Make all calls of an event whose results, int32[n_calls], are known in advance."""
     call = next_call(kind, walk, place, state)
     while call != NONE:
         tell(gates, state, call, results[call])

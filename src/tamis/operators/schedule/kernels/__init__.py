@@ -1,1 +1,1 @@
-"""Loops over flat arrays: what is known of one event, which call is next, chains, the optimum."""
+"""Loops over flat arrays: the state of one event, and the choice of the next call."""

@@ -1,7 +1,7 @@
-"""Many arrays in one: a kernel that is called for every step must take few arguments.
+"""Many arrays in one, so that a kernel called at every step takes few arguments.
 
-Numba needs a quarter of a microsecond for each array that it is handed, so the twenty arrays of a
-step would cost more than the step. An arena begins with the offsets of its sections.
+Numba needs a quarter of a microsecond for each array argument, so the twenty arrays of a step would
+cost more than the step. An arena begins with the offsets of its sections.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_WORDS = 2**31 - 1
 
 
 def pack(sections: Sequence[np.ndarray | int]) -> np.ndarray:
-    """An int32 arena of arrays, and of zeros where a section is only a length."""
+    """An int32 arena of arrays, with zeros for a section given only by its length."""
     lengths = [each if isinstance(each, int) else len(each) for each in sections]
     ends = np.cumsum([len(sections) + 1, *lengths], dtype=np.int64)
     if ends[-1] > MAX_WORDS:

@@ -1,4 +1,4 @@
-"""Which call is next: the adaptive schedule's queue of buckets, over the state of one event."""
+"""Chooses the next call: the adaptive schedule's queue of buckets, over the state of one event."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ LEAST_PRIORITY = 1e-300  # of a call that is always true: it decides nothing, an
 
 @kernel(inline="always")
 def is_needed(popularity, results, call):
-    """Whether the call was not made, and an undecided subscription depends on it."""
+    """Whether the call has not been made and an undecided subscription depends on it."""
     return popularity[call] > 0 and results[call] == NOT_MADE
 
 
 @kernel
 def fill_queue(state, merits):
-    """Put the calls that are asked for into buckets, by popularity × merit."""
+    """Put the needed calls into buckets, by popularity × merit."""
     counters, popularity = section(state, COUNTERS), section(state, POPULARITY)
     asked, buckets, queue = section(state, ASKED), section(state, BUCKETS), section(state, QUEUE)
     highest = 0.0
@@ -55,19 +55,19 @@ def fill_queue(state, merits):
 
 @kernel(inline="always")
 def step_of(priority):
-    """Priorities that differ by about one part in a hundred are on different steps."""
+    """The step of a priority; priorities that differ by about one per cent have different steps."""
     return np.int32(np.floor(STEPS_PER_OCTAVE * np.log2(max(priority, LEAST_PRIORITY))))
 
 
 @kernel(inline="always")
 def bucket_of(popularity, merits, top, call):
-    """The bucket of a call's present priority; the lowest takes all that is too low for others."""
+    """The bucket of a call's current priority; the lowest bucket takes all lower priorities."""
     return max(0, N_BUCKETS - 1 - (top - step_of(popularity[call] * merits[call])))
 
 
 @kernel(inline="always")
 def put(buckets, queue, call, bucket):
-    """Put a call first into a bucket."""
+    """Insert a call at the front of a bucket."""
     queue[call] = buckets[bucket]
     buckets[bucket] = call + 1
 
@@ -76,10 +76,10 @@ def put(buckets, queue, call, bucket):
 def next_call(state, merits):
     """A call that must be made in any case, else one of the highest bucket, or NONE.
 
-    Asked again before it gets a result, it returns the same call.
+    Until the call has a result, this returns the same call.
 
-    Popularities only fall, so no call is in too low a bucket: it is enough to look again at the
-    calls of the highest one, and to put those that have fallen where they belong.
+    Popularities only decrease, so no call is in too low a bucket: it is enough to check the calls
+    of the highest bucket and to move those whose priority has decreased.
     """
     counters, results, popularity = (
         section(state, COUNTERS),
@@ -108,7 +108,7 @@ def next_call(state, merits):
 
 @kernel
 def start_event(gates, state, merits, subscriptions):
-    """Forget the last event and begin one for which these subscriptions are undecided."""
+    """Reset the state, and start an event for which these subscriptions are undecided."""
     clear(state)
     start(gates, state, subscriptions)
     fill_queue(state, merits)
@@ -116,7 +116,7 @@ def start_event(gates, state, merits, subscriptions):
 
 @kernel
 def advance(gates, state, merits, call, result):
-    """Take the result of a call; the call to make now, or NONE."""
+    """Take the result of a call; return the call to make now, or NONE."""
     tell(gates, state, call, result)
     return next_call(state, merits)
 
@@ -129,7 +129,7 @@ def settle_gate(gates, state, gate, is_true):
 
 @kernel
 def play(gates, state, merits, results):
-    """Make all calls of an event whose results, int32[n_calls], are known beforehand."""
+    """Make all calls of an event whose results, int32[n_calls], are known in advance."""
     call = next_call(state, merits)
     while call != NONE:
         tell(gates, state, call, results[call])

@@ -1,15 +1,15 @@
-"""What is known of one event: gates over calls, decided from below and released from above.
+"""The state of one event: gates over calls, decided bottom-up and released top-down.
 
-A node is a literal or a gate. Literal 2c says that call c is true, literal 2c + 1 that it is false;
-a call without a result makes both false. A gate is true when `threshold` of its children are, and
-false when too few can become so: AND asks for all, OR for one. Gates come after their children.
+A node is a literal or a gate. Literal 2c means that call c is true, literal 2c + 1 that it is
+false; a call without a result makes both false. A gate is true if `threshold` of its children are,
+and false if too few can become true: AND requires all, OR one. Gates come after their children.
 
-A gate is *used* by each open gate above it and by each undecided subscription that stands at it.
-A gate that is decided, or used no longer, is closed and uses its children no longer: so a call is
-needed exactly while some undecided subscription depends on it.
+A gate is *used* by each open gate above it and by each undecided subscription at it. A gate that is
+decided, or no longer used, is closed and no longer uses its children: so a call is needed exactly
+while some undecided subscription depends on it.
 
-Functions are handed the two arenas, of the gates and of the event's state, and take out what they
-need: what Python hands over at every step should be little.
+Functions get two arenas, that of the gates and that of the event's state, and extract the arrays
+they need, so that Python passes little at every step.
 """
 
 from __future__ import annotations
@@ -28,39 +28,39 @@ NOT_MADE, FALSE, TRUE, NO_RESULT = np.int32(0), np.int32(1), np.int32(2), np.int
 # Verdicts on subscriptions.
 UNASKED, UNDECIDED, REFUSED, MATCHED = np.int32(0), np.int32(1), np.int32(2), np.int32(3)
 
-# What does not change of a node, side by side: a cache line holds all that a result touches.
+# The constant fields of a node, adjacent: a cache line holds all that a result touches.
 THRESHOLD, WEIGHT, CHILDREN, CHILDREN_END, PARENTS, PARENTS_END, ROOTED, ROOTED_END = range(8)
 RECORD = 8
-# A gate's open state, likewise; TO_TRUE and TO_FALSE are the children that it takes to decide it.
+# The open state of a gate, likewise; TO_TRUE and TO_FALSE count the children needed to decide it.
 USES, TO_TRUE, TO_FALSE = range(3)
 OPEN = 4
 
-# Places in the section of counters.
+# Indices into the section of counters.
 N_STARTED, N_DECIDED, N_PENDING, N_MADE, N_TOUCHED, N_ASKED = 0, 1, 2, 3, 4, 5
 N_FORCED, BUCKET, TOP = 6, 7, 8
 N_COUNTERS = 9
 N_BUCKETS = 4096  # of the schedule's queue
-AHEAD = 8  # gates lie anywhere: so many parents ahead their memory is asked for
+AHEAD = 8  # gates lie anywhere: prefetches the memory of a parent this far ahead
 
-# Sections of the arenas, as in the tuples below.
+# Sections of the arenas, in the order of the tuples below.
 RECORDS, ALL_CHILDREN, ALL_PARENTS, ALL_ROOTED, ROOTS, IS_JOINED = range(6)
 COUNTERS, RESULTS, POPULARITY, OPEN_GATES, VERDICTS, STARTED, TOUCHED, ASKED = range(8)
 FORCED, BUCKETS, QUEUE, DECIDED, PENDING, MADE, SETTLING, RELEASING = range(8, 16)
 
 
 class GateArrays(NamedTuple):
-    """The structure, which no event changes."""
+    """The structure, which is the same for all events."""
 
     records: np.ndarray  # int32[RECORD · n_nodes]
     children: np.ndarray  # int32[:], nodes
     parents: np.ndarray  # int32[:], gates
     rooted: np.ndarray  # int32[:], subscriptions
     roots: np.ndarray  # int32[n_subscriptions], nodes
-    is_joined: np.ndarray  # int32[n_gates], 1 where the caller has the last word on TRUE
+    is_joined: np.ndarray  # int32[n_gates], 1 if the caller decides that the gate is TRUE
 
 
 class Residue(NamedTuple):
-    """What one event has left open; before it and after it all is zero but the scratch."""
+    """The open state of one event; all zero before and after it, except scratch."""
 
     counters: np.ndarray  # int32[N_COUNTERS]
     results: np.ndarray  # int32[n_calls]
@@ -70,12 +70,12 @@ class Residue(NamedTuple):
     started: np.ndarray  # int32[n_subscriptions], list
     touched: np.ndarray  # int32[n_gates], list: gates to clear
     asked: np.ndarray  # int32[n_calls], list: calls that are needed at the start
-    forced: np.ndarray  # int32[n_calls], stack: calls that some subscription cannot do without
+    forced: np.ndarray  # int32[n_calls], stack: calls that some subscription requires
     buckets: np.ndarray  # int32[N_BUCKETS], the first call of each, + 1
     queue: np.ndarray  # int32[n_calls], the call after each in its bucket, + 1
-    # From here on scratch, and lists that begin empty.
+    # From here on scratch, and lists that are empty at first.
     decided: np.ndarray  # int32[n_subscriptions], list
-    pending: np.ndarray  # int32[n_gates], list: joined gates whose children hold
+    pending: np.ndarray  # int32[n_gates], list: joined gates whose children are true
     made: np.ndarray  # int32[n_calls], list: calls with a result
     settling: np.ndarray  # int32[n_gates + 1], stack: 2 · node + is_true
     releasing: np.ndarray  # int32[n_gates + 1], stack
@@ -108,15 +108,15 @@ def pack_residue(n_calls: int, n_gates: int, n_subscriptions: int) -> np.ndarray
 
 
 def view_residue(arena: np.ndarray) -> Residue:
-    """An event's state, as Python reads it."""
-    # By plain slices: an array that a kernel makes of another does not keep that one alive.
+    """An event's state, as read by Python."""
+    # By plain slices: an array that a kernel derives from another does not keep that one alive.
     ends = arena[: len(Residue._fields) + 1].tolist()
     return Residue(*(arena[begin:end] for begin, end in pairwise(ends)))
 
 
 @kernel(inline="always")
 def push(stack, counters, size, item):
-    """Add to a list whose length is a counter."""
+    """Append to a list whose length is a counter."""
     stack[counters[size]] = item
     counters[size] += 1
 
@@ -126,7 +126,7 @@ def push(stack, counters, size, item):
 
 @kernel
 def start(gates, state, subscriptions):
-    """Begin an event for which these subscriptions are undecided."""
+    """Start an event for which these subscriptions are undecided."""
     roots, counters, open_gates = (
         section(gates, ROOTS),
         section(state, COUNTERS),
@@ -161,7 +161,7 @@ def ask(popularity, asked, counters, call, weight):
 
 @kernel
 def open_below(gates, state, first):
-    """Count a use of the gate, and on its first one uses of all below."""
+    """Count a use of the gate, and on its first use those of all below."""
     records, children = section(gates, RECORDS), section(gates, ALL_CHILDREN)
     popularity, asked, counters = (
         section(state, POPULARITY),
@@ -193,7 +193,7 @@ def open_below(gates, state, first):
 
 @kernel(inline="always")
 def add_use(records, open_gates, touched, counters, n_literals, gate):
-    """Count one use of one gate; 1 if it is the first."""
+    """Count one use of one gate; return 1 if it is the first."""
     here = OPEN * gate
     open_gates[here + USES] += 1
     if open_gates[here + USES] > 1:
@@ -208,7 +208,7 @@ def add_use(records, open_gates, touched, counters, n_literals, gate):
 
 @kernel
 def find_forced(gates, state, gate):
-    """Remember the last open child of an undecided subscription, if that is a call."""
+    """Record the last open child of an undecided subscription, if that is a call."""
     records, children, rooted = (
         section(gates, RECORDS),
         section(gates, ALL_CHILDREN),
@@ -230,7 +230,7 @@ def find_forced(gates, state, gate):
 
 @kernel
 def push_forced(forced, counters, call):
-    """Put a call on the stack, unless that is full: the call is in the queue, too."""
+    """Push a call on the stack, unless that is full: the call is also in the queue."""
     if counters[N_FORCED] < len(forced):
         push(forced, counters, N_FORCED, call)
 
@@ -240,7 +240,7 @@ def push_forced(forced, counters, call):
 
 @kernel
 def tell(gates, state, call, result):
-    """Take the result of a call, TRUE, FALSE or NO_RESULT, and all that follows."""
+    """Take the result of a call, TRUE, FALSE or NO_RESULT, and propagate it."""
     results = section(state, RESULTS)
     if results[call] != NOT_MADE:
         return
@@ -249,7 +249,7 @@ def tell(gates, state, call, result):
     records = section(gates, RECORDS)
     for node in range(2 * call, 2 * call + 2):
         record = RECORD * node
-        # Few calls stand under NOT: the false sides of the others have nobody to tell.
+        # Few calls are under NOT: the false literals of the others have no parents.
         is_used = records[record + PARENTS] < records[record + PARENTS_END]
         if is_used or records[record + ROOTED] < records[record + ROOTED_END]:
             settle(gates, state, node, result == (FALSE if node & 1 else TRUE))
@@ -257,7 +257,7 @@ def tell(gates, state, call, result):
 
 @kernel
 def settle(gates, state, first, first_is_true):
-    """Give a node its truth, and with it each node and subscription that is decided by it."""
+    """Set the truth of a node, and of each node and subscription that it decides."""
     records, children = section(gates, RECORDS), section(gates, ALL_CHILDREN)
     parents, rooted = section(gates, ALL_PARENTS), section(gates, ALL_ROOTED)
     open_gates, popularity = section(state, OPEN_GATES), section(state, POPULARITY)
@@ -273,7 +273,7 @@ def settle(gates, state, first, first_is_true):
     while n_left:
         n_left -= 1
         node, is_true = settling[n_left] >> 1, settling[n_left] & 1
-        if n_left:  # what the one after this will read
+        if n_left:  # read by the next iteration
             following = RECORD * (settling[n_left - 1] >> 1)
             prefetch_row(children, records[following + CHILDREN])
             prefetch_row(rooted, records[following + ROOTED])
@@ -310,9 +310,9 @@ def settle(gates, state, first, first_is_true):
 
 @kernel(inline="always")
 def close(records, children, open_gates, popularity, releasing, first):
-    """Close a gate, take back its uses, and close each gate that is used no longer."""
+    """Close a gate, remove its uses, and close each gate that is no longer used."""
     n_literals = 2 * len(popularity)
-    # Below zero when a use is taken back later: a gate is closed once.
+    # Negative if a use is removed later: a gate is closed once.
     open_gates[OPEN * first + USES] = 0
     releasing[0] = first
     n_closing = 1
@@ -334,7 +334,9 @@ def close(records, children, open_gates, popularity, releasing, first):
 
 @kernel
 def clear(state):
-    """Forget the event: only what it touched, since a full reset costs O(subscriptions)."""
+    """Clear the state of the event: only touched entries, since a full reset costs
+    O(subscriptions).
+    """
     counters, open_gates = section(state, COUNTERS), section(state, OPEN_GATES)
     popularity, results = section(state, POPULARITY), section(state, RESULTS)
     verdicts = section(state, VERDICTS)

@@ -1,4 +1,4 @@
-"""What stands above a gate, and which calls stand below a subscription."""
+"""The subscriptions above a gate, and the calls below a subscription."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tamis.kernels.compiled import kernel
 
 @kernel(_nrt=True)
 def count_above(n_calls, child_starts, children, roots):
-    """For each gate the number of subscriptions above it, once for each way, as a float64."""
+    """For each gate the number of subscriptions above it, counted once per path, as a float64."""
     n_gates = len(child_starts) - 1
     above = np.zeros(n_gates)
     for node in roots:
@@ -29,7 +29,7 @@ def mark_above(
     children,  # int32[:], nodes
     marks,  # bool[n_nodes]
 ):
-    """Mark each gate above a node that is marked."""
+    """Mark each gate above a marked node."""
     for gate in range(len(child_starts) - 1):
         for slot in range(child_starts[gate], child_starts[gate + 1]):
             marks[n_literals + gate] |= marks[children[slot]]
@@ -37,10 +37,10 @@ def mark_above(
 
 @kernel(_nrt=True)
 def collect_calls(n_calls, child_starts, children, roots):
-    """The calls below each subscription, each once, in the order of its gates' children."""
+    """The distinct calls below each subscription, in the order of its gates' children."""
     starts = np.zeros(len(roots) + 1, dtype=np.int64)
     calls = np.empty(max(16, len(children)), dtype=np.int32)
-    # Who came last, subscription + 1, so that nothing is cleared in between.
+    # The last subscription that visited, + 1, so that nothing is cleared in between.
     visitors = np.zeros(2 * n_calls + len(child_starts), dtype=np.int32)
     stack = np.empty(len(children) + 1, dtype=np.int32)
     n = 0
@@ -50,7 +50,7 @@ def collect_calls(n_calls, child_starts, children, roots):
         while n_left:
             n_left -= 1
             node = stack[n_left]
-            mark = node - node % 2 if node < 2 * n_calls else node  # a call is one, true or false
+            mark = node - node % 2 if node < 2 * n_calls else node  # a call counts once
             if visitors[mark] == subscription + 1:
                 continue
             visitors[mark] = subscription + 1
