@@ -69,8 +69,7 @@ def sweep_widths(defaults: AbeParams, n_events: int) -> Iterator[Row]:
     index = build(workload)
     events = workload.event_table(n_events)
     for n_groups in (1, 2, 4, 8):
-        wide = Index(index.contents)
-        wide._n_groups = n_groups
+        wide = Index(index.contents, n_groups=n_groups)
         measured = measure_index(wide, events)
         yield {"parameter": "block width", "value": 512 * n_groups} | measured
 

@@ -106,7 +106,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     """
     importlib.import_module("tamis.index.build")  # whose kernels are announced too
     from tamis.kernels.cold import announce
-    from tamis.match.index import build as build_index
+    from tamis.match.build import build as build_index
 
     _expect_missing(missing)
     announce()
@@ -145,10 +145,11 @@ def open(  # noqa: A001, PLR0913 - all that decides how it is opened
     them: `operators` are modules to import first, and None opens the index for inspection only.
     """
     from tamis.kernels.cold import announce
-    from tamis.match.index import open_index
+    from tamis.match.index import Index
 
     announce()
-    return open_index(path, verify=verify, trusted=trusted, mmap=mmap, key=key, operators=operators)
+    options = {"verify": verify, "trusted": trusted, "mmap": mmap, "key": key}
+    return Index.open(path, operators=operators, **options)
 
 
 def parse(text: str, schema: Any = None, limits: Limits = DEFAULT_LIMITS) -> Condition:

@@ -35,10 +35,7 @@ class Engine:
         self.conditions = conditions
         self.missing = missing
         self.contents = build_contents(texts, schema, missing).contents
-        contents = self.contents
-        self.encoder = EventEncoder(
-            contents.columns, contents.leaves.column_codes, contents.constants
-        )
+        self.encoder = EventEncoder(self.contents)
 
     def match(self, source: Any, **options: Any) -> Matches:
         """The matches of a source of events, through the batch kernel."""

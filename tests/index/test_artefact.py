@@ -24,7 +24,8 @@ from tamis.index.artefact import FORMAT_VERSION
 from tamis.index.saving import MANIFEST
 from tamis.index.stored_texts import BLOCK
 from tamis.logic.evaluate import Missing
-from tamis.match.index import Index, build, open_index
+from tamis.match.build import build
+from tamis.match.index import Index
 from tests.match.engines import ENGINES, save_quickly
 from tests.match.examples import RANDOM_EVENTS, Example, draw_example
 from tests.waiting import HANG_SECONDS
@@ -80,7 +81,7 @@ FILES = (MANIFEST, "content")
 
 
 def test_arrays_are_equal_after_opening(index, saved):
-    before, after = dict(arrays_of(index)), dict(arrays_of(open_index(saved)))
+    before, after = dict(arrays_of(index)), dict(arrays_of(Index.open(saved)))
     assert before.keys() == after.keys()
     for name, array in before.items():
         assert array.dtype == after[name].dtype, name
@@ -88,7 +89,7 @@ def test_arrays_are_equal_after_opening(index, saved):
 
 
 def test_contents_are_equal_after_opening(index, saved):
-    before, after = index.contents, open_index(saved).contents
+    before, after = index.contents, Index.open(saved).contents
     assert after.schema == before.schema
     assert after.missing is before.missing
     assert after.n_leaves == before.n_leaves
@@ -101,7 +102,7 @@ def test_contents_are_equal_after_opening(index, saved):
 
 
 def test_answers_are_equal_after_opening(index, saved, example):
-    opened = open_index(saved)
+    opened = Index.open(saved)
     for engine in ENGINES:
         before, after = (engine.ask(one, example.events) for one in (index, opened))
         assert before.tobytes() == after.tobytes(), engine.name
@@ -114,13 +115,13 @@ def test_answers_are_equal_after_opening(index, saved, example):
 @pytest.mark.parametrize("missing", Missing)
 def test_the_meaning_of_missing_is_kept(missing, tmp_path):
     index = build({"s": "NOT a = 1"}, missing=missing)
-    opened = open_index(save_quickly(index, tmp_path / "index"))
+    opened = Index.open(save_quickly(index, tmp_path / "index"))
     assert opened.contents.missing is missing
     assert bool(opened.match({})) == (missing is Missing.SATISFIES_NEGATION)
 
 
 def test_saving_what_was_opened_gives_the_same_files(saved, tmp_path):
-    again = save_quickly(open_index(saved), tmp_path / "again")
+    again = save_quickly(Index.open(saved), tmp_path / "again")
     for path in saved.iterdir():
         if path.name != MANIFEST:
             assert (again / path.name).read_bytes() == path.read_bytes(), path.name
@@ -159,7 +160,7 @@ def test_statistics_are_kept(index, tmp_path):
 def test_texts_of_several_blocks(tmp_path):
     n_texts = 2 * BLOCK + 7
     index = build({str(at): f"a = {at}" for at in range(n_texts)})
-    opened = open_index(save_quickly(index, tmp_path / "index")).contents
+    opened = Index.open(save_quickly(index, tmp_path / "index")).contents
     for at in (0, 1, BLOCK - 1, BLOCK, 2 * BLOCK, n_texts - 1):
         assert opened.texts[at].as_py() == f"a = {at}"
     for at in (-1, n_texts):
@@ -174,13 +175,13 @@ def test_an_open_index_holds_one_descriptor_at_most(saved):
     if not descriptors.exists():
         pytest.skip("descriptors cannot be counted here")
     before = len(list(descriptors.iterdir()))
-    opened = open_index(saved)
+    opened = Index.open(saved)
     assert len(list(descriptors.iterdir())) <= before + 1
     assert len(opened) > 0
 
 
 def test_arrays_cannot_be_written_to(index, saved):
-    for one in (index, open_index(saved)):
+    for one in (index, Index.open(saved)):
         for name, array in arrays_of(one):
             assert not array.flags.writeable, name
             with pytest.raises(ValueError, match="read-only"):
@@ -189,7 +190,7 @@ def test_arrays_cannot_be_written_to(index, saved):
 
 def test_the_files_may_go_once_it_is_open(index, example, copy):
     """What is mapped stays until it is let go, even where the directory was replaced."""
-    opened = open_index(copy)
+    opened = Index.open(copy)
     shutil.rmtree(copy)
     assert opened.match_batch(example.events).equals(index.match_batch(example.events))
 
@@ -201,7 +202,7 @@ def test_no_pickle(saved, index, example, monkeypatch):
     for name in ("loads", "load", "Unpickler", "dumps", "dump", "Pickler"):
         monkeypatch.setattr(pickle, name, refuse)
     monkeypatch.setattr(np, "load", refuse)
-    opened = open_index(saved)
+    opened = Index.open(saved)
     save_quickly(opened, saved.parent / "without pickle")
     assert opened.match(example.events[0]) == index.match(example.events[0])
 
@@ -214,8 +215,8 @@ def test_no_code_in_the_files(saved):
 
 PRINT_MATCHES = """
 import json, sys
-from tamis.match.index import open_index
-index = open_index(sys.argv[1])
+from tamis.match.index import Index
+index = Index.open(sys.argv[1])
 sys.stdout.write("ready\\n"); sys.stdout.flush(); sys.stdin.readline()
 print(json.dumps([index.match(event) for event in json.loads(sys.argv[2])]))
 """
@@ -254,7 +255,7 @@ def test_two_processes_open_the_same_index(tmp_path):
 
 def assert_refused(path: Path, *mentions: str, verify: bool = True) -> None:
     with pytest.raises(IndexFormatError) as raised:
-        open_index(path, verify=verify)
+        Index.open(path, verify=verify)
     for mention in mentions:
         assert mention in raised.value.message
     assert raised.value.hint, "it says what to do"
@@ -299,7 +300,7 @@ def test_one_flipped_bit(copy, name, seed):
             file_of(copy, name).write_bytes(flipped)
             assert_refused(copy)
     file_of(copy, name).write_bytes(content)
-    open_index(copy)
+    Index.open(copy)
 
 
 def test_a_damaged_part_is_named(copy):
@@ -369,7 +370,7 @@ def test_a_reformatted_manifest_is_the_same_manifest(copy):
     manifest = json.loads((copy / MANIFEST).read_text("utf-8"))
     shuffled = dict(sorted(manifest.items(), reverse=True))
     (copy / MANIFEST).write_text(json.dumps(shuffled, indent=7), "utf-8")
-    open_index(copy)
+    Index.open(copy)
 
 
 @pytest.mark.parametrize(
@@ -404,7 +405,7 @@ def test_what_is_no_index(tmp_path):
 
 def test_opening_without_verifying(saved, copy, index, example):
     """Sizes are still compared; contents are taken on trust."""
-    opened = open_index(saved, verify=False)
+    opened = Index.open(saved, verify=False)
     assert opened.match_batch(example.events).equals(index.match_batch(example.events))
     texts = content_of(copy)
     content = bytearray(texts.read_bytes())
@@ -412,7 +413,7 @@ def test_opening_without_verifying(saved, copy, index, example):
     content[parts["texts"]["offset"] + parts["texts"]["bytes"] // 2] ^= 1
     texts.write_bytes(content)
     assert_refused(copy, texts.name, '"texts"')
-    assert len(open_index(copy, verify=False)) == len(index)
+    assert len(Index.open(copy, verify=False)) == len(index)
 
 
 # ── writing ─────────────────────────────────────────────────────────────────────────────────
@@ -427,7 +428,7 @@ def old(tmp_path: Path) -> Path:
 
 
 def assert_still_old(path: Path) -> None:
-    assert open_index(path).match({"a": 1}) == ["old"]
+    assert Index.open(path).match({"a": 1}) == ["old"]
     assert [one.name for one in path.parent.iterdir()] == [path.name], "nothing is left beside it"
     assert {one.name for one in path.iterdir()} == {MANIFEST, content_of(path).name}
 
@@ -440,16 +441,16 @@ def test_what_exists_is_not_overwritten(old):
 
 
 def test_overwriting(old):
-    before = open_index(old)
+    before = Index.open(old)
     build(NEW).save(old, overwrite=True)
-    assert open_index(old).match({"a": 1}) == ["new"]
+    assert Index.open(old).match({"a": 1}) == ["new"]
     assert before.match({"a": 1}) == ["old"], "who had the old one open still has it"
     assert [one.name for one in old.parent.iterdir()] == [old.name]
 
 
 def test_overwriting_what_is_not_there(tmp_path):
     build(NEW).save(tmp_path / "index", overwrite=True)
-    assert open_index(tmp_path / "index").match({"a": 1}) == ["new"]
+    assert Index.open(tmp_path / "index").match({"a": 1}) == ["new"]
 
 
 @pytest.mark.parametrize("overwrite", [True, False])
@@ -506,7 +507,7 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
         if not fails_at(n_calls, place, index, monkeypatch):
             break
         assert list(tmp_path.iterdir()) == []
-    assert open_index(place).match({"a": 1}) == ["new"]
+    assert Index.open(place).match({"a": 1}) == ["new"]
 
 
 def test_a_failed_overwriting_leaves_what_was(tmp_path, monkeypatch):
@@ -517,7 +518,7 @@ def test_a_failed_overwriting_leaves_what_was(tmp_path, monkeypatch):
         build(OLD).save(place, overwrite=True)
         if not fails_at(n_calls, place, index, monkeypatch):
             break
-        found += open_index(place).match({"a": 1})
+        found += Index.open(place).match({"a": 1})
         assert {one.name for one in place.iterdir()} == {MANIFEST, content_of(place).name}
     assert found == ["old", "old", "old", "new"]
 
@@ -536,7 +537,7 @@ def test_a_failed_removal_of_the_old_is_no_failure_of_the_new(old, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(saving, "remove_content", lambda *_, **__: None)
         build(NEW).save(old, overwrite=True)
-    assert open_index(old).match({"a": 1}) == ["new"]
+    assert Index.open(old).match({"a": 1}) == ["new"]
     assert len(list(old.glob("content-*"))) == 2
     build(OLD).save(old, overwrite=True)
     assert_still_old(old)
@@ -554,7 +555,7 @@ def test_a_writer_that_dies_leaves_the_old_or_the_new(old, monkeypatch):
             calls = fail_at(n_calls, patched, os, "fsync")
             with suppress(InputError):
                 index.save(copy, overwrite=True)
-        seen.add(tuple(open_index(copy).match({"a": 1})))
+        seen.add(tuple(Index.open(copy).match({"a": 1})))
         index.save(copy, overwrite=True)
         assert {one.name for one in copy.iterdir()} == {MANIFEST, content_of(copy).name}
         if calls[0] < n_calls:
@@ -576,7 +577,7 @@ def test_a_reader_meets_an_overwriting(old, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(artefact, "_read_manifest", read_then_overwrite)
-        opened = open_index(old)
+        opened = Index.open(old)
     assert opened.match({"a": 1}) == ["new"]
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from tamis.index.layout import AND, AT_LEAST, OR, XOR
 from tamis.logic.evaluate import Missing
-from tamis.match.index import Index, build
+from tamis.match.build import build
+from tamis.match.index import Index
 from tests.effort import examples
 from tests.match.examples import draw_example
 from tests.waiting import HANG_SECONDS
@@ -250,7 +251,7 @@ from tamis.logic.evaluate import Missing
 from tests.index.test_dag import check_nodes
 from tests.match.examples import draw_example
 from tests.match.test_contract import check_set
-from tamis.match.index import build
+from tamis.match.build import build
 
 n_patched = 0
 for found in pkgutil.iter_modules(kernels.__path__, kernels.__name__ + "."):

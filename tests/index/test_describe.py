@@ -14,7 +14,7 @@ from tamis.index.graph import Graph
 from tamis.language.printer import print_expression
 from tamis.logic.canonical import canonicalize
 from tamis.logic.evaluate import Missing
-from tamis.match.index import build
+from tamis.match.build import build
 from tests.generators import random_condition, random_event, random_schema
 from tests.generators.conditions import random_leaf
 from tests.leaves import describe_leaf

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tamis.index.dot import MAX_DRAWN, to_dot
-from tamis.match.index import build
+from tamis.match.build import build
 
 SUBSCRIPTIONS = {
     "one": "a = 1 AND (b = 2 OR c = 3)",

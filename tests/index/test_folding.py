@@ -12,7 +12,8 @@ from tamis.language import Schema, check, parse
 from tamis.logic.canonical import canonicalize
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.logic.leaves import FALSE, TRUE
-from tamis.match.index import Index, build
+from tamis.match.build import build
+from tamis.match.index import Index
 from tests.effort import examples
 
 SCHEMA = Schema.of({"a": "integer", "x": "double", "s": "string", "b": "boolean"})

@@ -9,7 +9,7 @@ from tamis.index.reader import Reader
 from tamis.language.limits import DEFAULT_LIMITS
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
-from tamis.match.index import build
+from tamis.match.build import build
 
 SCHEMA = Schema.of("a INT, s STRING, t STRING, d DOUBLE")
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tamis.index import build as building
 from tamis.index.layout import AND, OR
 from tamis.logic.evaluate import Missing
-from tamis.match.index import Index, build
+from tamis.match.build import build
+from tamis.match.index import Index
 from tests.effort import examples
 from tests.match.examples import RANDOM_EVENTS, draw_example
 

@@ -15,7 +15,8 @@ from tamis import durable
 from tamis.errors import InputError
 from tamis.index import saving
 from tamis.index.saving import MANIFEST
-from tamis.match.index import build, open_index
+from tamis.match.build import build
+from tamis.match.index import Index
 from tests.match.engines import save_quickly
 
 ROOT = Path(__file__).parents[2]
@@ -68,7 +69,7 @@ def test_a_writer_waits_for_another(tmp_path):
         writer.join(0.3)
         assert sorted(path.iterdir()) == before
     writer.join()
-    assert open_index(path).match({"a": 1}) == ["new"]
+    assert Index.open(path).match({"a": 1}) == ["new"]
 
 
 # ── what is overwritten ─────────────────────────────────────────────────────────────────────
@@ -110,7 +111,7 @@ def test_only_files_of_the_index_are_removed(tmp_path):
         (path / name).write_text("left")
     before = {one.name for one in path.glob("content-*")} | {MANIFEST}
     build(INDEX).save(path, overwrite=True)
-    assert open_index(path).match({"a": 1}) == ["new"]
+    assert Index.open(path).match({"a": 1}) == ["new"]
     kept = {one.name for one in path.iterdir()}
     assert kept >= set(foreign)
     assert not kept & set(ours)
@@ -124,7 +125,7 @@ def test_an_index_that_cannot_be_opened_can_be_overwritten(tmp_path, changed):
     manifest = json.loads((path / MANIFEST).read_text("utf-8")) | changed
     (path / MANIFEST).write_text(json.dumps(manifest))
     build(INDEX).save(path, overwrite=True)
-    assert open_index(path).match({"a": 1}) == ["new"]
+    assert Index.open(path).match({"a": 1}) == ["new"]
     assert len(list(path.iterdir())) == 2
 
 
@@ -133,7 +134,7 @@ def test_an_index_behind_a_link_is_overwritten(tmp_path):
     (tmp_path / "link").symlink_to(path)
     build(INDEX).save(tmp_path / "link", overwrite=True)
     assert (tmp_path / "link").is_symlink()
-    assert open_index(path).match({"a": 1}) == ["new"]
+    assert Index.open(path).match({"a": 1}) == ["new"]
 
 
 # ── leftovers ───────────────────────────────────────────────────────────────────────────────
@@ -163,10 +164,10 @@ def test_an_index_that_appears_while_another_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(saving, "new_directory", slowly)
     with pytest.raises(InputError, match="exists"):
         build(INDEX).save(path)
-    assert open_index(path).match({"a": 1}) == ["faster"]
+    assert Index.open(path).match({"a": 1}) == ["faster"]
     monkeypatch.setattr(saving, "_exists", lambda target: False)
     build(INDEX).save(path, overwrite=True)
-    assert open_index(path).match({"a": 1}) == ["new"]
+    assert Index.open(path).match({"a": 1}) == ["new"]
     assert [one.name for one in tmp_path.iterdir()] == ["index"]
 
 
@@ -199,4 +200,4 @@ def test_the_longest_name(tmp_path):
     path = tmp_path / ("x" * 255)
     build(INDEX).save(path)
     build(INDEX).save(path, overwrite=True)
-    assert open_index(path).match({"a": 1}) == ["new"]
+    assert Index.open(path).match({"a": 1}) == ["new"]

@@ -9,7 +9,8 @@ import pytest
 
 from tamis.index.graph import Graph
 from tamis.index.stats import compute_sharing, compute_stats, estimate_rates
-from tamis.match.index import build, open_index
+from tamis.match.build import build
+from tamis.match.index import Index
 
 SCHEMA = "a INT, b INT, c INT, name STRING, tags ARRAY<STRING>"
 SUBSCRIPTIONS = {
@@ -98,7 +99,7 @@ def test_negations_that_hold_without_the_attribute_are_always_evaluated():
 
 def test_bytes_of_files(index, stats, tmp_path):
     index.save(tmp_path / "i")
-    saved = compute_stats(open_index(tmp_path / "i").contents, tmp_path / "i")
+    saved = compute_stats(Index.open(tmp_path / "i").contents, tmp_path / "i")
     sizes = {path.name: path.stat().st_size for path in (tmp_path / "i").iterdir()}
     assert {part.name: part.bytes for part in saved.parts} == sizes
     assert saved.bytes == sum(sizes.values())

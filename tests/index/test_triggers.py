@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tamis.index.layout import AND, AT_LEAST, OR, XOR, NodeArrays
 from tamis.index.triggers import TriggerArrays, build_triggers
 from tamis.logic.evaluate import Missing
-from tamis.match.index import build
+from tamis.match.build import build
 from tests.effort import examples
 from tests.match.examples import draw_example
 

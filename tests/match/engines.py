@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.match.index import Index, build, open_index
+from tamis.match.build import build
+from tamis.match.index import Index
 from tests.match.examples import Event
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Engine(NamedTuple):
 def _matrix(index: Index, n_events: int, rows: Any, ids: Any) -> np.ndarray:
     """How often each (event, subscription) was found: no pair may be found twice."""
     found = np.zeros((n_events, len(index)), dtype=np.int64)
-    ordinals = pc.index_in(ids.cast(pa.string()), index.contents.ids).to_numpy(zero_copy_only=False)
+    ordinals = pc.index_in(ids.cast(pa.string()), index.ids).to_numpy(zero_copy_only=False)
     np.add.at(found, (np.asarray(rows, dtype=np.int64), ordinals.astype(np.int64)), 1)
     return found
 
@@ -81,7 +82,7 @@ def _encoded(index: Index, events: Sequence[Event]) -> np.ndarray:
 
 def _subsets(index: Index, events: Sequence[Event], **options: Any) -> np.ndarray:
     """Every third subscription, then the others, then none: together all, and nothing twice."""
-    ids = index.contents.ids.to_pylist()
+    ids = index.ids.to_pylist()
     wanted = ids[::3]
     others = [subscription_id for at, subscription_id in enumerate(ids) if at % 3]
     batch = index.encode(events)
@@ -101,8 +102,8 @@ def _wide(index: Index, events: Sequence[Event]) -> np.ndarray:
     """Blocks of several groups of 512 events, as a large index has them."""
     found = []
     for n_groups in (2, 8):
-        wide = Index(index.contents)
-        wide._n_groups = n_groups
+        parts, registry = index.catalogue.parts, index._registry
+        wide = Index(*parts, registry=registry, n_groups=n_groups)
         found.append(_batch(wide, events))
         assert np.array_equal(wide.count_by_event(events), found[0].sum(axis=1))
         assert np.array_equal(wide.count_by_subscription(events), found[0].sum(axis=0))
@@ -119,7 +120,7 @@ def _summary_by_event(index: Index, events: Sequence[Event], **options: Any) -> 
     batch = index.encode(events)
     counted = index.summarise_by_event(batch, **options)
     lists = index.match_lists(batch).to_pylist()
-    ids = index.contents.ids.to_pylist()
+    ids = index.ids.to_pylist()
     firsts = [ids[at] if at >= 0 else None for at in counted.firsts.tolist()]
     assert firsts == [found[0] if found else None for found in lists]
     return counted.counts
@@ -225,4 +226,4 @@ def save_quickly(index: Index, path: Path) -> Path:
 def reopened(index: Index) -> Iterator[Index]:
     """The index as it is after saving and opening."""
     with TemporaryDirectory() as directory:
-        yield open_index(save_quickly(index, Path(directory) / "index"))
+        yield Index.open(save_quickly(index, Path(directory) / "index"))

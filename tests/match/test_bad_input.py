@@ -19,7 +19,8 @@ from tamis.errors import ExpressionError, InputError, TamisError, TamisWarning
 from tamis.language import Limits, parse_many
 from tamis.language.limits import MAX_DEPTH
 from tamis.logic.evaluate import Missing
-from tamis.match.index import Index, build
+from tamis.match.build import build
+from tamis.match.index import Index
 from tamis.operators.registry import Registry, operator
 from tests.match.engines import ENGINES, Engine, reopened
 from tests.match.examples import reference

@@ -23,7 +23,8 @@ from tamis.language.ast import attributes
 from tamis.language.names import print_path
 from tamis.logic.evaluate import Missing, attribute_value, raw_value
 from tamis.match import names
-from tamis.match.index import Index, build
+from tamis.match.build import build
+from tamis.match.index import Index
 from tests.effort import examples
 from tests.match.engines import ENGINES, Engine, reopened
 from tests.match.examples import RANDOM_EVENTS, Example, draw_example, reference, spread

@@ -12,7 +12,8 @@ import pytest
 
 from tamis.index.build import CHUNK
 from tamis.logic.evaluate import Missing
-from tamis.match.index import Index, build
+from tamis.match.build import build
+from tamis.match.index import Index
 from tests.match.examples import RANDOM_EVENTS, draw_example
 from tests.waiting import HANG_SECONDS
 
@@ -82,7 +83,7 @@ DIGEST = """
 import hashlib
 from tests.match.examples import draw_example
 from tests.match.test_determinism import arrays_of
-from tamis.match.index import build
+from tamis.match.build import build
 example = draw_example({seed}, n_subscriptions=200, n_attributes=12)
 arrays = arrays_of(build(example.texts, example.schema))
 print(hashlib.sha256(b"".join(arrays[name].tobytes() for name in sorted(arrays))).hexdigest())

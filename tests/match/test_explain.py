@@ -30,8 +30,9 @@ from tamis.language.ast import (
 from tamis.language.schema import Path
 from tamis.language.types import BOOLEAN
 from tamis.logic.evaluate import Missing, evaluate
+from tamis.match.build import build
 from tamis.match.explain import Explanation, Step
-from tamis.match.index import Index, build
+from tamis.match.index import Index
 from tests.effort import examples
 from tests.generators.conditions import random_leaf
 from tests.generators.events import random_event, random_value

@@ -18,7 +18,7 @@ from tamis.language import Schema, check, parse, print_expression
 from tamis.language.ast import Attribute, Condition, Matches, children
 from tamis.logic.canonical import canonicalize
 from tamis.logic.evaluate import Missing, evaluate
-from tamis.match.index import build
+from tamis.match.build import build
 from tamis.text.analysers import analyser_versions
 from tests.effort import examples
 from tests.generators import random_condition, random_event, random_schema

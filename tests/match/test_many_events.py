@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tamis.logic.evaluate import Missing
-from tamis.match.index import build
+from tamis.match.build import build
 
 TEXTS = {
     "there": "x IS NOT NULL",

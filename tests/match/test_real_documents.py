@@ -10,7 +10,7 @@ import pytest
 from tamis.errors import TamisWarning, TypeCheckError
 from tamis.language import Schema, check, parse, search_query
 from tamis.logic.evaluate import Missing
-from tamis.match.index import build
+from tamis.match.build import build
 from tests.match.engines import ENGINES, reopened
 from tests.match.examples import Example
 

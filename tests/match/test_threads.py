@@ -11,7 +11,8 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from tamis.match.index import Index, build
+from tamis.match.build import build
+from tamis.match.index import Index
 from tests.match.engines import ENGINES, reopened
 from tests.match.examples import RANDOM_EVENTS, Example, draw_example, reference, spread
 

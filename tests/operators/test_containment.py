@@ -12,7 +12,7 @@ import pytest
 import tamis
 from tamis.language import check, parse
 from tamis.logic.evaluate import evaluate
-from tamis.match.index import build
+from tamis.match.build import build
 from tamis.operators.ask import ask
 from tamis.operators.caller import OperatorLimits
 from tamis.operators.faults import FaultKind

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import tamis
-from tamis.match.index import build
+from tamis.match.build import build
 from tamis.operators.caller import ABSENT, Cache, Failure, OperatorLimits
 from tamis.operators.faults import Breaker, FaultKind
 from tamis.operators.registry import Registry, operator

@@ -8,7 +8,7 @@ import types
 
 import pytest
 
-from tamis.match.index import build
+from tamis.match.build import build
 from tamis.operators.classifier import Classifier
 from tamis.operators.lookup import SqlLookup
 from tamis.operators.registry import Registry, operator

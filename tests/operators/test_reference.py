@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.logic.evaluate import Missing, evaluate, solve
-from tamis.match.index import build
+from tamis.match.build import build
 from tamis.operators.caller import OperatorLimits
 from tests.effort import examples
 from tests.operators.toys import Toys, random_event, random_subscription, true_answers

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from tamis.errors import InputError
-from tamis.match.index import build
+from tamis.match.build import build
 from tamis.operators.registry import Registry
 from tamis.operators.scanner import Scanner
 

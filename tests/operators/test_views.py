@@ -16,7 +16,7 @@ from tamis.errors import SchemaError
 from tamis.language import Schema
 from tamis.language.signatures import Read, parse_signature
 from tamis.language.types import DOUBLE, decimal_type
-from tamis.match.index import build
+from tamis.match.build import build
 from tamis.operators.registry import Registry, operator
 from tests.effort import examples
 from tests.schedules import SCHEDULES, use_schedule

@@ -334,7 +334,7 @@ def test_the_same_file_gives_the_same_answers_everywhere(spark, tmp_path, name):
     opened = tamis.open(tmp_path / "saved.tamis")
     ts.build(read_subscriptions(spark, str(path), None), tmp_path / "store")
     parts = tv.open_version(tmp_path / "store")
-    (part,) = (Index(parts._map(part)) for part in parts.parts)
+    (part,) = (Index(parts.map_part(part)) for part in parts.parts)
     assert sorted(local) == sorted(opened) == sorted(part) == ["a", "b", "c", "f"]
     for index in (opened, part):
         assert {one: index.attributes(one) for one in local} == {

@@ -12,7 +12,7 @@ from tamis.index.attributes import plain_number
 from tamis.language.names import print_path
 from tamis.logic.evaluate import value_at
 from tamis.match.event_columns import EventValues
-from tamis.match.examples import Counted
+from tamis.match.readouts.summaries import Counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +44,7 @@ class Run:
         bindings: bool = False,
     ) -> None:
         self.index = index
-        self.printer = PRINTERS[output](index.contents.ids)
+        self.printer = PRINTERS[output](index.ids)
         self.only_matches = only_matches
         self.threads = threads
         self.subset: list[str] | None = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tamis.errors import IndexFormatError
 from tamis.language.names import parse_path, print_path
 
 if TYPE_CHECKING:
@@ -58,9 +59,19 @@ class AttributeTable:
 
     @classmethod
     def of(cls, columns: Iterable[Column]) -> AttributeTable:
-        """The attributes of an index's columns."""
-        types = {a.path: a.type for column in columns for a in column.attributes}
-        return cls({path: type_ for path, type_ in types.items() if type_ is not None})
+        """The attributes of an index's columns, which may be those of several parts."""
+        types: dict[Path, Type] = {}
+        for attribute in (a for column in columns for a in column.attributes):
+            if attribute.type is None:
+                continue
+            known = types.setdefault(attribute.path, attribute.type)
+            if known != attribute.type:
+                raise IndexFormatError(
+                    f"attribute {print_path(attribute.path)} has the type {known} in one part of "
+                    f"the index, and {attribute.type} in another",
+                    hint="build the parts with one schema",
+                )
+        return cls(types)
 
     def __len__(self) -> int:
         return len(self.paths)

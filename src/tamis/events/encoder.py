@@ -1,4 +1,8 @@
-"""Events into codes: what each column of an index says about each event, as flat arrays."""
+"""Events into codes: what each column of an index says about each event, as flat arrays.
+
+An index may have several parts. Events are read once, for the attributes of all parts, and then
+encoded for each part.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +10,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tamis.events.event_arrays import ColumnCodes, EventArrays, TextLeaves, assemble
-from tamis.events.padding import find_padded
-from tamis.events.pairs import compare_attributes, pick_attributes
-from tamis.events.plan import EncodingPlan
-from tamis.events.ranks import Ranking
+from tamis.events.attributes import AttributeTable
+from tamis.events.part_encoder import PartEncoder
 from tamis.events.read import hold_events, read_events
 from tamis.events.rejects import Rejects
-from tamis.events.single import EventSlots
 from tamis.events.sources import split_source
-from tamis.index.carriers import TEXTS, text_buffers
 from tamis.language.names import print_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tamis.events.entries import EventValues
-    from tamis.events.pairs import AttributeValues
-    from tamis.events.plan import PairColumn, PatternColumn, TextColumn
+    from tamis.events.event_arrays import EventArrays
     from tamis.index.columns import Column
-    from tamis.index.constants import ConstantArrays
+    from tamis.index.contents import Contents
     from tamis.kernels.arrays import Int64
 
 
@@ -33,12 +31,19 @@ class EncodedEvents(NamedTuple):
     """A batch of events in codes, and what was set aside on the way."""
 
     n_rows: int
-    arrays: EventArrays
+    parts: tuple[EventArrays, ...]  # in the codes of each part of the index
     rejects: Rejects
-    columns: Sequence[Column]  # of the index they are encoded for: to others the codes mean nothing
+    # Of the parts they are encoded for: to others the codes mean nothing.
+    columns: tuple[Sequence[Column], ...]
     source: Any = None  # the events as they came, and the column that holds them, for operators
     column: str | None = None
     has_values: np.ndarray | None = None  # bool[n_attributes]: some event has a value of it
+
+    @property
+    def arrays(self) -> EventArrays:
+        """The codes of an index that has one part."""
+        (arrays,) = self.parts
+        return arrays
 
     @property
     def bad_rows(self) -> Int64:
@@ -47,24 +52,20 @@ class EncodedEvents(NamedTuple):
 
 
 class EventEncoder:
-    """Encodes events for one index. Made once, then only read: threads share it."""
+    """Encodes events for the parts of an index. Made once, then only read: threads share it."""
 
-    def __init__(
-        self, columns: Sequence[Column], column_codes: Int64, constants: ConstantArrays
-    ) -> None:
-        self._columns = columns
-        self._plan = EncodingPlan(columns, column_codes)
-        self.table = self._plan.table  # the attributes that are looked for
-        self._ranking = Ranking(self._plan.own_columns, self._plan.first_codes, constants)
-        self._slots = EventSlots(self._plan, self._ranking)
-        self._has_own_columns = bool((self._plan.own_numbers >= 0).all())
+    def __init__(self, *parts: Contents) -> None:
+        # The attributes that are looked for.
+        self.table = AttributeTable.of(column for part in parts for column in part.columns)
+        self.parts = tuple(PartEncoder(part, self.table) for part in parts)
+        self.columns = tuple(part.columns for part in parts)
 
     def encode(
         self, source: Any, *, column: str | None = None, strict: bool = False
     ) -> EncodedEvents:
         """A batch of events; see `read_events` for what `source` and `column` may be."""
         source = hold_events(source)
-        values = read_events(source, self._plan.table, Rejects(strict=strict), column=column)
+        values = read_events(source, self.table, Rejects(strict=strict), column=column)
         return self._encoded(values)._replace(source=source, column=column)
 
     def encode_batches(
@@ -82,75 +83,32 @@ class EventEncoder:
         """
         first_row = 0
         options["all_columns"] = keep
-        for part in split_source(source, self._plan.table, column=column, **options):
+        for part in split_source(source, self.table, column=column, **options):
             values = part.read(Rejects(strict=strict, first_row=first_row))
             first_row += values.n_rows
             encoded = self._encoded(values)
             yield encoded._replace(source=part.hold(), column=column) if keep else encoded
 
+    def encode_event(
+        self, event: Mapping[str, Any], rejects: Rejects | None = None, part: int = 0
+    ) -> EventArrays:
+        """One event, a mapping, as a batch of one row in the codes of one part; what is set aside
+        is added to `rejects`."""
+        return self.parts[part].encode_event(event, rejects)
+
     def _encoded(self, values: EventValues) -> EncodedEvents:
-        arrays = self.encode_values(values)
+        arrays = tuple(part.encode_values(values) for part in self.parts)
         self._report_padded(values)
-        encoded = EncodedEvents(values.n_rows, arrays, values.rejects, self._columns)
+        encoded = EncodedEvents(values.n_rows, arrays, values.rejects, self.columns)
         return encoded._replace(has_values=_find_values(values, len(self.table)))
 
     def _report_padded(self, values: EventValues) -> None:
-        texts, rejects = values.entries.get(TEXTS), values.rejects
-        for attribute, found in find_padded(texts, self._plan, self._ranking) if texts else ():
+        # Parts that test the same attribute may find the same texts.
+        padded = {a: found for part in self.parts for a, found in part.find_padded(values)}
+        rejects = values.rejects
+        for attribute, found in padded.items():
             in_source = found._replace(row=rejects.first_row + found.row)
             rejects.oddities.add_padded(print_path(self.table.paths[attribute]), in_source)
-
-    def encode_event(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
-        """One event, a mapping, as a batch of one row; what is set aside is added to `rejects`."""
-        return self._slots.encode(event, rejects)
-
-    def encode_values(self, values: EventValues) -> EventArrays:
-        """All columns of a batch as codes."""
-        plan = self._plan
-        picked = pick_attributes(values, plan.asked_more, len(plan.table))
-        found = [self._encode_own(carrier, values) for carrier in values.entries]
-        texts = _Texts(plan.n_codes)
-        found.extend(
-            texts.encode(picked[pattern.attribute], pattern)
-            for pattern in plan.patterns
-            if pattern.attribute in picked
-        )
-        found.extend(
-            self._encode_pair(pair, picked, values.n_rows)
-            for pair in plan.pairs
-            if pair.left in picked and pair.right in picked
-        )
-        marks = [self._encode_marks(values)]
-        for column in plan.texts:
-            if column.attribute in picked:
-                terms, present = _encode_terms(picked[column.attribute], column)
-                found.append(terms)
-                marks.append(present)
-        return assemble(values.n_rows, found, texts.finish(), marks)
-
-    def _encode_own(self, carrier: str, values: EventValues) -> ColumnCodes:
-        """Scalar columns, and the elements of array columns."""
-        entries = values.entries[carrier]
-        columns = self._plan.own_numbers[entries.attributes]
-        found = ColumnCodes(entries.rows, columns, self._ranking.rank(carrier, entries))
-        return found if self._has_own_columns else _keep(found, columns >= 0)
-
-    def _encode_pair(
-        self, pair: PairColumn, picked: dict[int, AttributeValues], n_rows: int
-    ) -> ColumnCodes:
-        type_of = self._plan.type_of
-        left, right = picked[pair.left], picked[pair.right]
-        rows, codes = compare_attributes(
-            left, type_of(pair.left), right, type_of(pair.right), n_rows
-        )
-        columns = np.full(len(rows), pair.column, dtype=np.int32)
-        return ColumnCodes(rows, columns, codes + np.int32(pair.first_code))
-
-    def _encode_marks(self, values: EventValues) -> ColumnCodes:
-        marks = values.marks
-        columns = self._plan.own_numbers[marks.attributes]
-        found = ColumnCodes(marks.rows, columns, marks.has_null.astype(np.int32))
-        return found if self._has_own_columns else _keep(found, columns >= 0)
 
 
 def _find_values(values: EventValues, n_attributes: int) -> np.ndarray:
@@ -159,47 +117,3 @@ def _find_values(values: EventValues, n_attributes: int) -> np.ndarray:
         has_values[entries.attributes] = True
     has_values[values.marks.attributes] = True
     return has_values
-
-
-def _encode_terms(texts: AttributeValues, column: TextColumn) -> tuple[ColumnCodes, ColumnCodes]:
-    """The terms of each text, and a mark that it is there: it may have no term at all."""
-    places, codes = column.find(*text_buffers(texts.values))
-    of_column = np.full(len(codes), column.column, dtype=np.int32)
-    n_texts = len(texts.rows)
-    marks = ColumnCodes(
-        texts.rows,
-        np.full(n_texts, column.column, dtype=np.int32),
-        np.zeros(n_texts, dtype=np.int32),
-    )
-    return ColumnCodes(texts.rows[places], of_column, codes), marks
-
-
-def _keep(found: ColumnCodes, is_kept: np.ndarray) -> ColumnCodes:
-    return ColumnCodes(found.rows[is_kept], found.columns[is_kept], found.codes[is_kept])
-
-
-class _Texts:
-    """The distinct texts of a batch and the leaves they satisfy, over all pattern columns."""
-
-    def __init__(self, n_codes: int) -> None:
-        self._next_code = n_codes
-        self._n_leaves = 0
-        self._starts = [np.zeros(1, dtype=np.int64)]
-        self._leaves = [np.empty(0, dtype=np.int32)]
-
-    def encode(self, texts: AttributeValues, pattern: PatternColumn) -> ColumnCodes:
-        """A new code for each distinct text; each is matched once."""
-        encoded = texts.values.dictionary_encode()
-        distinct = encoded.dictionary.to_pylist()
-        starts, leaves = pattern.matcher.match_texts(distinct)
-        self._starts.append(self._n_leaves + starts[1:])
-        self._leaves.append(leaves)
-        self._n_leaves += len(leaves)
-        codes = encoded.indices.to_numpy() + np.int32(self._next_code)
-        self._next_code += len(distinct)
-        columns = np.full(len(codes), pattern.column, dtype=np.int32)
-        return ColumnCodes(texts.rows, columns, codes)
-
-    def finish(self) -> TextLeaves:
-        """The leaves of all texts."""
-        return TextLeaves(np.concatenate(self._starts), np.concatenate(self._leaves))

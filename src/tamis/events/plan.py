@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tamis.events.attributes import AttributeTable
+from tamis.events.attributes import NameTree
 from tamis.index.columns import PAIR, PATTERN, TEXT
 from tamis.index.patterns import PatternMatcher
 from tamis.logic.order import common_type
@@ -16,6 +16,7 @@ from tamis.text.finder import TermFinder
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tamis.events.attributes import AttributeTable
     from tamis.index.columns import Column
     from tamis.kernels.arrays import Int32, Int64, UInt8
     from tamis.language.types import Type
@@ -56,8 +57,12 @@ class PairColumn(NamedTuple):
 class EncodingPlan:
     """The columns of an index, by the attributes they look at."""
 
-    def __init__(self, columns: Sequence[Column], column_codes: Int64) -> None:
-        self.table = AttributeTable.of(columns)
+    def __init__(
+        self, columns: Sequence[Column], column_codes: Int64, table: AttributeTable
+    ) -> None:
+        """`table` has the attributes of the columns, and perhaps others."""
+        self.table = table
+        self.tree = NameTree()  # the names of attributes that these columns look at
         self.n_codes = int(column_codes[-1])
         self.patterns: list[PatternColumn] = []
         self.texts: list[TextColumn] = []
@@ -69,6 +74,8 @@ class EncodingPlan:
         numbers = {path: number for number, path in enumerate(self.table.paths)}
         for at, column in enumerate(columns):
             attribute, *others = (numbers[a.path] for a in column.attributes)
+            for own in column.attributes:
+                self.tree.add(own.path, numbers[own.path])
             if column.kind == PATTERN:
                 assert column.pattern_arrays is not None
                 matcher = PatternMatcher(column.patterns, column.pattern_arrays)

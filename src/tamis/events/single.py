@@ -65,7 +65,7 @@ class EventSlots:
         self._plan = plan
         self._ranking = ranking
         self._kept = plan.asked_more
-        self._slots = self._make_slots(plan.table.tree)
+        self._slots = self._make_slots(plan.tree)
 
     def encode(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
         """The event as a batch of one row; values set aside are added to `rejects`."""

@@ -16,12 +16,17 @@ if TYPE_CHECKING:
     from tamis.index.contents import Contents
 
 
-def hide(contents: Contents, ids: pa.Array | pa.ChunkedArray) -> Contents:
-    """The same index, in which the subscriptions with these ids match nothing."""
+def find_hidden(contents: Contents, ids: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """By ordinal, whether the subscription is one of those with these ids."""
     import pyarrow.compute as pc  # slow to load, and matching a saved index does not need it
 
-    is_kept = ~pc.is_in(contents.ids, ids).to_numpy(zero_copy_only=False)
-    return replace(contents, roots=keep_roots(contents.roots, is_kept))
+    found: npt.NDArray[np.bool_] = pc.is_in(contents.ids, ids).to_numpy(zero_copy_only=False)
+    return found
+
+
+def hide(contents: Contents, is_hidden: npt.NDArray[np.bool_]) -> Contents:
+    """The same index, in which these subscriptions, by ordinal, match nothing."""
+    return replace(contents, roots=keep_roots(contents.roots, ~is_hidden))
 
 
 def keep_roots(roots: RootArrays, is_kept: npt.NDArray[np.bool_]) -> RootArrays:

@@ -39,12 +39,17 @@ def asked_paths(contents: Contents) -> list[Path]:
     return list(paths)
 
 
-def unused_attributes(contents: Contents) -> list[str]:
-    """The attributes of the schema that no subscription uses, as expressions spell them."""
-    used = used_paths(contents).keys() | set(contents.plan.paths)
-    for own in contents.schema.operators:
-        used |= {read.path for read in own.reads or ()}
-    return [print_path(path) for path in contents.schema if path not in used]
+def unused_attributes(parts: Iterable[Contents]) -> list[str]:
+    """The attributes of the schema that no subscription of any part uses, as expressions spell
+    them."""
+    declared: dict[Path, None] = {}
+    used: set[Path] = set()
+    for contents in parts:
+        declared |= dict.fromkeys(contents.schema)
+        used |= used_paths(contents).keys() | set(contents.plan.paths)
+        for own in contents.schema.operators:
+            used |= {read.path for read in own.reads or ()}
+    return [print_path(path) for path in declared if path not in used]
 
 
 def count_uses(contents: Contents, paths: Iterable[Path]) -> dict[Path, Use]:
@@ -60,6 +65,17 @@ def count_uses(contents: Contents, paths: Iterable[Path]) -> dict[Path, Use]:
         counts, firsts = _count_bits(_used_bits(contents, leaf_columns, own))
         for path, n, first in zip(own, counts.tolist(), firsts.tolist(), strict=False):
             found[path] = Use(n, str(contents.ids[first].as_py()) if n else None)
+    return found
+
+
+def add_uses(parts: Iterable[dict[Path, Use]]) -> dict[Path, Use]:
+    """The uses of several parts of an index together."""
+    found: dict[Path, Use] = {}
+    for uses in parts:
+        for path, use in uses.items():
+            known = found.get(path, Use(0, None))
+            n_subscriptions = known.n_subscriptions + use.n_subscriptions
+            found[path] = Use(n_subscriptions, known.subscription_id or use.subscription_id)
     return found
 
 

@@ -93,7 +93,7 @@ class Forest:
 
     def _leaves(self, events: Sequence[Mapping[str, Any]], find: Any) -> Rows:
         index = self.index
-        contents, scratch = index.contents, index._make_single_scratch()
+        contents, scratch = index.contents, index.engines[0].make_single_scratch()
         found = np.empty(self.n_leaves, dtype=np.int32)
         runs: list[np.ndarray] = []
         for event in events:

@@ -25,6 +25,7 @@ _ALIGNMENT: Final = 64  # bytes; a row is one cache line
 # row almost for the price of one; beyond four groups nothing more is gained.
 MOST_GROUPS: Final = 4
 MOST_MASK_BYTES: Final = 256 << 20
+_NO_ROWS: Final = np.empty(0, dtype=np.int64)
 
 
 class Scratch(NamedTuple):
@@ -96,33 +97,26 @@ class Pairs(NamedTuple):
     subscriptions: Int32
     bindings: list[dict[str, Any] | None] | None = None  # of variables, where they are asked for
 
-    def without(self, rows: Int64) -> Pairs:
-        """The matches of other events than these."""
-        sizes = np.diff(self.starts)
-        left_out = rows[(rows >= self.first_row) & (rows < self.first_row + len(sizes))]
-        if not len(left_out):
-            return self
-        is_kept = np.ones(len(sizes), dtype=np.bool_)
-        is_kept[left_out - self.first_row] = False
-        starts = np.zeros_like(self.starts)
-        np.cumsum(np.where(is_kept, sizes, 0), out=starts[1:])
-        return Pairs(self.first_row, starts, self.subscriptions[np.repeat(is_kept, sizes)])
 
-
-def match_block_pairs(
-    first_row: int, events: EventArrays, contents: Contents, roots: RootArrays, scratch: Scratch
+def match_block_pairs(  # noqa: PLR0913
+    first_row: int,
+    events: EventArrays,
+    contents: Contents,
+    roots: RootArrays,
+    scratch: Scratch,
+    bad_rows: Int64 = _NO_ROWS,
 ) -> Iterator[Pairs]:
     """The matches of one block of events, a group at a time, each event's in order of the roots."""
-    for group in match_groups(first_row, events, contents, roots, scratch):
-        counts = np.empty(ROW, dtype=np.int64)
-        count_by_event(group.found, group.masks, roots, scratch.planes, counts)
-        n_always = len(roots.always)
+    for group in match_groups(first_row, events, contents, roots, scratch, bad_rows):
+        sizes = count_events(group, roots, scratch)
         starts = np.zeros(group.n_rows + 1, dtype=np.int64)
-        np.cumsum(counts[: group.n_rows] + n_always, out=starts[1:])
+        np.cumsum(sizes, out=starts[1:])
         found = allocate(int(starts[-1]), np.int32)
+        n_always = len(roots.always)
         if n_always:
-            places = starts[:-1, None] + np.arange(n_always)
-            found[places.ravel()] = np.tile(roots.always, group.n_rows)
+            good = group.without_bad(starts[:-1])
+            places = good[:, None] + np.arange(n_always)
+            found[places.ravel()] = np.tile(roots.always, len(good))
         write_pairs(
             group.found,
             group.masks,
@@ -134,26 +128,27 @@ def match_block_pairs(
         yield Pairs(group.first_row, starts, found)
 
 
-def count_block_by_subscription(
-    first_row: int, events: EventArrays, contents: Contents, scratch: Scratch, counts: Int64
+def count_events(group: Group, roots: RootArrays, scratch: Scratch) -> Int64:
+    """How many subscriptions each event of the group satisfies."""
+    counts = np.empty(ROW, dtype=np.int64)
+    count_by_event(group.found, group.masks, roots, scratch.planes, counts)
+    own = counts[: group.n_rows]
+    own += len(roots.always)
+    own[group.bad] = 0
+    return own
+
+
+def count_block_by_subscription(  # noqa: PLR0913
+    first_row: int,
+    events: EventArrays,
+    contents: Contents,
+    roots: RootArrays,
+    scratch: Scratch,
+    counts: Int64,
 ) -> None:
-    """Add the matches of one block to each subscription's count, constants left out."""
+    """Add the matches of one block to each subscription's count, always-true ones left out."""
     n_rows = min(scratch.n_rows, len(events.row_starts) - 1 - first_row)
-    leaves, nodes, roots = contents.leaves, contents.nodes, contents.roots
-    count_block(first_row, n_rows, events, leaves, nodes, roots, scratch, counts)
-
-
-def count_block_by_event(
-    first_row: int, events: EventArrays, contents: Contents, roots: RootArrays, scratch: Scratch
-) -> Int64:
-    """The matches of each event of one block, constants left out."""
-    counts = np.empty(scratch.n_rows, dtype=np.int64)
-    n_rows = 0
-    for group in match_groups(first_row, events, contents, roots, scratch):
-        own = counts[n_rows : n_rows + ROW]
-        count_by_event(group.found, group.masks, roots, scratch.planes, own)
-        n_rows += group.n_rows
-    return counts[:n_rows]
+    count_block(first_row, n_rows, events, contents.leaves, contents.nodes, roots, scratch, counts)
 
 
 class Group(NamedTuple):
@@ -162,11 +157,21 @@ class Group(NamedTuple):
     first_row: int
     n_rows: int
     found: Int32
-    masks: np.ndarray  # uint64[n_found, WORDS], the events of each
+    masks: np.ndarray  # uint64[n_found, WORDS], the events of each; those of no event may be left
+    bad: Int64  # rows of the group in which there is no event: nothing matches them
+
+    def without_bad(self, values: np.ndarray) -> np.ndarray:
+        """Of one value for each row, those of events."""
+        return np.delete(values, self.bad) if len(self.bad) else values
 
 
-def match_groups(
-    first_row: int, events: EventArrays, contents: Contents, roots: RootArrays, scratch: Scratch
+def match_groups(  # noqa: PLR0913
+    first_row: int,
+    events: EventArrays,
+    contents: Contents,
+    roots: RootArrays,
+    scratch: Scratch,
+    bad_rows: Int64 = _NO_ROWS,
 ) -> Iterator[Group]:
     """The groups of a block, with the roots found for each."""
     n_rows = min(scratch.n_rows, len(events.row_starts) - 1 - first_row)
@@ -174,12 +179,12 @@ def match_groups(
     for group, start in enumerate(range(0, n_rows, ROW)):
         n_found = scratch.n_found[group]
         first_found = group * scratch.found.shape[1]
-        yield Group(
-            first_row + start,
-            min(ROW, n_rows - start),
-            scratch.found[group, :n_found],
-            scratch.found_masks[first_found : first_found + n_found],
-        )
+        masks = scratch.found_masks[first_found : first_found + n_found]
+        begin, end = first_row + start, first_row + min(start + ROW, n_rows)
+        bad = bad_rows[(bad_rows >= begin) & (bad_rows < end)] - begin
+        for row in bad.tolist():
+            masks[:, row >> 6] &= ~(np.uint64(1) << np.uint64(row & 63))
+        yield Group(begin, end - begin, scratch.found[group, :n_found], masks, bad)
 
 
 def allocate(n: int, dtype: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tamis.arguments import expect_distinct, expect_names
 from tamis.errors import InputError, suggest
-from tamis.index.attributes import parse_attributes
+from tamis.index.attributes import NONE, parse_attributes
 from tamis.index.stored_texts import all_texts
 from tamis.index.validity import limits_columns
 from tamis.match.event_columns import spell_array, to_array
@@ -19,38 +19,47 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tamis.index.contents import Contents
+    from tamis.match.catalogue import Catalogue
 
-OWN: Final = ("expression", "tags", "valid_from", "valid_until")  # that every subscription may have
+LIMITS: Final = ("valid_from", "valid_until")
+OWN: Final = ("expression", "tags", *LIMITS)  # that every subscription may have
 
 
 class Details:
     """The details of an index's subscriptions, read when they are first asked for."""
 
-    def __init__(self, contents: Contents) -> None:
-        self._contents = contents
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
         self._columns: dict[str, pa.Array] = {}  # by name
         self._texts: dict[str, pa.Array] = {}
+
+    @cached_property
+    def attribute_names(self) -> tuple[str, ...]:
+        """The attributes that subscriptions have, sorted."""
+        parts = self._catalogue.parts
+        return tuple(sorted({name for part in parts for name in part.contents.attribute_names}))
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that can be asked for."""
-        return (*OWN, *self._contents.attribute_names)
+        return (*OWN, *self.attribute_names)
 
     def of(self, ordinal: int) -> dict[str, Any]:
         """All that one subscription has, its expression apart."""
-        contents = self._contents
+        number, local = self._catalogue.place(ordinal)
+        contents = self._catalogue.parts[number].contents
         found: dict[str, Any] = {}
-        if tags := contents.tags[ordinal].as_py():
+        if tags := contents.tags[local].as_py():
             found["tags"] = tags
         if len(contents.validity.ordinals):
             found |= {name: limit for name, limit in self.limits(ordinal).items() if limit}
         if contents.attributes is None:
             return found
-        return found | parse_attributes(contents.attributes[ordinal].as_py())
+        return found | parse_attributes(contents.attributes[local].as_py())
 
     def limits(self, ordinal: int) -> dict[str, datetime | None]:
         """From when and until when a subscription is valid."""
-        return {name: column[ordinal].as_py() for name, column in self._limits.items()}
+        return {name: self.column(name)[ordinal].as_py() for name in LIMITS}
 
     def expect(self, names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
         """The columns; refuses those that no subscription has, and those that are taken."""
@@ -73,28 +82,30 @@ class Details:
         return self._texts[name]
 
     def _read(self, name: str) -> pa.Array:
-        contents = self._contents
+        gather = self._catalogue.gather
         if name == "expression":
-            return _joined(all_texts(contents.texts))
+            return gather(lambda contents: _joined(all_texts(contents.texts)))
         if name == "tags":
-            return contents.tags
-        if name in OWN:
-            return self._limits[name]
-        if name not in contents.attribute_names:
-            return pa.nulls(len(contents.ids))
+            return gather(lambda contents: contents.tags)
+        if name in LIMITS:
+            return gather(lambda contents: _limits(contents)[LIMITS.index(name)])
+        if name not in self.attribute_names:
+            return pa.nulls(len(self._catalogue))
         return to_array([own.get(name) for own in self._attributes()])
 
-    @cached_property
-    def _limits(self) -> dict[str, pa.Array]:
-        contents = self._contents
-        start, end = limits_columns(contents.validity, len(contents.ids))
-        return {"valid_from": start, "valid_until": end}
-
     def _attributes(self) -> Iterator[dict[str, Any]]:
-        texts = self._contents.attributes
-        if texts is not None:
-            for chunk in all_texts(texts).chunks:
-                yield from map(parse_attributes, chunk.to_pylist())
+        texts = self._catalogue.gather(_attribute_texts)
+        yield from map(parse_attributes, texts.to_pylist())
+
+
+def _limits(contents: Contents) -> tuple[pa.Array, pa.Array]:
+    return limits_columns(contents.validity, len(contents.ids))
+
+
+def _attribute_texts(contents: Contents) -> pa.Array:
+    if contents.attributes is None:
+        return pa.repeat(NONE, len(contents.ids))
+    return _joined(all_texts(contents.attributes))
 
 
 def expect_columns(

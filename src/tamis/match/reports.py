@@ -141,7 +141,7 @@ def _tell_rejects(index: Index) -> str:
 
 
 def _tell_unknown(unknown: list[Any], index: Index) -> str:
-    likely = suggest(str(unknown[0]), index.contents.ids[:10_000].to_pylist())
+    likely = suggest(str(unknown[0]), index.ids[:10_000].to_pylist())
     n = len(unknown)
     what = "an id in tags is" if n == 1 else f"{n:,} ids in tags are"
     hint = f'; did you mean "{likely}"?' if likely else "; correct or remove it"

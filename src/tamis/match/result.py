@@ -16,7 +16,7 @@ from tamis.match.operators import spell_bindings
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tamis.index.contents import Contents
+    from tamis.match.catalogue import Catalogue
     from tamis.match.details import Details
 
 EVENT_ROW: Final = pa.field("event_row", pa.int32())
@@ -38,7 +38,7 @@ class Result:
 
     def __init__(  # noqa: PLR0913 - what is asked for
         self,
-        contents: Contents,
+        catalogue: Catalogue,
         details: Details,
         event_id: str | None,
         columns: Sequence[str],
@@ -48,14 +48,14 @@ class Result:
     ) -> None:
         columns = details.expect(columns, TAKEN)
         names = read_names(event_columns, TAKEN, columns)
-        schema = contents.schema
+        schema = catalogue.schema
         self._has_ids = event_id is not None
         ids = []
         if event_id is not None:
             ids = [EventColumn(expect_name(event_id, "event_id"), schema, "event_id")]
         # How to read what is asked for of events; the id, if there is one, comes first.
         self.readers = ids + [EventColumn(name, schema, "event_columns") for name in names]
-        self._ids = contents.ids
+        self._ids = catalogue.ids
         self._columns = {name: details.column(name) for name in columns}
         self._bindings = bindings
 

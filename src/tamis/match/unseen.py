@@ -16,12 +16,12 @@ from tamis.errors import RejectWarning, warn
 from tamis.events.names import ELEMENT, IN_TEXT
 from tamis.events.oddities import Oddities
 from tamis.events.rejects import Rejects
-from tamis.index.uses import asked_paths, count_uses
+from tamis.index.uses import add_uses, asked_paths, count_uses
 from tamis.language.lookalikes import Use, find_alike, fold, is_same_but_case, tell_use
 from tamis.language.names import print_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from tamis.events.attributes import AttributeTable
     from tamis.events.encoder import EncodedEvents
@@ -37,15 +37,15 @@ SHOWN: Final = 3
 class Asked:
     """The attributes of which an index asks a value, and who uses them."""
 
-    def __init__(self, contents: Contents, table: AttributeTable) -> None:
+    def __init__(self, parts: Sequence[Contents], table: AttributeTable) -> None:
         self.table = table
         self.known = frozenset(table.paths)
-        self._contents = contents
+        self._parts = parts
 
     @cached_property
     def uses(self) -> dict[Path, Use]:
         """How many subscriptions use each attribute."""
-        return count_uses(self._contents, asked_paths(self._contents))
+        return add_uses(count_uses(contents, asked_paths(contents)) for contents in self._parts)
 
 
 class SingleRejects(Rejects):

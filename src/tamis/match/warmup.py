@@ -25,7 +25,7 @@ _EVENTS: Final = (
 
 def warm_up() -> None:
     """Compile the kernels, or load them from the cache, by building and matching a tiny index."""
-    from tamis.match.index import build
+    from tamis.match.build import build
 
     index = build(_SUBSCRIPTIONS, _SCHEMA)
     batch = index.encode(list(_EVENTS))
@@ -41,7 +41,7 @@ def warm_up() -> None:
 
 def _warm_up_schedule() -> None:
     """The same for what chooses calls of operators."""
-    from tamis.match.index import build
+    from tamis.match.build import build
     from tamis.operators.registry import Registry, operator
 
     registry = Registry()

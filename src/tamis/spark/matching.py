@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.events.read import read_events
+from tamis.match.terms import TermCounts
 from tamis.spark.event_rejects import ListedRejects
 from tamis.spark.layout import ID, KEPT, only_attributes, undisguised
 
@@ -141,15 +142,15 @@ class CountTerms(Matcher):
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         indexes = self.parts.open()
-        counts = [np.zeros(index.contents.n_codes, dtype=np.int64) for index in indexes]
+        counts = [TermCounts(index.parts) for index in indexes]
         for batch in cut(batches):
-            for number, index in enumerate(indexes):
-                counts[number] += index.count_codes(self.encode(index, batch))
-        # Parts that have one term have counted the same events.
+            for index, own in zip(indexes, counts, strict=True):
+                own.add(self.encode(index, batch))
+        # Parts that look for the same term have counted the same events.
         merged: dict[str, dict[str, int]] = {}
-        for index, so_far in zip(indexes, counts, strict=True):
-            for attribute, terms, own in index.text_counts(so_far):
-                merged.setdefault(attribute, {}).update(zip(terms, own.tolist(), strict=True))
+        for own in counts:
+            for attribute, terms in own.by_attribute().items():
+                merged.setdefault(attribute, {}).update(terms)
         for attribute, counted in merged.items():
             whole = pa.RecordBatch.from_pydict(
                 {

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from tamis.errors import IndexFormatError, InputError
 from tamis.index import artefact
-from tamis.index.hiding import hide
+from tamis.index.hiding import find_hidden, hide
 from tamis.index.saving import MANIFEST
-from tamis.index.validity import Validity
+from tamis.index.validity import NO_VALIDITY, Validity
 from tamis.match.index import Index
 from tamis.operators.registry import REGISTRY
 from tamis.versions.cache import SIZE_VARIABLE, PartCache, check_files
@@ -73,22 +73,26 @@ class PartSet:
         key = (self.storage.uri, part.id, self._period(part), *deltas)
         index = _OPEN.pop(key, None)
         if index is None:
-            index = Index(self._open_contents(part), is_timeless=True)
+            index = Index(self._open_contents(part))
         _OPEN[key] = index
         while len(_OPEN) > len(self.parts) + MOST_OPEN:
             _OPEN.popitem(last=False)
         return index
 
     def _open_contents(self, part: Part) -> Contents:
-        contents = self._map(part)
+        contents = self.map_part(part)
         learned = self.version.statistics.get("operators")
         if learned is not None:
             # A part may be older than what was learned; it is not written again for that.
             contents = replace(contents, statistics=contents.statistics | {"operators": learned})
         hidden = self.hidden(part)
-        return contents if hidden is None else hide(contents, hidden)
+        if hidden is not None:
+            contents = hide(contents, find_hidden(contents, hidden))
+        # Those that are not valid at the moment are hidden already.
+        return replace(contents, validity=NO_VALIDITY)
 
-    def _map(self, part: Part) -> Contents:
+    def map_part(self, part: Part) -> Contents:
+        """The arrays of one part, as they were written."""
         if self.storage.is_local:
             return artefact.open_contents(self.directory(part))
         for _ in range(EVICTED_ATTEMPTS):
@@ -140,7 +144,7 @@ class PartSet:
 
     def _hidden_by(self, delta: Part) -> pa.Array:
         """The ids that a delta replaces or removes in the parts before it."""
-        added = self._map(delta).ids
+        added = self.map_part(delta).ids
         table = self.read(delta, REMOVED)
         removed = [] if table is None else table["subscription_id"].chunks
         return pa.concat_arrays([added, *removed])
@@ -157,7 +161,7 @@ class PartSet:
         """The ids of the part's subscriptions, and when each is valid."""
         key = (self.storage.uri, part.id)
         if key not in _VALIDITIES:
-            contents = self._map(part)
+            contents = self.map_part(part)
             _VALIDITIES[key] = (contents.ids, Validity(contents.validity))
             while len(_VALIDITIES) > len(self.parts) + MOST_OPEN:
                 _VALIDITIES.popitem(last=False)

@@ -9,10 +9,12 @@ import pyarrow.compute as pc
 
 from tamis.index.stored_texts import all_texts
 from tamis.index.validity import limits_columns
+from tamis.match.catalogue import Catalogue, IndexPart
 from tamis.match.details import Details
 from tamis.versions.part_files import REJECT_SCHEMA, REJECTS
 
 if TYPE_CHECKING:
+    from tamis.index.contents import Contents
     from tamis.versions.manifest import Part
     from tamis.versions.part_set import PartSet
 
@@ -27,15 +29,19 @@ def read_rejects(parts: PartSet, part: Part) -> pa.Table:
     return REJECT_SCHEMA.empty_table() if table is None else table
 
 
+def _read_owner(contents: Contents) -> pa.Array:
+    return Details(Catalogue([IndexPart(contents)])).column(OWNER)
+
+
 def read_subscriptions(parts: PartSet, part: Part, *, with_attributes: bool = False) -> pa.Table:
     """The part's subscriptions, except those that later parts replace or remove.
 
     With attributes, there is one more column, `PACKED`.
     """
-    contents = parts.inspect(part).contents
+    contents = parts.map_part(part)
     n_subscriptions = len(contents.ids)
     nobody = pa.nulls(n_subscriptions, pa.string())
-    owner = Details(contents).column(OWNER) if OWNER in contents.attribute_names else nobody
+    owner = _read_owner(contents) if OWNER in contents.attribute_names else nobody
     start, end = limits_columns(contents.validity, n_subscriptions)
     columns = {
         "subscription_id": contents.ids,

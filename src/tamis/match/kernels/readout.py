@@ -69,6 +69,17 @@ def write_rows(first_row, starts, rows):
 
 
 @kernel
+def append_runs(starts, values, offsets, out):
+    """Write each event's run of values from its offset on; offsets end behind what was written."""
+    for event in range(len(offsets)):
+        offset = offsets[event]
+        for at in range(starts[event], starts[event + 1]):
+            out[offset] = values[at]
+            offset += 1
+        offsets[event] = offset
+
+
+@kernel
 def find_first_events(masks, counts, firsts):
     """Write how many events each mask has, and the number of the first; -1 if it has none."""
     for at in range(len(counts)):

@@ -1,0 +1,139 @@
+"""Typed values into the codes of one part of an index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.events.event_arrays import ColumnCodes, EventArrays, TextLeaves, assemble
+from tamis.events.padding import find_padded
+from tamis.events.pairs import compare_attributes, pick_attributes
+from tamis.events.plan import EncodingPlan
+from tamis.events.ranks import Ranking
+from tamis.events.single import EventSlots
+from tamis.index.carriers import TEXTS, text_buffers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tamis.events.attributes import AttributeTable
+    from tamis.events.entries import EventValues
+    from tamis.events.oddities import Padded
+    from tamis.events.pairs import AttributeValues
+    from tamis.events.plan import PairColumn, PatternColumn, TextColumn
+    from tamis.events.rejects import Rejects
+    from tamis.index.contents import Contents
+
+
+class PartEncoder:
+    """Encodes events for one part of an index. Made once, then only read: threads share it."""
+
+    def __init__(self, contents: Contents, table: AttributeTable) -> None:
+        """`table` has the attributes of all parts."""
+        self.columns = contents.columns
+        self._plan = EncodingPlan(contents.columns, contents.leaves.column_codes, table)
+        self._ranking = Ranking(self._plan.own_columns, self._plan.first_codes, contents.constants)
+        self._slots = EventSlots(self._plan, self._ranking)
+        self._has_own_columns = bool((self._plan.own_numbers >= 0).all())
+
+    def encode_event(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
+        """One event, a mapping, as a batch of one row; what is set aside is added to `rejects`."""
+        return self._slots.encode(event, rejects)
+
+    def encode_values(self, values: EventValues) -> EventArrays:
+        """All columns of a batch as codes."""
+        plan = self._plan
+        picked = pick_attributes(values, plan.asked_more, len(plan.table))
+        found = [self._encode_own(carrier, values) for carrier in values.entries]
+        texts = _Texts(plan.n_codes)
+        found.extend(
+            texts.encode(picked[pattern.attribute], pattern)
+            for pattern in plan.patterns
+            if pattern.attribute in picked
+        )
+        found.extend(
+            self._encode_pair(pair, picked, values.n_rows)
+            for pair in plan.pairs
+            if pair.left in picked and pair.right in picked
+        )
+        marks = [self._encode_marks(values)]
+        for column in plan.texts:
+            if column.attribute in picked:
+                terms, present = _encode_terms(picked[column.attribute], column)
+                found.append(terms)
+                marks.append(present)
+        return assemble(values.n_rows, found, texts.finish(), marks)
+
+    def find_padded(self, values: EventValues) -> Iterable[tuple[int, Padded]]:
+        """Attributes whose texts fail a test only because of blanks around them."""
+        texts = values.entries.get(TEXTS)
+        return () if texts is None else find_padded(texts, self._plan, self._ranking)
+
+    def _encode_own(self, carrier: str, values: EventValues) -> ColumnCodes:
+        """Scalar columns, and the elements of array columns."""
+        entries = values.entries[carrier]
+        columns = self._plan.own_numbers[entries.attributes]
+        found = ColumnCodes(entries.rows, columns, self._ranking.rank(carrier, entries))
+        return found if self._has_own_columns else _keep(found, columns >= 0)
+
+    def _encode_pair(
+        self, pair: PairColumn, picked: dict[int, AttributeValues], n_rows: int
+    ) -> ColumnCodes:
+        type_of = self._plan.type_of
+        left, right = picked[pair.left], picked[pair.right]
+        rows, codes = compare_attributes(
+            left, type_of(pair.left), right, type_of(pair.right), n_rows
+        )
+        columns = np.full(len(rows), pair.column, dtype=np.int32)
+        return ColumnCodes(rows, columns, codes + np.int32(pair.first_code))
+
+    def _encode_marks(self, values: EventValues) -> ColumnCodes:
+        marks = values.marks
+        columns = self._plan.own_numbers[marks.attributes]
+        found = ColumnCodes(marks.rows, columns, marks.has_null.astype(np.int32))
+        return found if self._has_own_columns else _keep(found, columns >= 0)
+
+
+def _encode_terms(texts: AttributeValues, column: TextColumn) -> tuple[ColumnCodes, ColumnCodes]:
+    """The terms of each text, and a mark that it is there: it may have no term at all."""
+    places, codes = column.find(*text_buffers(texts.values))
+    of_column = np.full(len(codes), column.column, dtype=np.int32)
+    n_texts = len(texts.rows)
+    marks = ColumnCodes(
+        texts.rows,
+        np.full(n_texts, column.column, dtype=np.int32),
+        np.zeros(n_texts, dtype=np.int32),
+    )
+    return ColumnCodes(texts.rows[places], of_column, codes), marks
+
+
+def _keep(found: ColumnCodes, is_kept: np.ndarray) -> ColumnCodes:
+    return ColumnCodes(found.rows[is_kept], found.columns[is_kept], found.codes[is_kept])
+
+
+class _Texts:
+    """The distinct texts of a batch and the leaves they satisfy, over all pattern columns."""
+
+    def __init__(self, n_codes: int) -> None:
+        self._next_code = n_codes
+        self._n_leaves = 0
+        self._starts = [np.zeros(1, dtype=np.int64)]
+        self._leaves = [np.empty(0, dtype=np.int32)]
+
+    def encode(self, texts: AttributeValues, pattern: PatternColumn) -> ColumnCodes:
+        """A new code for each distinct text; each is matched once."""
+        encoded = texts.values.dictionary_encode()
+        distinct = encoded.dictionary.to_pylist()
+        starts, leaves = pattern.matcher.match_texts(distinct)
+        self._starts.append(self._n_leaves + starts[1:])
+        self._leaves.append(leaves)
+        self._n_leaves += len(leaves)
+        codes = encoded.indices.to_numpy() + np.int32(self._next_code)
+        self._next_code += len(distinct)
+        columns = np.full(len(codes), pattern.column, dtype=np.int32)
+        return ColumnCodes(texts.rows, columns, codes)
+
+    def finish(self) -> TextLeaves:
+        """The leaves of all texts."""
+        return TextLeaves(np.concatenate(self._starts), np.concatenate(self._leaves))

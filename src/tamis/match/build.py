@@ -1,0 +1,84 @@
+"""An index of subscriptions as callers hand them over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tamis.arguments import expect_count
+from tamis.errors import InputError
+from tamis.input.schemas import open_schema
+from tamis.input.subscriptions import open_subscriptions
+from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.logic.evaluate import Missing
+from tamis.match.index import Index
+from tamis.match.operators import read_registry
+from tamis.match.reports import report_build
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tamis.index.build import Progress
+    from tamis.index.frequencies import Frequencies
+
+
+def build(  # noqa: PLR0913 - all that decides what the index is
+    subscriptions: Any,
+    schema: Any = None,
+    *,
+    missing: str | Missing = Missing.UNDEFINED,
+    limits: Limits = DEFAULT_LIMITS,
+    tags: Mapping[str, Sequence[str]] | None = None,
+    sample: Any = None,
+    frequencies: Frequencies | None = None,
+    processes: int = 1,
+    operators: Any = (),
+    progress: Progress | None = None,
+) -> Index:
+    """An index of subscriptions, as `tamis.build` takes them.
+
+    What is wrong with those that are left out is in `index.rejects`.
+
+    `tags` gives subscriptions words by which `Index.tagged` finds them. From a `sample` of events
+    it is learned which tests seldom hold: single events are matched faster by it. `frequencies` is
+    what `Index.term_frequencies` counted, and batches of texts are. `progress` is called with how
+    many subscriptions are read, and how many there are.
+    """
+    from tamis.index.build import build_contents  # a third of all modules, which matching needs not
+
+    if missing not in tuple(Missing):
+        raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
+    processes = expect_count(processes, "processes")
+    if not isinstance(tags, Mapping | None):
+        raise InputError(
+            f"tags are {tags!r}; a list of tags for each id is expected",
+            hint='write {"some id": ["news"]}',
+        )
+    if not isinstance(limits, Limits):
+        raise InputError(f"limits are {type(limits).__name__}", hint="write tamis.Limits(depth=20)")
+    registry = read_registry(operators)
+    given = open_subscriptions(subscriptions, tags)
+    declared = None if schema is None else open_schema(schema)
+    built = build_contents(
+        given.pairs,
+        declared,
+        Missing(missing),
+        limits,
+        tags=given.details.tags,
+        validity=given.details.validity,
+        attributes=given.details.attributes,
+        processes=processes,
+        frequencies=frequencies,
+        operators=() if registry is None else registry.signatures,
+        progress=progress,
+    )
+    if given.details.n_expired:
+        built.contents.provenance["expired"] = given.details.n_expired
+    index = Index(built.contents, rejects=built.rejects, registry=registry)
+    report_build(index, is_declared=declared is not None, tags=tags or {})
+    if sample is None:
+        return index
+    from tamis.match.learn import learn
+
+    learned = learn(built.contents, index.encode(sample))
+    return Index(learned, rejects=built.rejects, registry=registry)

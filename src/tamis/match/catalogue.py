@@ -1,0 +1,170 @@
+"""The subscriptions of an index by ordinal, whichever of its parts they are in."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tamis.errors import InputError, suggest
+from tamis.language.schema import Schema
+from tamis.match.tags import report_tags
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tamis.index.contents import Contents
+    from tamis.kernels.arrays import Int32
+
+
+class IndexPart(NamedTuple):
+    """Some subscriptions of an index, in arrays of their own."""
+
+    contents: Contents
+    # bool[n_subscriptions]: those that do not answer, as a later part replaces or removes them;
+    # None if there are none.
+    is_hidden: np.ndarray | None = None
+
+    @property
+    def n_shown(self) -> int:
+        """How many subscriptions answer."""
+        n_hidden = 0 if self.is_hidden is None else np.count_nonzero(self.is_hidden)
+        return len(self.contents.ids) - int(n_hidden)
+
+
+class Numbering:
+    """The ordinals in the index of a part's subscriptions: hidden ones have none."""
+
+    def __init__(self, part: IndexPart, first: int) -> None:
+        self.first = first
+        self.end = first + part.n_shown
+        self._locals: np.ndarray | None = None  # of the part's subscriptions that are shown
+        self._ordinals: Int32 | None = None  # [n_subscriptions of the part]
+        if part.is_hidden is not None and part.is_hidden.any():
+            self._locals = np.flatnonzero(~part.is_hidden)
+            self._ordinals = np.full(len(part.is_hidden), -1, dtype=np.int32)
+            self._ordinals[self._locals] = np.arange(first, self.end, dtype=np.int32)
+
+    def to_index(self, ordinals: Int32) -> Int32:
+        """The part's ordinals as those of the index."""
+        if self._ordinals is not None:
+            return self._ordinals[ordinals]
+        return ordinals + np.int32(self.first) if self.first else ordinals
+
+    def to_part(self, values: Any) -> Any:
+        """Of values by ordinal of the index, those of the part by its own ordinals; 0 for hidden
+        ones."""
+        own = values[self.first : self.end]
+        if self._ordinals is None or self._locals is None:
+            return own
+        found = np.zeros(len(self._ordinals), dtype=own.dtype)
+        found[self._locals] = own
+        return found
+
+    def local(self, ordinal: int) -> int:
+        """The part's ordinal of one of its subscriptions."""
+        own = ordinal - self.first
+        return own if self._locals is None else int(self._locals[own])
+
+    def shown(self, values: Any) -> Any:
+        """Of an array by ordinal of the part, the values of those that are shown."""
+        if self._locals is None:
+            return values
+        is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
+        return values.take(pa.array(self._locals)) if is_arrow else values[self._locals]
+
+
+class Catalogue:
+    """Numbers the subscriptions of all parts, one part after the other."""
+
+    def __init__(self, parts: Sequence[IndexPart]) -> None:
+        self.parts = tuple(parts)
+        ends = np.cumsum([0, *(part.n_shown for part in parts)]).tolist()
+        self.numberings = tuple(
+            Numbering(part, first) for part, (first, _) in zip(parts, pairwise(ends), strict=True)
+        )
+        self._n_subscriptions: int = ends[-1]
+
+    def __len__(self) -> int:
+        return self._n_subscriptions
+
+    def __contains__(self, subscription_id: object) -> bool:
+        return isinstance(subscription_id, str) and subscription_id in self._ordinals
+
+    @cached_property
+    def ids(self) -> pa.StringArray:
+        """The ids, by ordinal."""
+        return self.gather(lambda contents: contents.ids)
+
+    def gather(self, read: Callable[[Contents], pa.Array]) -> pa.Array:
+        """A column of the subscriptions of all parts, by ordinal."""
+        columns = [
+            numbering.shown(read(part.contents))
+            for part, numbering in zip(self.parts, self.numberings, strict=True)
+        ]
+        if len(columns) == 1:
+            return columns[0]
+        return pa.concat_arrays(columns)
+
+    def ordinal(self, subscription_id: Any) -> int:
+        """The number of a subscription; raises an `InputError` if there is no such id."""
+        if not isinstance(subscription_id, str):
+            what = type(subscription_id).__name__
+            raise InputError(f"a subscription's id is text, not {what}: {subscription_id!r}")
+        ordinal = self._ordinals.get(subscription_id)
+        if ordinal is None:
+            likely = suggest(subscription_id, list(self._ordinals)[:10_000])
+            hint = f'did you mean "{likely}"?' if likely else None
+            raise InputError(f'no subscription "{subscription_id}" in the index', hint=hint)
+        return ordinal
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The attributes of all parts; they have the same types."""
+        schemas = [part.contents.schema for part in self.parts]
+        if len(schemas) == 1:
+            return schemas[0]
+        return Schema({path: schema[path] for schema in schemas for path in schema})
+
+    @cached_property
+    def _ordinals(self) -> dict[str, int]:
+        return {known: at for at, known in enumerate(self.ids.to_pylist())}
+
+    def place(self, ordinal: int) -> tuple[int, int]:
+        """The number of the part that has a subscription, and its ordinal there."""
+        for number, numbering in enumerate(self.numberings):
+            if ordinal < numbering.end:
+                return number, numbering.local(ordinal)
+        raise IndexError(ordinal)
+
+    def text(self, ordinal: int) -> str:
+        """The expression of a subscription, as it was written."""
+        number, local = self.place(ordinal)
+        return str(self.parts[number].contents.texts[local].as_py())
+
+    # ── some of them ───────────────────────────────────────────────────────────────────────
+
+    def find(self, subset: Iterable[str]) -> np.ndarray:
+        """bool[n_subscriptions]: those with these ids."""
+        is_wanted = np.zeros(len(self), dtype=np.bool_)
+        is_wanted[[self.ordinal(subscription_id) for subscription_id in subset]] = True
+        return is_wanted
+
+    def find_tagged(self, tags: Sequence[str]) -> np.ndarray:
+        """bool[n_subscriptions]: those that have one of the tags; warns of a tag nobody has."""
+        import pyarrow.compute as pc  # slow to load, and most matching does not need it
+
+        for tag in tags:
+            if not isinstance(tag, str):
+                raise InputError(f"a tag is text, not {type(tag).__name__}: {tag!r}")
+        lists = self.gather(lambda contents: contents.tags)
+        flat = lists.flatten()
+        report_tags(tags, flat)
+        owners = np.repeat(np.arange(len(self)), pc.list_value_length(lists).to_numpy())
+        has_tag = pc.is_in(flat, pa.array(tags, pa.string())).to_numpy(zero_copy_only=False)
+        is_wanted = np.zeros(len(self), dtype=np.bool_)
+        is_wanted[owners[has_tag]] = True
+        return is_wanted

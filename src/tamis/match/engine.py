@@ -1,0 +1,149 @@
+"""The kernels over one part of an index: single events, and blocks of events."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import cached_property
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.match.batch import (
+    Scratch,
+    count_block_by_subscription,
+    make_scratch,
+    match_block_pairs,
+    match_groups,
+)
+from tamis.match.kernels.event import match_event
+from tamis.match.names import Names
+from tamis.match.operators import Operators
+from tamis.match.single import SingleScratch, make_single_scratch, with_all_tops
+from tamis.match.wanted import Moments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tamis.events.event_arrays import EventArrays
+    from tamis.events.part_encoder import PartEncoder
+    from tamis.events.rejects import Rejects
+    from tamis.index.contents import Contents
+    from tamis.index.layout import RootArrays
+    from tamis.kernels.arrays import Int32, Int64
+    from tamis.match.batch import Group, Pairs
+    from tamis.operators.registry import Registry
+
+
+class Engine:
+    """Matches events against the subscriptions of one `Contents`. Threads share it.
+
+    Of subscriptions in which operators have a say, it finds all that may match.
+    """
+
+    def __init__(
+        self,
+        contents: Contents,
+        encoder: PartEncoder,
+        registry: Registry | None,
+        rejects: Rejects,
+        n_groups: int,
+    ) -> None:
+        """`rejects` collects values of single events that cannot be read; `n_groups` is how many
+        groups of 512 events a block holds."""
+        self.contents = contents
+        self.operators = Operators(contents, registry)
+        self.has_operators = bool(len(self.operators))
+        self.moments = Moments(contents, self.operators)
+        self._encoder = encoder
+        self._rejects = rejects
+        self._n_groups = n_groups
+        self._scratches: SimpleQueue[Scratch] = SimpleQueue()
+        self._single_scratches: SimpleQueue[SingleScratch] = SimpleQueue()
+
+    # ── one event ──────────────────────────────────────────────────────────────────────────
+
+    def match_names(self, event: Mapping[str, Any]) -> list[str]:
+        """The ids of the subscriptions that the event satisfies."""
+        with borrow(self._single_scratches, self.make_single_scratch) as scratch:
+            return self._names.at(self._match_event(event, scratch))
+
+    def match_ordinals(self, event: Mapping[str, Any]) -> Int32:
+        """The subscriptions that the event satisfies."""
+        roots = self.contents.roots
+        with borrow(self._single_scratches, self.make_single_scratch) as scratch:
+            places = self._match_event(event, scratch)
+            return np.concatenate((roots.always, roots.subscriptions[places]))
+
+    def _match_event(self, event: Mapping[str, Any], scratch: SingleScratch) -> Int32:
+        """Where in `roots.subscriptions` the matches are."""
+        contents = self.contents
+        n_found = match_event(
+            0,
+            self._encoder.encode_event(event, self._rejects),
+            contents.leaves,
+            contents.nodes,
+            self._single_roots,
+            contents.triggers,
+            scratch,
+        )
+        found: Int32 = scratch.found[:n_found]
+        return found
+
+    @cached_property
+    def _names(self) -> Names:
+        return Names(self.contents.ids, self.contents.roots)
+
+    @cached_property
+    def _single_roots(self) -> RootArrays:
+        return with_all_tops(self.contents)
+
+    def make_single_scratch(self) -> SingleScratch:
+        """What matching one event writes."""
+        return make_single_scratch(self.contents, self._single_roots)
+
+    # ── blocks of events ───────────────────────────────────────────────────────────────────
+
+    def read_groups(
+        self,
+        events: EventArrays,
+        first_row: int,  # of the block
+        bad_rows: Int64,
+        roots: RootArrays,
+        read: Callable[[Group, Scratch], Any],
+    ) -> list[Any]:
+        """What `read` makes of each group of a block and the roots found for it."""
+        with borrow(self._scratches, self._make_scratch) as scratch:
+            groups = match_groups(first_row, events, self.contents, roots, scratch, bad_rows)
+            return [read(group, scratch) for group in groups]
+
+    def match_pairs(
+        self, events: EventArrays, first_row: int, bad_rows: Int64, roots: RootArrays
+    ) -> list[Pairs]:
+        """The matches of a block of events, a group at a time."""
+        with borrow(self._scratches, self._make_scratch) as scratch:
+            found = match_block_pairs(first_row, events, self.contents, roots, scratch, bad_rows)
+            return list(found)
+
+    def count_by_subscription(
+        self, events: EventArrays, first_row: int, roots: RootArrays, counts: Int64
+    ) -> None:
+        """Add the matches of a block to each subscription's count; always-true ones left out."""
+        with borrow(self._scratches, self._make_scratch) as scratch:
+            count_block_by_subscription(first_row, events, self.contents, roots, scratch, counts)
+
+    def _make_scratch(self) -> Scratch:
+        return make_scratch(self.contents, self._n_groups)
+
+
+@contextmanager
+def borrow(pool: SimpleQueue[Any], make: Callable[[], Any]) -> Iterator[Any]:
+    """What one thread needs for itself, given back to be used again."""
+    try:
+        own = pool.get_nowait()
+    except Empty:
+        own = make()
+    try:
+        yield own
+    finally:
+        pool.put(own)

@@ -1,0 +1,55 @@
+"""Where an index is saved: pickled is the place of an index, not what it holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from tamis.errors import IndexFormatError
+from tamis.index.saving import read_content_name
+from tamis.operators.registry import REGISTRY, Registry
+
+if TYPE_CHECKING:
+    import os
+
+    from tamis.match.index import Index
+
+
+class Place(Protocol):
+    """Where an index can be found again."""
+
+    def reopen(self, kind: type[Index]) -> Index:
+        """The index of that place, if it is still the same."""
+
+
+class SavedPlace(NamedTuple):
+    """The directory of a saved index, and how it is opened."""
+
+    path: str
+    content: str | None  # the name of its content, which tells one index from another
+    operators: Any
+    options: dict[str, Any]
+
+    @classmethod
+    def at(
+        cls, path: str | os.PathLike[str], registry: Registry | None, **options: Any
+    ) -> SavedPlace:
+        """The place of an index that was saved there, or is to be opened."""
+        directory = Path(path).absolute()
+        operators = () if registry is REGISTRY else registry
+        return cls(str(directory), read_content_name(directory), operators, options)
+
+    def reopen(self, kind: type[Index]) -> Index:
+        """The index that is saved there, if it is still the same."""
+        found = read_content_name(Path(self.path))
+        if found is not None and found != self.content:
+            raise IndexFormatError(
+                f"{self.path} was overwritten since its index was pickled",
+                hint="open the new one: tamis.open(path)",
+            )
+        return kind.open(self.path, operators=self.operators, verify=False, **self.options)
+
+
+def reopen(kind: type[Index], place: Place) -> Index:
+    """What unpickling an index calls."""
+    return place.reopen(kind)

@@ -1,0 +1,97 @@
+"""Which subscriptions of one part of an index are to answer."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tamis.index.hiding import keep_roots
+from tamis.index.validity import Validity
+from tamis.language.moments import read_at
+
+if TYPE_CHECKING:
+    from tamis.index.contents import Contents
+    from tamis.index.layout import RootArrays
+    from tamis.match.operators import Operators
+
+
+class Wanted:
+    """Some subscriptions of a part, or all. Kept while the same are asked for: the arrays of their
+    roots are made when they are first needed."""
+
+    def __init__(
+        self, contents: Contents, operators: Operators, is_wanted: np.ndarray | None = None
+    ) -> None:
+        """`is_wanted` is by ordinal: bool[n_subscriptions]; None for all."""
+        self.is_wanted = is_wanted
+        self._contents = contents
+        self._operators = operators
+
+    @cached_property
+    def roots(self) -> RootArrays:
+        """The roots of those that are wanted."""
+        roots = self._contents.roots
+        return roots if self.is_wanted is None else keep_roots(roots, self.is_wanted)
+
+    @cached_property
+    def settled(self) -> RootArrays:
+        """The roots of those in which operators have no say: what the index finds, matches."""
+        if not len(self._operators):
+            return self.roots
+        return keep_roots(self.roots, ~self._operators.is_decided_here)
+
+    @cached_property
+    def decided(self) -> RootArrays:
+        """The roots of the others."""
+        return keep_roots(self.roots, self._operators.is_decided_here)
+
+    def keep(self, ordinals: np.ndarray) -> np.ndarray:
+        """Of these subscriptions those that are wanted."""
+        return ordinals if self.is_wanted is None else ordinals[self.is_wanted[ordinals]]
+
+    def only(self, is_wanted: np.ndarray) -> Wanted:
+        """Those that are among others as well."""
+        both = is_wanted if self.is_wanted is None else is_wanted & self.is_wanted
+        return Wanted(self._contents, self._operators, both)
+
+
+class Moments:
+    """Who answers at a moment. Remembers the last answer: between two changes it stays the same.
+
+    Where no subscription has a limited validity, nothing is done.
+    """
+
+    def __init__(self, contents: Contents, operators: Operators) -> None:
+        self.everyone = Wanted(contents, operators)
+        self._contents = contents
+        self._operators = operators
+        self._validity = Validity(contents.validity)
+        self._last: tuple[int, Wanted] | None = None
+
+    def __len__(self) -> int:
+        """How many subscriptions have a limited validity."""
+        return len(self._validity)
+
+    def find(self, at: Any) -> Wanted:
+        """Who answers at a moment, now if none is given."""
+        if at is None and not len(self._validity):
+            return self.everyone
+        moment = read_at(at)
+        if not len(self._validity):
+            return self.everyone
+        period = self._validity.period(moment)
+        last = self._last  # read once: another thread may replace it
+        if last is not None and last[0] == period:
+            return last[1]
+        found = self._without(self._validity.asleep(moment))
+        self._last = (period, found)
+        return found
+
+    def _without(self, asleep: np.ndarray) -> Wanted:
+        if not len(asleep):
+            return self.everyone
+        is_awake = np.ones(len(self._contents.ids), dtype=np.bool_)
+        is_awake[asleep] = False
+        return Wanted(self._contents, self._operators, is_awake)
