@@ -1,4 +1,4 @@
-"""What is odd about events that are read all the same: counted, with the first as an example."""
+"""Suspicious values of events that are read nevertheless: counted, with the first as an example."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ SHOWN: Final = 3
 
 
 class Padded(NamedTuple):
-    """Texts of one attribute that begin or end with a blank, where a constant does not."""
+    """Texts of one attribute that begin or end with a blank, unlike a constant."""
 
-    n_padded: int  # with blanks, of the values that were looked at
+    n_padded: int  # with blanks, of the values that were checked
     n_values: int
     row: int  # the first that would satisfy a test without its blanks
     value: str
 
 
 class Oddities:
-    """Repeated keys of JSON events, and texts with blanks around them."""
+    """Repeated keys of JSON events, and texts with surrounding blanks."""
 
     __slots__ = ("n_repeated", "padded", "repeated")
 
@@ -32,7 +32,7 @@ class Oddities:
         self.repeated = self.repeated or (row, key)
 
     def add_padded(self, attribute: str, found: Padded) -> None:
-        """Count texts with blanks around them."""
+        """Count texts with surrounding blanks."""
         before = self.padded.get(attribute)
         if before is not None:
             n_padded, n_values = before.n_padded + found.n_padded, before.n_values + found.n_values
@@ -47,7 +47,7 @@ class Oddities:
             self.add_padded(attribute, found)
 
     def describe(self) -> list[str]:
-        """One sentence about each kind, with what to do."""
+        """One sentence about each kind, with a remedy."""
         told = [_describe_padded(self.padded)] if self.padded else []
         if self.repeated is not None:
             told.append(_describe_repeated(self.n_repeated, *self.repeated))

@@ -1,8 +1,8 @@
-"""Texts of events that miss a test only because a blank is before or behind them.
+"""Texts of events that fail a test only because of a blank before or after them.
 
-`" Private"` is not `'Private'`. In a file that has a blank behind each comma, no value is what its
-reader sees; so a batch is looked at, and only where most values of an attribute have blanks and one
-of them would satisfy a test without them, that is reported.
+`" Private"` is not `'Private'`. In a file with a blank after each comma, no value is what its
+reader sees. So the first events of a batch are checked, and an attribute is reported only if most
+of its values have blanks and one of them would satisfy a test without them.
 """
 
 from __future__ import annotations
@@ -22,16 +22,17 @@ if TYPE_CHECKING:
     from tamis.events.plan import EncodingPlan, PatternColumn
     from tamis.events.ranks import Ranking
 
-SAMPLE: Final = 1_000  # events of a batch that are looked at
-TRIED: Final = 20  # distinct texts that are tried without their blanks
+SAMPLE: Final = 1_000  # events of a batch that are checked
+TRIED: Final = 20  # distinct texts that are tested without their blanks
 _BLANK: Final = 0x20  # and all control characters below it
 
 
 def find_padded(
     entries: Entries, plan: EncodingPlan, ranking: Ranking
 ) -> Iterator[tuple[int, Padded]]:
-    """The attributes most of whose texts in the first events have blanks around them, while one of
-    these would satisfy a test if it had none."""
+    """The attributes most of whose texts in the first events have surrounding blanks, if one of
+    these texts would satisfy a test without them.
+    """
     seen = np.flatnonzero(entries.rows < SAMPLE)
     offsets, data = text_buffers(entries.values)
     begins, ends = offsets[seen], offsets[seen + 1]

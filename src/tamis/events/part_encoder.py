@@ -1,4 +1,4 @@
-"""Typed values into the codes of one part of an index."""
+"""Converts typed values to the codes of one part of an index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class PartEncoder:
-    """Encodes events for one part of an index. Made once, then only read: threads share it."""
+    """Encodes events for one part of an index. Immutable: threads share it."""
 
     def __init__(self, contents: Contents, table: AttributeTable) -> None:
         """`table` has the attributes of all parts."""
@@ -38,7 +38,7 @@ class PartEncoder:
         self._has_own_columns = bool((self._plan.own_numbers >= 0).all())
 
     def encode_event(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
-        """One event, a mapping, as a batch of one row; what is set aside is added to `rejects`."""
+        """One event, a mapping, as a batch of one row; rejects are added to `rejects`."""
         return self._slots.encode(event, rejects)
 
     def encode_values(self, values: EventValues) -> EventArrays:
@@ -66,7 +66,7 @@ class PartEncoder:
         return assemble(values.n_rows, found, texts.finish(), marks)
 
     def find_padded(self, values: EventValues) -> Iterable[tuple[int, Padded]]:
-        """Attributes whose texts fail a test only because of blanks around them."""
+        """Attributes whose texts fail a test only because of surrounding blanks."""
         texts = values.entries.get(TEXTS)
         return () if texts is None else find_padded(texts, self._plan, self._ranking)
 
@@ -96,7 +96,7 @@ class PartEncoder:
 
 
 def _encode_terms(texts: AttributeValues, column: TextColumn) -> tuple[ColumnCodes, ColumnCodes]:
-    """The terms of each text, and a mark that it is there: it may have no term at all."""
+    """The terms of each text, and a mark that the text is present: it may have no terms."""
     places, codes = column.find(*text_buffers(texts.values))
     of_column = np.full(len(codes), column.column, dtype=np.int32)
     n_texts = len(texts.rows)
@@ -122,7 +122,7 @@ class _Texts:
         self._leaves = [np.empty(0, dtype=np.int32)]
 
     def encode(self, texts: AttributeValues, pattern: PatternColumn) -> ColumnCodes:
-        """A new code for each distinct text; each is matched once."""
+        """A new code for each distinct text, so that each is matched once."""
         encoded = texts.values.dictionary_encode()
         distinct = encoded.dictionary.to_pylist()
         starts, leaves = pattern.matcher.match_texts(distinct)

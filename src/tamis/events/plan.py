@@ -1,4 +1,4 @@
-"""What an encoder needs to know of an index's columns, by attribute."""
+"""The facts about an index's columns that an encoder needs, by attribute."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class PatternColumn(NamedTuple):
-    """A column of which the codes are the distinct texts of a batch."""
+    """A column whose codes are the distinct texts of a batch."""
 
     column: int
     attribute: int
@@ -31,7 +31,7 @@ class PatternColumn(NamedTuple):
 
 
 class TextColumn(NamedTuple):
-    """A column of which the codes are the terms in a text."""
+    """A column whose codes are the terms in a text."""
 
     column: int
     attribute: int
@@ -55,7 +55,7 @@ class PairColumn(NamedTuple):
 
 
 class EncodingPlan:
-    """The columns of an index, by the attributes they look at."""
+    """The columns of an index, by their attributes."""
 
     def __init__(
         self, columns: Sequence[Column], column_codes: Int64, table: AttributeTable
@@ -67,7 +67,7 @@ class EncodingPlan:
         self.patterns: list[PatternColumn] = []
         self.texts: list[TextColumn] = []
         self.pairs: list[PairColumn] = []
-        # The scalar or array column of each attribute, if it has one, and where its codes begin.
+        # The scalar or array column of each attribute, if it has one, and its first code.
         self.own_columns: list[Column | None] = [None] * len(self.table)
         self.own_numbers = np.full(len(self.table), -1, dtype=np.int32)
         self.first_codes = np.full(len(self.table), -1, dtype=np.int64)
@@ -97,12 +97,12 @@ class EncodingPlan:
         return self.table.types[attribute]
 
     def common_type(self, pair: PairColumn) -> Type | None:
-        """The type that two attributes are compared as."""
+        """The type in which two attributes are compared."""
         return common_type(self.type_of(pair.left), self.type_of(pair.right))
 
     @property
     def asked_more(self) -> set[int]:
-        """The attributes that more is asked of than their own columns tell."""
+        """The attributes that are needed by more than their own columns."""
         asked = {pattern.attribute for pattern in self.patterns}
         asked.update(column.attribute for column in self.texts)
         return asked.union(*((pair.left, pair.right) for pair in self.pairs))

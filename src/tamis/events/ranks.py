@@ -1,4 +1,4 @@
-"""Where values stand among the constants of their column: the tables for it, and the codes."""
+"""Ranks values among the constants of their column: the tables, and the codes."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 
 class TextTable(NamedTuple):
-    """Constants as UTF-8, and what tells them apart soonest; see `write_prefixes`."""
+    """Constants as UTF-8, with their distinguishing bytes; see `write_prefixes`."""
 
-    begins: Int64  # [n_attributes], where the constants of each attribute begin
+    begins: Int64  # [n_attributes], start of the constants of each attribute
     ends: Int64  # [n_attributes]
     offsets: Int64  # [n_constants + 1]
     data: UInt8
@@ -59,7 +59,7 @@ class NumberTable(NamedTuple):
 class Ranking:
     """Codes of scalar columns and of the elements of array columns.
 
-    Made once for an index, then only read: threads share it.
+    Immutable, one per index: threads share it.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Ranking:
         """`columns[i]` is the scalar or array column of attribute i, if it has one."""
         self._first_codes = frozen(first_codes)  # [n_attributes]
         self._constants = constants
-        # Where the constants of each attribute are among those of its carrier.
+        # The positions of each attribute's constants among those of its carrier.
         runs = [
             (0, 0)
             if column is None or column.constants is None
@@ -105,13 +105,14 @@ class Ranking:
         return int(self._first_codes[attribute])
 
     def numbers(self, attribute: int, *, is_floating: bool) -> memoryview:
-        """The constants of one attribute of integers or doubles, which lie side by side: a search
-        in them touches less memory than one in a list of objects."""
+        """The constants of one attribute of integers or doubles, as a contiguous array: a search in
+        it touches less memory than one in a list of objects.
+        """
         values = self._constants.floats if is_floating else self._constants.integers
         return values[self._begins[attribute] : self._ends[attribute]].data
 
     def number_keys(self, attribute: int) -> memoryview | None:
-        """The keys of one attribute of numbers; None where they alone do not tell."""
+        """The keys of one attribute of numbers; None if they alone do not decide."""
         run = slice(self._begins[attribute], self._ends[attribute])
         if (self._numbers.kinds[run] > SHORT).any():
             return None
@@ -142,7 +143,7 @@ class Ranking:
         return codes
 
     def _rank_exact(self, attribute: int, value: Any) -> int:
-        """The code of an exact number that is no integer of 64 bits."""
+        """The code of an exact number that is not an integer of 64 bits."""
         column = self._columns[attribute]
         assert column is not None
         assert column.constants is not None
@@ -180,6 +181,6 @@ class Ranking:
             codes = self._rank_numbers(attributes, values)
         elif carrier == TEXTS:
             rank_texts(*text_buffers(values), attributes, self._texts, first_codes, codes)
-        else:  # only presence is asked
+        else:  # only presence is tested
             codes[:] = first_codes[attributes]
         return codes

@@ -1,4 +1,4 @@
-"""One event into codes, with as little as possible around it."""
+"""Encodes one event with little overhead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tamis.events.ranks import Ranking
     from tamis.events.rejects import Rejects
 
-# Types of which the values of one class are mostly ranked as they are.
+# Types whose values, if of one class, can usually be ranked unchanged.
 _PLAIN_CLASSES: Final[dict[str, type]] = {
     "boolean": bool,
     "integer": int,
@@ -36,18 +36,20 @@ EXACT_DOUBLES: Final = 2**53
 
 
 class Slot(NamedTuple):
-    """What is asked of the value at one name."""
+    """What the index needs of the value at one name."""
 
-    plain_class: Any  # values of this very class are ranked at once; None: of no class
-    column: int  # the attribute's own column, or -1
+    plain_class: Any  # values of exactly this class are ranked at once; None: of no class
+    column: int  # the attribute's column, or -1
     first_code: int
-    constants: Sequence[Any] | None  # None: not made into objects before the first event needs them
+    constants: (
+        Sequence[Any] | None
+    )  # None: not converted to objects until the first event needs them
     attribute: int  # or -1
-    inner: dict[str, Slot]  # what is asked of the values inside
+    inner: dict[str, Slot]  # the slots of the values inside
 
 
 class _Found:
-    """What is found in one event."""
+    """The codes found in one event."""
 
     __slots__ = ("codes", "columns", "marks", "typed")
 
@@ -55,11 +57,11 @@ class _Found:
         self.columns: list[int] = []
         self.codes: list[int] = []
         self.marks: list[tuple[int, bool]] = []  # array column, whether an element is NULL
-        self.typed: dict[int, Any] = {}  # values of attributes that patterns or pairs look at
+        self.typed: dict[int, Any] = {}  # values of attributes that patterns or pairs need
 
 
 class EventSlots:
-    """Encodes one event at a time. Made once, then only read: threads share it."""
+    """Encodes one event at a time. Immutable: threads share it."""
 
     def __init__(self, plan: EncodingPlan, ranking: Ranking) -> None:
         self._plan = plan
@@ -68,7 +70,7 @@ class EventSlots:
         self._slots = self._make_slots(plan.tree)
 
     def encode(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
-        """The event as a batch of one row; values set aside are added to `rejects`."""
+        """The event as a batch of one row; rejected values are added to `rejects`."""
         found = _Found()
         self._look_up(event, self._slots, found, rejects)
         if found.typed or found.marks:
@@ -116,7 +118,7 @@ class EventSlots:
         rejects: Rejects | None,
     ) -> None:
         add_column, add_code, find = found.columns.append, found.codes.append, slots.get
-        # An event often has few of very many attributes, or many that no expression names.
+        # An event often has few of very many attributes, or many that no expression uses.
         is_short = type(event) is dict and len(event) <= len(slots)
         items: Iterable[tuple[str, Any]] = (
             event.items() if is_short else ((name, event.get(name)) for name in slots)
@@ -127,7 +129,7 @@ class EventSlots:
                 continue
             plain_class, column, first_code, constants, _, _ = slot
             if constants is None:
-                # Threads that come at once make the same slot.
+                # Concurrent threads make equal slots.
                 slot = slots[name] = self._load(slot)
                 plain_class, column, first_code, constants, _, _ = slot
                 assert constants is not None
@@ -149,7 +151,7 @@ class EventSlots:
                 self._read(value, slot, found, rejects)
 
     def _read(self, value: Any, slot: Slot, found: _Found, rejects: Rejects | None) -> None:
-        """A value that is not plain: read it, and add all that it says."""
+        """Read a value that is not plain, and add all its codes."""
         if slot.inner and hasattr(value, "get"):
             self._look_up(value, slot.inner, found, rejects)
         if slot.attribute < 0:

@@ -84,7 +84,7 @@ def _lint_node(node: Condition, *, is_exact: bool) -> Iterator[Finding]:
         yield from _lint_node(operand, is_exact=is_exact)
 
 
-# ── operands beside each other ──────────────────────────────────────────────────────────────
+# ── pairs of operands ───────────────────────────────────────────────────────────────────────
 
 
 def _lint_operands(node: And | Or, *, is_exact: bool) -> Iterator[Finding]:

@@ -1,1 +1,1 @@
-"""The compiled part: an automaton over literals, and what follows where it meets one."""
+"""The compiled part: an automaton over literals, and the tests that its matches lead to."""

@@ -1,13 +1,14 @@
-"""The Aho–Corasick automaton: every literal that occurs in a text, in one walk over its bytes.
+"""The Aho–Corasick automaton: finds every literal in a text in one pass over its bytes.
 
-Nodes are numbered breadth first, so a node's children are neighbours and its failure link goes to
-a lower number. The first nodes, where a walk spends most of its time, have a dense row: the next
-node for every byte, failures resolved. From any other node the walk searches the labels of the
-children and falls back along failure links until one has such a child, or a row.
+Nodes are numbered breadth first, so a node's children are neighbours and its failure link goes to a
+lower number. The first nodes, where a pass spends most of its time, have a dense row: the next node
+for every byte, failures resolved. From any other node the pass searches the labels of the children
+and follows failure links until a node has such a child, or a row.
 
-Packages make a Python object of every match, of which a text has a hundred: on the 15,000 patterns
-of the Sigma rules' command lines and texts of 200 characters, ahocorasick_rs 1.0.3 takes 26 µs a
-text and pyahocorasick 2.3.1 21 µs to find the literals alone; all of `match_texts` takes 9 µs.
+Existing packages make a Python object of every match, and a text has a hundred matches: on the
+15,000 patterns of the Sigma rules' command lines and texts of 200 characters, ahocorasick_rs 1.0.3
+takes 26 µs a text and pyahocorasick 2.3.1 21 µs to find the literals alone; all of `match_texts`
+takes 9 µs.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 
     from tamis.kernels.arrays import Int32, Int32Rows, UInt8
 
-# Entries of all dense rows, 1 MB: about what a core's own cache holds. With the 15,000 literals of
-# the Sigma rules' command lines (128,000 nodes), a text of 200 characters takes 7.8 µs in all; with
-# a row for the root alone 9.1 µs, with a row for every node (76 MB) 9.7 to 19 µs.
+# Entries of all dense rows, 1 MB: about the size of a core's private cache. With the 15,000
+# literals of the Sigma rules' command lines (128,000 nodes), a text of 200 characters takes 7.8 µs
+# in total; with a row for the root only 9.1 µs, with a row for every node (76 MB) 9.7 to 19 µs.
 DENSE_ENTRIES: Final = 1 << 18
 
-# Fields of a node, kept together: a step reads all of them.
+# Fields of a node, stored together: a step reads all of them.
 FIRST_CHILD: Final = 0  # the next node's is the end of the children
 FAILURE: Final = 1  # the node of the longest proper suffix that is a node
 LITERAL: Final = 2  # the longest literal that the node's text ends with, or -1
@@ -41,15 +42,15 @@ class Automaton(NamedTuple):
     """The automaton of a set of literals."""
 
     nodes: Int32Rows  # [n_nodes + 1, N_FIELDS]; the last only ends the children before it
-    byte_classes: UInt8  # [256], the column of dense rows; 0 for bytes of no literal
+    byte_classes: UInt8  # [256], the column of dense rows; 0 for bytes in no literal
     dense_rows: Int32Rows  # [n_dense, n_classes], the next node; n_dense >= 1
 
 
 def build_automaton(literals: Sequence[bytes], first_literal: int) -> tuple[Automaton, Int32]:
-    """The automaton of distinct literals in rising order, none empty, and their links.
+    """The automaton of distinct literals in ascending order, none empty, and their links.
 
-    Literals are numbered from `first_literal`. A literal's link is the longest literal that it
-    ends with, itself excluded, or -1.
+    Literals are numbered from `first_literal`. A literal's link is the longest other literal that
+    is a suffix of it, or -1.
     """
     text = np.frombuffer(b"".join(literals), dtype=np.uint8)
     starts = np.zeros(len(literals) + 1, dtype=np.int64)
@@ -71,13 +72,13 @@ def build_automaton(literals: Sequence[bytes], first_literal: int) -> tuple[Auto
 
 @njit(cache=True, nogil=True)
 def grow_trie(
-    text,  # uint8[:], the literals in rising order, end to end
+    text,  # uint8[:], the literals in ascending order, concatenated
     starts,  # int64[n_literals + 1]
     nodes,  # int32[len(text) + 2, N_FIELDS], zero on entry; children and labels are written
     own_literals,  # int32[len(text) + 1], output: the literal that ends at each node, or -1
 ):
-    """Write the nodes breadth first; return how many there are."""
-    # The literals below each node are a run of the sorted ones.
+    """Write the nodes breadth first; return their number."""
+    # The literals below each node are a range of the sorted ones.
     begins = np.empty(len(own_literals), dtype=np.int32)
     ends = np.empty(len(own_literals), dtype=np.int32)
     depths = np.empty(len(own_literals), dtype=np.int32)
@@ -133,7 +134,9 @@ def link_nodes(
 
 @njit(cache=True, nogil=True, inline="always")
 def next_node(automaton, node, byte):
-    """The node of the longest suffix of what was read, with `byte` appended, that is a node."""
+    """The node of the longest suffix of the text read so far, with `byte` appended, that is a
+    node.
+    """
     nodes = automaton.nodes
     n_dense = len(automaton.dense_rows)
     while node >= n_dense:

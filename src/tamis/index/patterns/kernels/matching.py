@@ -1,4 +1,4 @@
-"""Texts against patterns: literals met, candidates gathered, and those of LIKE tested."""
+"""Matches texts against patterns: finds literals, collects candidates, and tests those of LIKE."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ START: Final = int(Place.START)
 END: Final = int(Place.END)
 WHOLE: Final = int(Place.WHOLE)
 
-# What a candidate is tested with.
+# The kinds of tests of a candidate.
 LIKE: Final = 0
 LIKE_FOLDED: Final = 1  # in lower case
-REGEX: Final = 2  # not here: the pair is handed out
+REGEX: Final = 2  # not here: the pair is returned
 
-# Tokens of LIKE beside the bytes.
+# Tokens of LIKE in addition to the bytes.
 ANY_TEXT: Final = 256
 ONE_CHARACTER: Final = 257
 
-# Fields of a literal, kept together: half a cache line.
-LINK: Final = 0  # the longest literal that it ends with, or NO_LITERAL
+# Fields of a literal, stored together: half a cache line.
+LINK: Final = 0  # the longest literal that is a suffix of it, or NO_LITERAL
 LENGTH: Final = 1  # in bytes
-POSTINGS: Final = 2  # + place: where they start; the next field is where they end
+POSTINGS: Final = 2  # + position: where they start; the next field is where they end
 N_LITERAL_FIELDS: Final = 8
 
 DECIDED: Final = -1
 
-# Places of Scratch.counts.
+# Indices into Scratch.counts.
 N_LEAVES: Final = 0
 N_CANDIDATES: Final = 1
 N_PAIRS: Final = 2
@@ -42,27 +42,27 @@ N_COUNTS: Final = 3
 
 
 class Texts(NamedTuple):
-    """Texts in UTF-8, end to end, as they are or in lower case; all empty if nobody asks."""
+    """Texts in UTF-8, concatenated, unchanged or in lower case; all empty if not needed."""
 
     text: UInt8
     starts: Int64  # [n_texts + 1]
 
 
 class Literals(NamedTuple):
-    """The literals of both automata, and what follows where one is met."""
+    """The literals of both automata, and their postings."""
 
     table: Int32Rows  # [n_literals, N_LITERAL_FIELDS]
-    postings: Int32Rows  # [:, 2], a leaf, and the candidate to be tested for it, or DECIDED
+    postings: Int32Rows  # [:, 2], a leaf, and the candidate to test for it, or DECIDED
 
 
 class Candidates(NamedTuple):
     """Patterns that literals alone do not decide."""
 
-    patterns: Int32  # [n_candidates], numbers of the patterns, rising
+    patterns: Int32  # [n_candidates], numbers of the patterns, ascending
     tests: UInt8  # [n_candidates], LIKE, LIKE_FOLDED or REGEX
     leaves: Int32  # [n_candidates]
     min_lengths: Int64  # [n_candidates], of the text, in characters
-    # Each clause is a run of literals of which one must have been met.
+    # Each clause is a run of literals, one of which must occur.
     clause_starts: Int32  # [n_candidates + 1]
     literal_starts: Int32  # [n_clauses + 1]
     literals: Int32
@@ -72,22 +72,22 @@ class Candidates(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What a call writes besides its results."""
+    """Scratch space of a call."""
 
-    # The latest text, numbered from 1, in which a literal was met or a pattern was a candidate:
-    # nothing has to be reset from text to text.
+    # The latest text, numbered from 1, in which a literal occurred or a pattern was a candidate:
+    # nothing has to be reset between texts.
     literal_texts: Int32  # [n_literals], zero on entry
     candidate_texts: Int32  # [n_candidates], zero on entry
-    candidates: Int32  # [n_candidates], those of the text at hand
+    candidates: Int32  # [n_candidates], those of the current text
     counts: Int64  # [N_COUNTS]
 
 
 class Found(NamedTuple):
-    """What is found, text by text."""
+    """The results, text by text."""
 
     leaf_ends: Int64  # [n_texts], where the leaves of each text end
     leaves: Int32
-    pairs: Int32  # [:, 2], texts and candidates whose regular expressions are to be tested
+    pairs: Int32  # [:, 2], texts and candidates whose regular expressions must be tested
 
 
 @njit(cache=True, nogil=True)
@@ -101,9 +101,9 @@ def match_block(
     literals,  # Literals
     candidates,  # Candidates
     scratch,  # Scratch
-    found,  # Found, with room for one text that satisfies all patterns, at least
+    found,  # Found, with room for at least one text that satisfies all patterns
 ):
-    """Match texts from `first_text` on, while there is room; return the first not matched."""
+    """Match texts from `first_text` on while there is room; return the first text not matched."""
     n_texts = len(found.leaf_ends)
     counts = scratch.counts
     counts[:] = 0
@@ -134,7 +134,7 @@ def match_block(
 
 @njit(cache=True, nogil=True)
 def meet_literals(text, texts, automaton, literals, scratch, found):
-    """Walk over one text, and follow the postings of every literal where it is first met."""
+    """Traverse one text, and follow the postings of every literal at its first occurrence."""
     begin, end = texts.starts[text], texts.starts[text + 1]
     met_in = scratch.literal_texts
     table = literals.table
@@ -142,7 +142,7 @@ def meet_literals(text, texts, automaton, literals, scratch, found):
     for at in range(begin, end):
         node = next_node(automaton, node, texts.text[at])
         literal = automaton.nodes[node, LITERAL]
-        # The literals that a met one ends with were met with it: each is visited once per text.
+        # The suffixes of a literal occur with it: each literal is visited once per text.
         if literal != NO_LITERAL and met_in[literal] != text + 1:
             if table[literal, LENGTH] == at + 1 - begin:
                 follow(text, literal, START, literals, scratch, found)
@@ -160,7 +160,7 @@ def meet_literals(text, texts, automaton, literals, scratch, found):
 
 @njit(cache=True, nogil=True, inline="always")
 def follow(text, literal, place, literals, scratch, found):
-    """Write the leaves that a literal met at a place decides; note the new candidates."""
+    """Write the leaves that a literal at a position decides; record the new candidates."""
     counts = scratch.counts
     field = POSTINGS + place
     for at in range(literals.table[literal, field], literals.table[literal, field + 1]):
@@ -176,7 +176,7 @@ def follow(text, literal, place, literals, scratch, found):
 
 @njit(cache=True, nogil=True)
 def is_admitted(text, candidate, candidates, literal_texts):
-    """Whether a literal of each clause was met in the text."""
+    """Whether a literal of each clause occurs in the text."""
     first, last = candidates.clause_starts[candidate], candidates.clause_starts[candidate + 1]
     for clause in range(first, last):
         is_satisfied = False
@@ -191,7 +191,7 @@ def is_admitted(text, candidate, candidates, literal_texts):
 
 @njit(cache=True, nogil=True)
 def test_candidate(text, candidate, plain, folded, candidates, counts, found):
-    """Write the candidate's leaf if LIKE holds; hand out the pair if a regex is to be tested."""
+    """Write the candidate's leaf if LIKE matches; return the pair if a regex must be tested."""
     test = candidates.tests[candidate]
     if test == REGEX:
         found.pairs[counts[N_PAIRS], 0] = text
@@ -210,7 +210,7 @@ def test_candidate(text, candidate, plain, folded, candidates, counts, found):
 def is_like(text, tokens):
     """`tamis.language.patterns.is_like` on UTF-8."""
     at_text, at_token = 0, 0
-    retry_text, retry_token = 0, -1  # where to go on when the latest % must take one more
+    retry_text, retry_token = 0, -1  # where to continue if the latest % takes one more
     while at_text < len(text):
         token = tokens[at_token] if at_token < len(tokens) else -1
         if token == ANY_TEXT:
@@ -234,7 +234,7 @@ def is_like(text, tokens):
 
 @njit(cache=True, nogil=True, inline="always")
 def skip_character(text, at):
-    """Where the next character begins."""
+    """The start of the next character."""
     at += 1
     while at < len(text) and text[at] & 0xC0 == 0x80:
         at += 1
