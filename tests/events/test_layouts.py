@@ -16,8 +16,7 @@ from tamis.errors import InputError
 from tamis.events.rejects import Rejects
 from tamis.files import RowError, parse_event
 from tamis.language.names import print_path
-from tamis.language.spelled import read_text
-from tamis.language.types import WrongTypeError
+from tamis.language.types import WrongTypeError, read_text
 from tamis.logic.evaluate import Missing
 from tests.events.engine import Engine, count_by_attribute
 from tests.events.layouts import (

@@ -20,7 +20,6 @@ from tamis.events.entries import Converted, ConvertedArrays
 from tamis.events.python_values import as_objects, classes_of, convert_objects
 from tamis.events.spelled import convert_texts
 from tamis.index.carriers import LARGE_STRING, from_wides
-from tamis.language.spelled import read_text
 from tamis.language.types import (
     BOOLEAN,
     DATE,
@@ -34,6 +33,7 @@ from tamis.language.types import (
     WrongTypeError,
     array_type,
     decimal_type,
+    read_text,
     read_value,
 )
 from tests.events.layouts import NONSENSE, spell

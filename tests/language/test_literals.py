@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from tamis.errors import ParseError
 from tamis.language import parse
-from tamis.language.printer import print_string
 from tamis.language.types import (
     DATE,
     DOUBLE,
@@ -22,6 +21,7 @@ from tamis.language.types import (
     INTEGER,
     TIMESTAMP,
     decimal_type,
+    print_string,
     round_to_float,
 )
 

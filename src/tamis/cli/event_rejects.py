@@ -9,8 +9,8 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from tamis.cli.console import print_error, print_note
 from tamis.files import CutOffError
 from tamis.language.names import print_path
-from tamis.language.spelled import SpelledEvent, read_text
-from tamis.language.types import WrongTypeError, read_value
+from tamis.language.spelled import SpelledEvent
+from tamis.language.types import WrongTypeError, read_text, read_value
 from tamis.logic.evaluate import value_at
 
 if TYPE_CHECKING:

@@ -32,25 +32,22 @@ from tamis.events.python_values import (
 from tamis.events.rejects import explain_by
 from tamis.events.spelled import convert_texts, round_to_floats
 from tamis.index.carriers import (
-    FIRST_DAY,
-    FIRST_INSTANT,
     LARGE_STRING,
-    LAST_DAY,
-    LAST_INSTANT,
     are_within,
     doubles_as_numbers,
     integers_as_numbers,
     to_numbers,
     view_buffer,
 )
-from tamis.language.spelled import read_text
 from tamis.language.types import (
     INT64_MAX,
     MAX_DECIMAL_DIGITS,
     WrongTypeError,
     print_as_double,
+    read_text,
     read_value,
 )
+from tamis.language.types.moments import FIRST_DAY, FIRST_INSTANT, LAST_DAY, LAST_INSTANT
 
 if TYPE_CHECKING:
     from tamis.kernels.arrays import Int64
@@ -75,7 +72,9 @@ _LISTS: Final = (
     *(pa.list_view(pa.null()), pa.large_list_view(pa.null())),
 )
 _NO_LIST: Final = 0  # stands for a text that is not a list
-# The plain Arrow types that can contain values of each attribute type.
+_TEXT_IDS: Final = frozenset(arrow_type.id for arrow_type in _TEXTS)
+# The plain Arrow types that can contain values of each attribute type; other types are read from
+# strings.
 _HOLDERS: Final = {
     name: frozenset(arrow_type.id for arrow_type in arrow_types)
     for name, arrow_types in {
@@ -112,7 +111,7 @@ def convert_array(
         return _refuse_all(len(array) if places is None else len(places), type_)
     if type_.element is not None:
         return _convert_lists(array, places, type_)
-    return _CONVERTERS[type_.name](array, places, type_)
+    return _CONVERTERS.get(type_.name, _convert_spelled)(array, places, type_)
 
 
 def give(array: pa.Array, places: Int64 | None, type_: Type, *, is_spelled: bool) -> Given:
@@ -156,7 +155,7 @@ def can_hold(arrow_type: pa.DataType, type_: Type) -> bool:
 @cache
 def _can_hold(arrow_id: int, type_name: str) -> bool:
     """Whether values of an Arrow type can be of an attribute's type."""
-    return type_name == "any" or arrow_id in _HOLDERS[type_name]
+    return type_name == "any" or arrow_id in _HOLDERS.get(type_name, _TEXT_IDS)
 
 
 def _refuse_all(length: int, type_: Type) -> Converted | ConvertedArrays:
@@ -287,6 +286,11 @@ def _convert_timestamp(array: pa.Array, places: Int64 | None, type_: Type) -> Co
         is_good = (ticks >= first) & (ticks <= last)
         instants = np.where(is_good, ticks, 0) * microseconds
     return Converted(instants, is_good)
+
+
+def _convert_spelled(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
+    """Values of a type that Arrow does not have: strings spell them."""
+    return _convert_scalars_spelled(read_texts(array, places), type_)
 
 
 _CONVERTERS: Final = {

@@ -19,9 +19,7 @@ from tamis.events.entries import Converted, ConvertedArrays, Given, group_elemen
 from tamis.events.rejects import explain_by, is_wrong_type
 from tamis.events.spelled import are_ties, convert_texts, round_to_floats
 from tamis.index.carriers import (
-    FIRST_INSTANT,
     LARGE_STRING,
-    LAST_INSTANT,
     NUMBER_RECORD,
     are_within,
     doubles_as_numbers,
@@ -31,30 +29,18 @@ from tamis.index.carriers import (
 )
 from tamis.language.types import (
     INT64_MIN,
-    Type,
-    Written,
+    KINDS,
     WrongTypeError,
     read_value,
     round_to_float,
 )
+from tamis.language.types.moments import FIRST_INSTANT, LAST_INSTANT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# The usual classes of a type's values, which are converted in bulk. Subclasses count as other
-# classes: they may behave in any way.
-_PLAIN: Final[dict[str, frozenset[type]]] = {
-    "boolean": frozenset((bool,)),
-    "integer": frozenset((int,)),
-    "float": frozenset((int, float, Decimal, Written)),
-    "double": frozenset((int, float, Decimal, Written)),
-    "decimal": frozenset((int, float, Decimal, Written)),
-    "number": frozenset((int, float)),
-    "string": frozenset((str,)),
-    "date": frozenset((date,)),
-    "timestamp": frozenset((datetime,)),
-    "array": frozenset((list, tuple)),
-}
+    from tamis.language.types import Type
+
 FINER_THAN_MICROSECONDS: Final = "is not a whole number of microseconds"
 # The errors of bulk conversion if a value does not fit after all.
 _MISFITS: Final = (OverflowError, UnicodeError, ValueError, pa.ArrowException)
@@ -104,7 +90,7 @@ def convert_objects(
 
 def _places_of_others(values: list[Any], classes: set[type], type_: Type) -> Sequence[int]:
     """Where the values are not of the type's usual classes."""
-    plain = _PLAIN[type_.name]
+    plain = KINDS[type_.name].bulk_classes
     if classes <= plain:
         return ()
     return [place for place, value in enumerate(values) if type(value) not in plain]
@@ -119,23 +105,9 @@ def _read_each(values: list[Any], places: Sequence[int], type_: Type) -> np.ndar
         try:
             values[place] = read_value(values[place], type_)
         except WrongTypeError:
-            values[place] = _FILLERS[type_.name]
+            values[place] = KINDS[type_.name].filler
             is_good[place] = False
     return is_good
-
-
-_EPOCH: Final = read_value("1970-01-01", Type("timestamp"))
-_FILLERS: Final = {
-    "boolean": False,
-    "integer": 0,
-    "float": 0.0,
-    "double": 0.0,
-    "decimal": Decimal(0),
-    "number": 0,
-    "string": "",
-    "date": _EPOCH.date(),
-    "timestamp": _EPOCH,
-}
 
 
 def _convert_bulk(values: list[Any], type_: Type) -> Any:
@@ -157,8 +129,10 @@ def _convert_bulk(values: list[Any], type_: Type) -> Any:
             return _convert_numbers(values)
         case "string":
             return pa.array(values, LARGE_STRING)
-        case _:
+        case "boolean" | "integer":
             return np.array(values, dtype=np.int64)
+        case _:
+            return to_carrier(values, type_)
 
 
 def _convert_numbers(values: list[Any]) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Values spelled as text, as in `map<string,string>`, CSV and date strings.
 
-`language.spelled.read_text` is the definition; `convert_texts` returns the same for many texts at
+`language.types.read_text` is the definition; `convert_texts` returns the same for many texts at
 once: kernels decide the plain cases, and `read_text` the others.
 """
 
@@ -28,8 +28,7 @@ from tamis.index.carriers import (
     text_buffers,
     to_carrier,
 )
-from tamis.language.spelled import read_text
-from tamis.language.types import WrongTypeError
+from tamis.language.types import KINDS, WrongTypeError, read_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +67,9 @@ def convert_texts(texts: pa.Array, type_: Type) -> Converted:
     if type_.name == "decimal":
         values = np.empty((len(texts), 2), dtype=np.int64)
         read_decimals(*text_buffers(texts), type_.precision, type_.scale, values, statuses)
+    elif type_.name not in _KERNELS:
+        fillers = to_carrier([KINDS[type_.name].filler], type_)
+        return _ask_about(np.arange(len(texts)), texts, type_, np.repeat(fillers, len(texts), 0))
     else:
         read, dtype = _KERNELS[type_.name]
         values = np.empty(len(texts), dtype)

@@ -12,17 +12,26 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.language.types import INT64_MAX, INT64_MIN
+from tamis.language.types.moments import (
+    FIRST_DAY,
+    FIRST_INSTANT,
+    LAST_DAY,
+    LAST_INSTANT,
+    from_days,
+    from_microseconds,
+    to_days,
+    to_microseconds,
+)
 from tamis.logic.order import to_double
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from decimal import Decimal
 
     from tamis.kernels.arrays import Int64, UInt8
@@ -34,19 +43,6 @@ DECIMALS: Final = "decimals"
 NUMBERS: Final = "numbers"
 TEXTS: Final = "texts"
 OTHERS: Final = "others"
-
-CARRIERS: Final = {
-    "boolean": INTEGERS,
-    "integer": INTEGERS,
-    "date": INTEGERS,
-    "timestamp": INTEGERS,
-    "float": FLOATS,
-    "double": FLOATS,
-    "decimal": DECIMALS,
-    "number": NUMBERS,
-    "string": TEXTS,
-    "any": OTHERS,
-}
 
 # The kinds of a number: a double, an integer of 64 bits, or another exact number.
 AS_DOUBLE: Final = 0
@@ -62,39 +58,55 @@ NUMBER_RECORD: Final = np.dtype(
     align=True,
 )
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND: Final = timedelta(microseconds=1)
-EPOCH_ORDINAL: Final = date(1970, 1, 1).toordinal()
-FIRST_DAY: Final = date.min.toordinal() - EPOCH_ORDINAL
-LAST_DAY: Final = date.max.toordinal() - EPOCH_ORDINAL
-FIRST_INSTANT: Final = (datetime.min.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
-LAST_INSTANT: Final = (datetime.max.replace(tzinfo=UTC) - EPOCH) // MICROSECOND
 LARGE_STRING: Final = pa.large_string()
+
+
+class Carriage(NamedTuple):
+    """How the values of one type travel, and how its constants come back from arrays."""
+
+    carrier: str
+    # INTEGERS only: a value as a number of 64 bits that compares as the value does, and back.
+    to_number: Callable[[Any], int] = int
+    from_number: Callable[[int], Any] = int
+    limits: tuple[int, int] = (INT64_MIN, INT64_MAX)  # the least and the greatest number
+    pattern: str = ""  # TEXTS only: the regular expression of all values, if not any text is one
+
+
+# How each type travels: the one thing that the index adds to what the language knows of a type.
+CARRIAGES: Final = {
+    "boolean": Carriage(INTEGERS, from_number=bool, limits=(0, 1)),
+    "integer": Carriage(INTEGERS),
+    "date": Carriage(INTEGERS, to_days, from_days, limits=(FIRST_DAY, LAST_DAY)),
+    "timestamp": Carriage(
+        INTEGERS, to_microseconds, from_microseconds, limits=(FIRST_INSTANT, LAST_INSTANT)
+    ),
+    "float": Carriage(FLOATS),
+    "double": Carriage(FLOATS),
+    "decimal": Carriage(DECIMALS),
+    "number": Carriage(NUMBERS),
+    "string": Carriage(TEXTS),
+    "any": Carriage(OTHERS),
+}
 
 
 def carrier_of(type_: Type) -> str:
     """The carrier of a type's values; for an array, of its elements."""
-    return CARRIERS[(type_.element or type_).name]
+    return CARRIAGES[(type_.element or type_).name].carrier
 
 
 def to_carrier(values: Sequence[Any], type_: Type) -> Any:
     """Values from `read_value`, in the carrier of their scalar type."""
-    match type_.name:
-        case "boolean" | "integer":
-            return np.array(values, dtype=np.int64)
-        case "float" | "double":
+    carriage = CARRIAGES[type_.name]
+    match carriage.carrier:
+        case "integers":
+            return np.fromiter(map(carriage.to_number, values), np.int64, len(values))
+        case "floats":
             return np.array(values, dtype=np.float64)
-        case "date":
-            days = (value.toordinal() - EPOCH_ORDINAL for value in values)
-            return np.fromiter(days, np.int64, len(values))
-        case "timestamp":
-            instants = ((value - EPOCH) // MICROSECOND for value in values)
-            return np.fromiter(instants, np.int64, len(values))
-        case "decimal":
+        case "decimals":
             return to_wides([scale_decimal(value, type_.scale)[0] for value in values])
-        case "number":
+        case "numbers":
             return to_numbers(values)
-        case "string":
+        case "texts":
             return pa.array(values, LARGE_STRING)
         case _:
             return None

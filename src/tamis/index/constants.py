@@ -7,7 +7,6 @@ object only on access.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from itertools import chain
@@ -17,12 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.index.carriers import (
+    CARRIAGES,
     DECIMALS,
-    EPOCH,
-    EPOCH_ORDINAL,
     FLOATS,
     INTEGERS,
-    MICROSECOND,
     NUMBERS,
     TEXTS,
     carrier_of,
@@ -150,9 +147,10 @@ class Constants(Sequence[Any]):
 
     def _decode(self, begin: int, end: int) -> list[Any]:
         arrays = self.arrays
-        match carrier_of(self.type):
+        carriage = CARRIAGES[(self.type.element or self.type).name]
+        match carriage.carrier:
             case "integers":
-                return _integers_as(self.type, arrays.integers[begin:end].tolist())
+                return list(map(carriage.from_number, arrays.integers[begin:end].tolist()))
             case "floats":
                 return list(arrays.floats[begin:end].tolist())
             case "decimals":
@@ -185,15 +183,3 @@ def split_constants(
         used[carrier] = begin + count
         found.append(Constants(arrays, type_, begin, begin + count))
     return found
-
-
-def _integers_as(type_: Type, numbers: list[int]) -> list[Any]:
-    match type_.name:
-        case "date":
-            return [date.fromordinal(number + EPOCH_ORDINAL) for number in numbers]
-        case "timestamp":
-            return [EPOCH + number * MICROSECOND for number in numbers]
-        case "boolean":
-            return list(map(bool, numbers))
-        case _:
-            return numbers

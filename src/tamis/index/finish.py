@@ -222,8 +222,10 @@ class _LeafWriter:
     def _sort_keys(self, columns: np.ndarray, words: np.ndarray) -> np.ndarray:
         """The words, with texts replaced by their rank among all texts."""
         keys = words.copy()
-        for is_kind, sort_as in (("string", str.encode), ("decimal", Decimal)):
-            is_text = np.array([c.type.name == is_kind for c in self.columns], dtype=np.bool_)
+        for carrier, sort_as in ((TEXTS, str.encode), (DECIMALS, Decimal)):
+            is_text = np.array(
+                [carrier_of(c.type) == carrier for c in self.columns], dtype=np.bool_
+            )
             rows = np.flatnonzero(is_text[columns]) if len(columns) else columns
             if len(rows):
                 distinct = np.unique(words[rows])

@@ -16,13 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import TypeCheckError
-from tamis.index.carriers import (
-    FIRST_DAY,
-    FIRST_INSTANT,
-    LAST_DAY,
-    LAST_INSTANT,
-    carrier_of,
-)
+from tamis.index.carriers import CARRIAGES, carrier_of, texts_of
 from tamis.index.column_structure import check_patterns, check_terms
 from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, TEXT
 from tamis.index.expectations import (
@@ -38,6 +32,7 @@ from tamis.index.validity import FIRST, LAST
 from tamis.language.fitting import check_pair
 from tamis.language.names import print_path
 from tamis.language.types import NUMBER, STRING
+from tamis.language.types.moments import FIRST_INSTANT, LAST_INSTANT
 
 if TYPE_CHECKING:
     from tamis.index.columns import Column
@@ -45,11 +40,6 @@ if TYPE_CHECKING:
     from tamis.index.contents import Contents
 
 _DECIMAL = r"^-?[0-9]{1,38}(\.[0-9]{1,38})?$"
-_INTEGER_RANGES = {
-    "boolean": (0, 1),
-    "date": (FIRST_DAY, LAST_DAY),
-    "timestamp": (FIRST_INSTANT, LAST_INSTANT),
-}
 
 
 def check_structure(contents: Contents) -> None:
@@ -162,9 +152,13 @@ def _check_numbers(arrays: ConstantArrays, own: Constants) -> None:
             expect(
                 (numbers[1:] > numbers[:-1]).all(), "the constants of a column are not ascending"
             )
-            if name in _INTEGER_RANGES:
-                low, high = _INTEGER_RANGES[name]
+            if name != "integer":
+                low, high = CARRIAGES[name].limits
                 expect_within(numbers, low, high + 1, f"a constant of type {name}")
+        case "texts" if CARRIAGES[name].pattern:
+            spelled = texts_of(arrays.text_offsets[own.begin : own.end + 1], arrays.text_data)
+            are_good = pc.match_substring_regex(spelled, CARRIAGES[name].pattern)
+            expect(pc.all(are_good, min_count=0).as_py(), f"a constant is not of type {name}")
         case "floats":
             floats = arrays.floats[run]
             # NaN is above all other values, and there is one NaN.

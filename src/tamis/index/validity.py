@@ -6,7 +6,6 @@ given does not apply. A subscription that is not valid at the moment of a questi
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -14,17 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.index.layout import freeze
+from tamis.language.types.moments import to_microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import datetime
 
     from tamis.kernels.arrays import Int32, Int64
 
     Limits = tuple[datetime | None, datetime | None]  # valid_from, valid_until
 
 MOMENT: Final = pa.timestamp("us", "UTC")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND: Final = timedelta(microseconds=1)
 FIRST: Final = -(2**63) + 1  # before every moment: no start is given
 LAST: Final = 2**63 - 1  # after every moment: no end is given
 
@@ -42,11 +41,6 @@ NO_VALIDITY: Final = freeze(
 )
 
 
-def to_micros(moment: datetime) -> int:
-    """The moment in microseconds since 1970."""
-    return (moment - _EPOCH) // _MICROSECOND
-
-
 def make_validity(ids: Sequence[str], limits: Mapping[str, Limits]) -> ValidityArrays:
     """The validity of these subscriptions."""
     found = [(at, *limits[one]) for at, one in enumerate(ids) if one in limits] if limits else []
@@ -54,8 +48,12 @@ def make_validity(ids: Sequence[str], limits: Mapping[str, Limits]) -> ValidityA
     return freeze(
         ValidityArrays(
             np.array([at for at, _, _ in timed], dtype=np.int32),
-            np.array([FIRST if s is None else to_micros(s) for _, s, _ in timed], dtype=np.int64),
-            np.array([LAST if e is None else to_micros(e) for _, _, e in timed], dtype=np.int64),
+            np.array(
+                [FIRST if s is None else to_microseconds(s) for _, s, _ in timed], dtype=np.int64
+            ),
+            np.array(
+                [LAST if e is None else to_microseconds(e) for _, _, e in timed], dtype=np.int64
+            ),
         )
     )
 
@@ -77,11 +75,11 @@ class Validity:
 
     def period(self, at: datetime) -> int:
         """The number of the period between two changes; equal numbers mean equal answers."""
-        return int(np.searchsorted(self._changes, to_micros(at), side="right"))
+        return int(np.searchsorted(self._changes, to_microseconds(at), side="right"))
 
     def asleep(self, at: datetime) -> Int32:
         """The ordinals of the subscriptions that are not valid at a moment."""
-        moment = to_micros(at)
+        moment = to_microseconds(at)
         is_asleep = (self._arrays.starts > moment) | (self._arrays.ends <= moment)
         found: Int32 = self._arrays.ordinals[is_asleep]
         return found

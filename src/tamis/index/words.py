@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import struct
-from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tamis.index.carriers import EPOCH, EPOCH_ORDINAL, MICROSECOND
+from tamis.index.carriers import CARRIAGES, DECIMALS, FLOATS, INTEGERS, NUMBERS, OTHERS, TEXTS
 from tamis.index.kernels.tests import AS_DOUBLE, AS_INTEGER, AS_NUMBER, AS_TEXT, LEAST_NUMBER
 from tamis.language.types import INT64_MIN
 
@@ -16,15 +15,19 @@ if TYPE_CHECKING:
     from tamis.language.types import Type
 
 _MASK: Final = 0x7FFFFFFFFFFFFFFF
+_WORDS_AS: Final = {
+    INTEGERS: AS_INTEGER,
+    OTHERS: AS_INTEGER,
+    FLOATS: AS_DOUBLE,
+    NUMBERS: AS_NUMBER,
+    TEXTS: AS_TEXT,
+    DECIMALS: AS_TEXT,
+}
 
 
 def words_as(type_: Type) -> int:
     """How values of the type become words: strings and decimals are numbered texts."""
-    if type_.name in ("string", "decimal"):
-        return AS_TEXT
-    if type_.name == "number":
-        return AS_NUMBER
-    return AS_DOUBLE if type_.is_floating else AS_INTEGER
+    return _WORDS_AS[CARRIAGES[type_.name].carrier]
 
 
 def to_word(value: Any, type_: Type) -> int:
@@ -32,9 +35,7 @@ def to_word(value: Any, type_: Type) -> int:
     if type_.is_floating or type_.name == "number":
         bits: int = struct.unpack("<q", struct.pack("<d", value))[0]
         return bits if bits >= 0 else bits ^ _MASK
-    if isinstance(value, datetime):
-        return (value - EPOCH) // MICROSECOND
-    return value.toordinal() - EPOCH_ORDINAL if isinstance(value, date) else int(value)
+    return CARRIAGES[type_.name].to_number(value)
 
 
 def numbered_word(text: int) -> int:

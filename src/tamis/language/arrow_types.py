@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+
+from tamis.language.types import KINDS
 
 if TYPE_CHECKING:
     from tamis.language.types import Type
 
-_SCALARS: Final = {
-    "boolean": pa.bool_(),
-    "integer": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-}
-
 
 def arrow_type(type_: Type) -> pa.DataType:
-    """The Arrow type that holds all values of a type; None for `any`."""
-    if type_.element is not None:
-        return pa.list_(arrow_type(type_.element))
-    if type_.name == "decimal":
-        return pa.decimal128(type_.precision, type_.scale)
-    return _SCALARS[type_.name]
+    """The Arrow type that holds all values of a type; there is none for `any` and `number`."""
+    arrow = KINDS[type_.name].arrow
+    if arrow is None:
+        raise KeyError(type_.name)
+    return arrow(pa, type_)

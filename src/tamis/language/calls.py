@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tamis.errors import TamisError, TypeCheckError
 from tamis.language.ast import Literal, OperatorCall, Value, Variable
-from tamis.language.fitting import FITTERS, refuse, with_article
+from tamis.language.fitting import fit_constant, refuse, with_article
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ def _constant(value: Value, parameter: Parameter, signature: Signature) -> Liter
             value.span,
             hint="operators read the attributes of the event themselves",
         )
-    fitted = FITTERS[parameter.type.name](value, parameter.type)
+    fitted = fit_constant(value, parameter.type)
     # A decimal constant that is not an integer stays a decimal on integers.
     is_other = fitted is not None and fitted.type.name != parameter.type.name
     if fitted is None or (is_other and parameter.type.name != "number"):

@@ -5,38 +5,28 @@ Raises `TypeCheckError` where two values cannot be compared exactly.
 
 from __future__ import annotations
 
-import math
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from tamis.errors import TypeCheckError
 from tamis.language.ast import Arithmetic, Attribute, Literal, Span, Value, Variable
 from tamis.language.names import print_path
 from tamis.language.types import (
-    BOOLEAN,
-    DATE,
     DOUBLE,
     FLOAT,
-    INT64_MAX,
-    INT64_MIN,
     INTEGER,
+    KINDS,
     MAX_DECIMAL_DIGITS,
     NUMBER,
-    STRING,
-    TIMESTAMP,
     Type,
     WrongTypeError,
     decimal_digits,
-    decimal_type,
-    parse_date,
-    parse_timestamp,
     round_to_float,
 )
+from tamis.language.types.numbers import AS_DECIMAL, check_digits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-_AS_DECIMAL: Final = decimal_type(20, 0)  # what Spark compares 64-bit integers as
 
 
 def fit_literal(literal: Literal, attribute: Attribute | Variable) -> Literal:
@@ -70,129 +60,24 @@ def fit_element(literal: Literal, attribute: Attribute | Variable) -> Literal:
     """The constant as a value of the attribute's type, as members of arrays are in Spark."""
     type_ = attribute.type
     assert type_ is not None
-    fitted = FITTERS[type_.name](literal, type_)
+    fitted = fit_constant(literal, type_)
     if fitted is None:
         _refuse_literal(literal, attribute)
     return fitted
 
 
-def _fit_boolean(literal: Literal, type_: Type) -> Literal | None:
-    return literal if literal.type == BOOLEAN else None
-
-
-def _fit_integer(literal: Literal, type_: Type) -> Literal | None:
-    if literal.type == INTEGER:
-        return literal
-    if literal.type.name != "decimal":
-        return None
-    value: Decimal = literal.value
-    if not INT64_MIN <= value <= INT64_MAX:
-        # Spark answers such comparisons without looking: TRUE or FALSE even on NULL.
-        refuse(f"{value} does not fit in 64 bits, as the attribute does", literal.span)
-    if decimal_digits(value)[1] == 0:
-        return Literal(int(value), INTEGER, literal.span)
-    _check_digits(_AS_DECIMAL, literal.type, literal.span)
-    return literal
-
-
-def _fit_double(literal: Literal, type_: Type) -> Literal | None:
-    if not literal.type.is_numeric:
-        return None
-    return Literal(float(literal.value) + 0.0, DOUBLE, literal.span)
-
-
-def _fit_float(literal: Literal, type_: Type) -> Literal | None:
-    if not literal.type.is_numeric or literal.type == DOUBLE:
-        return None
-    rounded = round_to_float(literal.value)
-    if math.isinf(rounded):
-        refuse(f"{literal.value} is too large for a float", literal.span)
-    return Literal(rounded + 0.0, FLOAT, literal.span)
-
-
-def _fit_decimal(literal: Literal, type_: Type) -> Literal | None:
-    if literal.type.is_floating or not literal.type.is_numeric:
-        return None
-    value = Decimal(literal.value)
-    before, after = decimal_digits(value)
-    _check_digits(type_, decimal_type(max(1, before + after), after), literal.span)
-    return Literal(value, type_, literal.span)
-
-
-def _fit_number(literal: Literal, type_: Type) -> Literal | None:
-    """The constant as it is written: a value of another kind is compared as Spark does."""
-    if literal.type.name == "decimal":
-        value: Decimal = literal.value
-        is_whole = INT64_MIN <= value <= INT64_MAX and value == int(value)
-        return Literal(int(value), INTEGER, literal.span) if is_whole else literal
-    if literal.type == FLOAT:
-        return Literal(_print_as_double(literal.value), DOUBLE, literal.span)
-    return literal if literal.type.is_numeric else None
-
-
-def _print_as_double(value: float) -> float:
-    """The double that a 32-bit float prints as: 0.1F is 0.1, as the float 0.1 in an event is."""
-    if value.is_integer():
-        return value
-    # Nine digits tell all floats apart; the fewest that read back are what it prints as.
-    spelled = (f"{value:.{n_digits}g}" for n_digits in range(1, 10))
-    return next(float(text) for text in spelled if round_to_float(float(text)) == value)
-
-
-def _fit_string(literal: Literal, type_: Type) -> Literal | None:
-    return literal if literal.type == STRING else None
-
-
-def _fit_date(literal: Literal, type_: Type) -> Literal | None:
-    if literal.type == DATE:
-        return literal
-    if literal.type != STRING:
-        return None
+def fit_constant(literal: Literal, type_: Type) -> Literal | None:
+    """The constant as a value of the type; None where constants of its type are no such values."""
     try:
-        return Literal(parse_date(literal.value), DATE, literal.span)
+        return KINDS[type_.name].fit(literal, type_)
     except WrongTypeError as error:
         refuse(str(error), literal.span)
-
-
-def _fit_timestamp(literal: Literal, type_: Type) -> Literal | None:
-    if literal.type == TIMESTAMP:
-        return literal
-    if literal.type not in (STRING, DATE):
-        return None
-    text = literal.value if literal.type == STRING else literal.value.isoformat()
-    try:
-        return Literal(parse_timestamp(text), TIMESTAMP, literal.span)
-    except WrongTypeError as error:
-        refuse(str(error), literal.span)
-
-
-FITTERS: Final = {
-    "boolean": _fit_boolean,
-    "integer": _fit_integer,
-    "float": _fit_float,
-    "double": _fit_double,
-    "decimal": _fit_decimal,
-    "number": _fit_number,
-    "string": _fit_string,
-    "date": _fit_date,
-    "timestamp": _fit_timestamp,
-}
 
 
 def _refuse_literal(literal: Literal, attribute: Attribute | Variable) -> NoReturn:
     type_ = attribute.type
     assert type_ is not None
-    hint = None
-    if type_ == STRING:
-        hint = f"strings are written in quotes: '{literal.value}'"
-    elif type_.is_numeric and literal.type == STRING:
-        hint = "numbers are written without quotes"
-    elif type_ in (INTEGER, FLOAT) or type_.name == "decimal":
-        if literal.type.is_floating:
-            plain = format(Decimal(repr(literal.value)), "f")
-            hint = f"write it as a plain number: {plain}" + ("F" if type_ == FLOAT else "")
-    elif type_ in (DATE, TIMESTAMP):
-        hint = f"write {str(type_).upper()} '2024-01-31'"
+    hint = KINDS[type_.name].hint(literal, type_)
     kind = "decimal" if literal.type.name == "decimal" else str(literal.type)
     article = "an" if kind[0] in "aeiou" else "a"
     refuse(
@@ -220,8 +105,8 @@ def check_pair(left: Attribute | Variable, right: Attribute | Variable, span: Sp
     assert one is not None
     assert other is not None
     if {one.name, other.name} <= {"decimal", "integer"}:
-        exact_one = _AS_DECIMAL if one == INTEGER else one
-        _check_digits(exact_one, _AS_DECIMAL if other == INTEGER else other, span)
+        exact_one = AS_DECIMAL if one == INTEGER else one
+        _check_digits(exact_one, AS_DECIMAL if other == INTEGER else other, span)
     if one == other or (one.is_numeric and other.is_numeric):
         return
     refuse(
@@ -233,9 +118,10 @@ def check_pair(left: Attribute | Variable, right: Attribute | Variable, span: Sp
 
 def _check_digits(one: Type, other: Type, span: Span) -> None:
     """Refuse two decimals that no common decimal type can hold: Spark would round them."""
-    integer_digits = max(one.precision - one.scale, other.precision - other.scale)
-    if integer_digits + max(one.scale, other.scale) > MAX_DECIMAL_DIGITS:
-        refuse(f"{one} and {other} together need more than {MAX_DECIMAL_DIGITS} digits", span)
+    try:
+        check_digits(one, other)
+    except WrongTypeError as error:
+        refuse(str(error), span)
 
 
 def check_list(operand: Attribute, values: tuple[Literal, ...], span: Span) -> None:
@@ -244,7 +130,7 @@ def check_list(operand: Attribute, values: tuple[Literal, ...], span: Span) -> N
     assert type_ is not None
     if type_ == NUMBER or all(value.type.name != "decimal" for value in values):
         return
-    one = _AS_DECIMAL if type_ == INTEGER else type_
+    one = AS_DECIMAL if type_ == INTEGER else type_
     digits = [decimal_digits(Decimal(value.value)) for value in values]
     whole = max(one.precision - one.scale, *(before for before, _ in digits))
     scale = max(one.scale, *(after for _, after in digits))
@@ -257,7 +143,7 @@ def check_list(operand: Attribute, values: tuple[Literal, ...], span: Span) -> N
 
 def check_constants(left: Literal, right: Literal, span: Span) -> None:
     """Refuse to compare two constants of different kinds; `1 = 1` is common in generated text."""
-    one, other = (_AS_DECIMAL if x.type == INTEGER else x.type for x in (left, right))
+    one, other = (AS_DECIMAL if x.type == INTEGER else x.type for x in (left, right))
     if one.name == other.name == "decimal":
         _check_digits(one, other, span)
     if left.type == right.type or (left.type.is_numeric and right.type.is_numeric):

@@ -38,6 +38,7 @@ from tamis.language.types import (
     INT64_MAX,
     INT64_MIN,
     INTEGER,
+    KINDS,
     NUMBER,
     STRING,
     TIMESTAMP,
@@ -215,8 +216,8 @@ def _elect(votes: Counter[Type]) -> Type:
     for kind, n in votes.items():
         families[_family(kind)][kind] += n
     families.pop("any", None)
-    # A string may be a date's or a timestamp's ISO spelling; a DATE '…' can be nothing else.
-    if "moment" in families:
+    # A string may spell a date, for example; a DATE '…' can be nothing else.
+    if any(KINDS[kind.name].is_spelled for counted in families.values() for kind in counted):
         families.pop("string", None)
     if not families:
         return ANY
@@ -228,9 +229,7 @@ def _elect(votes: Counter[Type]) -> Type:
 def _family(kind: Type) -> str:
     if kind.element is not None:
         return f"array of {_family(kind.element)}"
-    if kind.is_numeric:
-        return "number"
-    return "moment" if kind in (DATE, TIMESTAMP) else kind.name
+    return KINDS[kind.name].family or kind.name
 
 
 def _widest(kinds: Counter[Type]) -> Type:

@@ -8,9 +8,7 @@ and rounds them itself.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -44,11 +42,20 @@ from tamis.language.ast import (
 from tamis.language.java_regex import to_java_regex
 from tamis.language.literals import read_number
 from tamis.language.names import print_path
-from tamis.language.types import DOUBLE, FLOAT, INTEGER, NUMBER, Type, decimal_type, round_to_float
+from tamis.language.types import (
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    KINDS,
+    NUMBER,
+    Type,
+    decimal_type,
+    print_string,
+    round_to_float,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
 _OR, _XOR, _AND, _NOT = range(1, 5)
 _TIGHTNESS: Final = {Or: _OR, And: _AND, Not: _NOT}
@@ -111,7 +118,7 @@ def _print_value(value: Value, dialect: Dialect) -> str:
 
 def print_literal(literal: Literal) -> str:
     """The constant, spelled so that its type is visible."""
-    return _LITERAL_PRINTERS[literal.type.name](literal.value)
+    return KINDS[literal.type.name].print(literal.value)
 
 
 # ── conditions ──────────────────────────────────────────────────────────────────────────────
@@ -311,44 +318,6 @@ def _print_arithmetic(node: Arithmetic) -> str:
     left, right = side(node.left, is_right=False), side(node.right, is_right=True)
     return f"{left} {node.operator} {right}"
 
-
-# ── constants ───────────────────────────────────────────────────────────────────────────────
-
-# Escaped: characters that end or change a string, those that a text cannot contain, and Spark's
-# ${substitution}.
-_ESCAPED = re.compile(r"[\\'\x00-\x1f\x7f]|\$(?=\{)")
-_ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def print_string(text: str) -> str:
-    """The text as a quoted string that both dialects read the same way."""
-
-    def escape(found: re.Match[str]) -> str:
-        return _ESCAPES.get(found[0]) or f"\\u{ord(found[0]):04x}"
-
-    return f"'{_ESCAPED.sub(escape, text)}'"
-
-
-def _print_decimal(value: Any) -> str:
-    # A decimal constant on an integer attribute may be an int here.
-    text = format(Decimal(value), "f")
-    return text if "." in text else text + "BD"
-
-
-def _print_timestamp(value: datetime) -> str:
-    return f"TIMESTAMP '{value.replace(tzinfo=None).isoformat(sep=' ')}Z'"
-
-
-_LITERAL_PRINTERS: Final[dict[str, Callable[[Any], str]]] = {
-    "boolean": lambda value: "TRUE" if value else "FALSE",
-    "integer": str,
-    "decimal": _print_decimal,
-    "double": lambda value: f"{value!r}D",
-    "float": lambda value: f"{value!r}F",
-    "string": print_string,
-    "date": lambda value: f"DATE '{value.isoformat()}'",
-    "timestamp": _print_timestamp,
-}
 
 # ── constants as the user wrote them ────────────────────────────────────────────────────────
 

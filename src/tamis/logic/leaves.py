@@ -8,7 +8,6 @@ true; if it is missing, both are undefined.
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date, datetime, timedelta
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,10 +30,10 @@ from tamis.language.ast import (
     attributes,
 )
 from tamis.language.comparators import Comparator, Question, bound_by, compare_by
-from tamis.language.types import BOOLEAN, INT64_MAX, INT64_MIN, NUMBER
+from tamis.language.types import BOOLEAN, KINDS, NUMBER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 TRUE: Final = Literal(True, BOOLEAN)
 FALSE: Final = Literal(False, BOOLEAN)
@@ -76,17 +75,17 @@ def bound(attribute: Attribute, operator: Comparator, literal: Literal) -> Condi
     assert attribute.type is not None
     if attribute.type == NUMBER:
         return _bound_number(attribute, operator, literal)
-    if attribute.type.name not in ("integer", "date", "timestamp"):
+    step = KINDS[attribute.type.name].step
+    if step is None:
         return Comparison(operator, attribute, literal)
     asked = operator.asked
     is_upper = asked.is_upper
-    value = _nearest(literal.value, is_upper=is_upper, is_open=not asked.is_closed)
+    value = _nearest(literal.value, step, is_upper=is_upper, is_open=not asked.is_closed)
     if value is not None:
         closed = bound_by(is_upper=is_upper, is_closed=True)
         return Comparison(closed, attribute, Literal(value, attribute.type))
-    # The bound lies beyond the last value: all values are on one side of it.
-    holds_all = is_upper == _is_above_all(literal.value)
-    return one_of(attribute, (), is_negated=holds_all)
+    # The bound lies at the end of the type, and no value beyond it: no value is inside.
+    return one_of(attribute, ())
 
 
 def _bound_number(attribute: Attribute, operator: Comparator, literal: Literal) -> Condition:
@@ -109,28 +108,13 @@ def _bound_number(attribute: Attribute, operator: Comparator, literal: Literal) 
     return bare if is_closed else And((bare, Not(equal)))
 
 
-def _nearest(value: Any, *, is_upper: bool, is_open: bool) -> Any:
+def _nearest(value: Any, step: Callable[[Any, int], Any], *, is_upper: bool, is_open: bool) -> Any:
     """The outermost value inside the bound; None if the type has no such value."""
     if isinstance(value, Decimal):
         whole = value.to_integral_value(ROUND_FLOOR if is_upper else ROUND_CEILING)
         is_open = is_open and whole == value
         value = int(whole)
-    step = (-1 if is_upper else 1) if is_open else 0
-    if isinstance(value, int):
-        return value + step if INT64_MIN <= value + step <= INT64_MAX else None
-    try:
-        return value + step * (
-            timedelta(microseconds=1) if isinstance(value, datetime) else timedelta(days=1)
-        )
-    except OverflowError:
-        return None
-
-
-def _is_above_all(value: Any) -> bool:
-    """Whether a bound without a value inside lies at the upper end of its type."""
-    if isinstance(value, date):
-        return value.year > 5000
-    return bool(value > 0)
+    return step(value, (-1 if is_upper else 1) if is_open else 0)
 
 
 def scalar_attribute(leaf: Condition) -> Attribute | None:

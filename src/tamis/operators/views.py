@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tamis.errors import SchemaError
 from tamis.language.names import print_path
-from tamis.language.spelled import SpelledEvent, read_text
-from tamis.language.types import MAX_DECIMAL_DIGITS, Type, WrongTypeError, read_value
+from tamis.language.spelled import SpelledEvent
+from tamis.language.types import MAX_DECIMAL_DIGITS, Type, WrongTypeError, read_text, read_value
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping

@@ -18,7 +18,8 @@ from tamis.errors import InputError, TamisError, TamisWarning
 from tamis.language.ast import attributes as mentioned
 from tamis.language.check import check
 from tamis.language.parser import parse
-from tamis.language.printer import print_for_spark, print_string
+from tamis.language.printer import print_for_spark
+from tamis.language.types import print_string
 from tamis.logic.evaluate import Missing
 from tamis.spark.failures import telling
 from tamis.spark.layout import ID

@@ -1,0 +1,127 @@
+"""What a type is, and how a value that is none of it is reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from tamis.text import DEFAULT_ANALYSER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tamis.language.ast import Literal
+
+INT64_MIN: Final = -(2**63)
+INT64_MAX: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """One attribute type; compare with `is` or `==` against the constants of this package."""
+
+    name: str
+    precision: int = 0  # decimals only: all digits, 1..38
+    scale: int = 0  # decimals only: digits after the point, 0..precision
+    element: Type | None = None  # arrays only: a scalar type
+    # Strings only: how `matches` reads the text. It is a string with any analyser.
+    analyser: str = field(default=DEFAULT_ANALYSER, compare=False)
+
+    def __str__(self) -> str:
+        if self.name == "decimal":
+            return f"decimal({self.precision},{self.scale})"
+        if self.analyser != DEFAULT_ANALYSER:
+            return f"text({self.analyser})"
+        return f"array<{self.element}>" if self.element else self.name
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether values of the type are numbers."""
+        return self.name in ("integer", "float", "double", "decimal", "number")
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether values are binary floating point, with NaN above everything."""
+        return self.name in ("float", "double")
+
+
+class WrongTypeError(ValueError):
+    """A value is not of the type its attribute was declared with."""
+
+
+def _never_fits(literal: Literal, type_: Type) -> None:
+    return None
+
+
+def _no_hint(literal: Literal, type_: Type) -> None:
+    return None
+
+
+def _as_text(text: str, type_: Type) -> Any:
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """All that the language knows about the types of one name. Later packages add what only they
+    need, in one table each: the index how values become arrays, `events` fast converters."""
+
+    name: str
+    aliases: tuple[str, ...]  # further names that a schema may use, in lower case
+    # A Python value as a value of the type; raises WrongTypeError.
+    read: Callable[[Any, Type], Any]
+    # The Python value that a text of CSV or of a map spells; the text itself where it spells none.
+    parse: Callable[[str, Type], Any] = _as_text
+    # A constant as it is compared with values of the type. None: it cannot be compared;
+    # WrongTypeError: it could, but for its value.
+    fit: Callable[[Literal, Type], Literal | None] = _never_fits
+    # What to write instead of a constant that does not fit.
+    hint: Callable[[Literal, Type], str | None] = _no_hint
+    # A value as a constant of an expression, by which its type can be told.
+    print: Callable[[Any], str] = repr
+    # Constants of one family vote together for the type of an attribute; None: it is alone.
+    family: str | None = None
+    # Whether string constants may spell values, so that they do not vote against the type.
+    is_spelled: bool = False
+    # The value so many steps away, or None beyond the last one; only where values have neighbours.
+    step: Callable[[Any, int], Any] | None = None
+    # Its Arrow type, given the module pyarrow: the language itself does not import Arrow.
+    arrow: Callable[[Any, Type], Any] | None = None
+    # Python classes whose values are converted in bulk; others are read one by one.
+    bulk_classes: frozenset[type] = frozenset()
+    filler: Any = None  # a value that stands in arrays where an event's value was refused
+
+
+def wrong(value: Any, type_: Type) -> WrongTypeError:
+    """The error of a value that is not of the type."""
+    shown = spell_value(value)
+    shown = shown if len(shown) <= 60 else shown[:57] + "…"
+    return WrongTypeError(f"{shown} is not of type {type_}")
+
+
+def plain_value(value: Any) -> Any:
+    """A scalar or array of NumPy as Python's own; anything else as it is."""
+    if isinstance(value, str | int | float) or not hasattr(value, "item"):
+        return value
+    return value.item() if getattr(value, "ndim", 0) == 0 else value.tolist()
+
+
+def spell_value(value: Any) -> str:
+    """The value as people may read it: numbers as they are written, inside lists too."""
+    try:
+        return _spell(value)
+    except Exception:  # integers of more than 4,300 digits and foreign objects may refuse
+        return f"a value of class {type(value).__name__}"
+
+
+def _spell(value: Any) -> str:
+    match value:
+        case Decimal():
+            return str(value)
+        case list():
+            return f"[{', '.join(map(_spell, value))}]"
+        case dict():
+            return "{" + ", ".join(f"{key!r}: {_spell(own)}" for key, own in value.items()) + "}"
+        case _:
+            return repr(value)
