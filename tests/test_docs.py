@@ -18,7 +18,7 @@ import pytest
 
 import tamis
 from tamis.cli import main
-from tamis.files import parse_event
+from tamis.events.json_texts import parse_event
 from tamis.language import DEFAULT_LIMITS, Limits, Schema
 from tamis.language import ast as nodes
 from tamis.language.ast import children, leaves

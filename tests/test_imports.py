@@ -18,9 +18,7 @@ ROOT = "tamis"  # the package's own __init__.py, the public face
 
 ENGINE = {"errors", "arguments", "durable", "kernels", "language", "text", "logic"}
 ENGINE |= {"operators", "events", "index", "match"}
-READING = {"batches", "columnar", "json_arrays", "sniffing", "records", "files", "input"}
-READING |= {"repeated_keys"}
-SHARED = ENGINE | READING | {"validate"}
+SHARED = ENGINE | {"input", "validate"}
 
 # What each part may import, type-only and lazy imports included.
 ALLOWED = {
@@ -33,19 +31,10 @@ ALLOWED = {
     "logic": {"errors", "language", "text"},
     "operators": {"errors", "kernels", "language", "text", "logic"},
     "index": {"errors", "durable", "kernels", "language", "text", "logic", "operators"},
-    "events": {"errors", "kernels", "language", "text", "logic", "operators", "index"}
-    | {"batches", "columnar", "records", "repeated_keys"},
-    "input": READING - {"input"} | {"errors", "language", "events"},
+    "events": {"errors", "kernels", "language", "text", "logic", "operators", "index"},
+    "input": {"errors", "language", "events"},
     "match": ENGINE - {"match"} | {"input"},
-    "batches": set(),
-    "columnar": {"batches"},
-    "json_arrays": {"errors", "batches"},
-    "sniffing": {"errors"},
-    "repeated_keys": set(),
-    "records": {"errors", "batches", "columnar", "json_arrays", "language", "sniffing"}
-    | {"repeated_keys"},
-    "files": {"errors", "language", "records"},
-    "validate": {"errors", "language", "text", "logic", "operators", "records", "files"},
+    "validate": {"errors", "language", "text", "logic", "operators", "input"},
     "versions": ENGINE | {"input"},
     "spark": SHARED | {"versions"},
     "broker": SHARED | {"versions"},

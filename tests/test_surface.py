@@ -76,7 +76,7 @@ def test_check_collects():
 
 
 def test_parts_are_found_when_named():
-    assert tamis.files.Format("csv")
+    assert tamis.input.__doc__
     assert tamis.validate.Severity.ERROR == "error"
     assert "spark" in dir(tamis)
     with pytest.raises(AttributeError, match="no attribute 'sparc'"):

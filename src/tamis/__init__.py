@@ -5,7 +5,7 @@
     True
 
 `build` makes an index of many expressions, `open` opens one that was saved. `parse`, `evaluate`
-and `check` work on one expression. The parts, such as `tamis.files`, `tamis.validate` and
+and `check` work on one expression. The parts, such as `tamis.input`, `tamis.validate` and
 `tamis.spark`, are imported when they are first named, and so is all that matching needs.
 """
 
@@ -72,7 +72,7 @@ __all__ = [
 ]
 
 _PARTS = frozenset(
-    "events files index input language logic match operators spark text validate versions".split()
+    "events index input language logic match operators spark text validate versions".split()
 )
 
 

@@ -48,6 +48,20 @@ class InputError(TamisError):
     """A file or a value passed in by the caller cannot be read."""
 
 
+class RowError(InputError):
+    """One row of a file or of a list of events cannot be read; the code is for programs, like that
+    of an `ExpressionError`."""
+
+    def __init__(self, code: str, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.code = code
+
+    def to_dict(self) -> dict[str, Any]:
+        """The error for programs, with the keys of `ExpressionError.to_dict`."""
+        nowhere = {"line": None, "column": None, "span": None}
+        return {"code": self.code, **nowhere, "message": self.message, "hint": self.hint}
+
+
 class IndexFormatError(TamisError):
     """A saved index is missing, damaged, or has another format."""
 

@@ -12,8 +12,7 @@ from enum import StrEnum
 from itertools import chain, islice, tee
 from typing import TYPE_CHECKING, Any, Final
 
-from tamis.errors import ExpressionError
-from tamis.files import RowError
+from tamis.errors import ExpressionError, RowError
 from tamis.language.ast import attributes
 from tamis.language.bare_words import BareWords, find_mentions
 from tamis.language.check import check
@@ -30,7 +29,7 @@ from tamis.operators.registry import with_registered
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tamis.files import SubscriptionRow
+    from tamis.input.subscription_rows import SubscriptionRow
     from tamis.language.ast import Attribute, Condition
     from tamis.language.lookalikes import Lookalike
     from tamis.language.schema import Path, Schema

@@ -443,7 +443,7 @@ def test_ids_cannot_steer_the_terminal(tmp_path):
     ],
 )
 def test_a_zero_byte_below_the_first_line_is_an_error_of_its_row(tmp_path, name, content):
-    from tamis.files import read_subscriptions
+    from tamis.input.subscription_rows import read_subscriptions
     from tamis.validate import check_subscriptions
 
     path = tmp_path / name

@@ -11,7 +11,7 @@ import pytest
 import tamis
 from tamis.cli import demo, demo_sample, demo_speed
 from tamis.errors import JavaNotFoundError
-from tamis.files import read_schema
+from tamis.input.schemas import read_schema
 from tests.cli.shell import run
 
 

@@ -10,8 +10,11 @@ from decimal import Decimal
 import pytest
 
 import tamis
-from tamis import json_arrays
-from tamis.files import CutOffError, Format, read_events, read_subscriptions
+from tamis.input import json_arrays
+from tamis.input.event_rows import read_events
+from tamis.input.formats import Format
+from tamis.input.rows import CutOffError
+from tamis.input.subscription_rows import read_subscriptions
 from tests.cli.indexes import (
     EVENTS,
     MATCHES,
@@ -201,7 +204,7 @@ def test_compressed_events_are_recognised(tmp_path, index, name):
 
 @pytest.mark.parametrize(
     ("name", "unpack"),
-    [("e.jsonl.gz", "gzip -d"), ("e.csv.zst", "zstd -d"), ("E.JSON.XZ", "xz")],
+    [("e.jsonl.bz2", "bzip2 -d"), ("e.csv.lz4", "lz4 -d"), ("E.JSON.XZ", "xz")],
 )
 def test_names_of_compressed_files_are_recognised(tmp_path, index, name, unpack):
     (tmp_path / name).write_bytes(gzip.compress(CSV.encode()))

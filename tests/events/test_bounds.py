@@ -10,13 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tamis import batches
-from tamis.batches import MOST_BYTES, first_repeated
-from tamis.cli.csv_events import read_csv_events
-from tamis.cli.event_chunks import read_event_chunks
-from tamis.columnar import cut, read_parquet, row_sizes
-from tamis.files import Columns, Format, read_subscriptions
-from tamis.language.types import STRING
+from tamis.input import batches
+from tamis.input.batches import MOST_BYTES, first_repeated
+from tamis.input.columnar import cut, row_sizes
+from tamis.input.event_batches import encode_batches, split_events
+from tamis.input.formats import Format
+from tamis.input.parquet import read_parquet
+from tamis.input.rows import Columns, Wanted
+from tamis.input.subscription_rows import read_subscriptions
 
 LONG = "x" * 1_000_000
 N_ROWS = 200
@@ -100,16 +101,17 @@ def test_sizes_of_rows(array, sizes):
 
 def test_an_index_reads_them():
     index = tamis.build({"s": f"s = '{LONG[:60_000]}'", "any": "s IS NOT NULL"}, schema="s STRING")
-    encoded = list(index.encoder.encode_batches(as_parquet(TEXTS), file_format="parquet"))
+    encoded = list(encode_batches(index.encoder, as_parquet(TEXTS), file_format="parquet"))
     assert len(encoded) > 1
     assert sum(np.sum(index.count_by_event(events)) for events in encoded) == N_ROWS
 
 
 def test_the_shell_reads_them():
-    chunks = list(read_event_chunks(as_parquet(TEXTS), Format.PARQUET, {}))
-    assert sum(map(len, chunks)) == N_ROWS
+    found = list(split_events(as_parquet(TEXTS), Wanted(), file_format=Format.PARQUET))
+    assert sum(map(len, found)) == N_ROWS
     assert all(
-        sum(len(row.event["s"]) for row in chunk) < MOST_BYTES + len(LONG) for chunk in chunks
+        sum(len(event["s"]) for event in rows.to_mappings({})) < MOST_BYTES + len(LONG)
+        for rows in found
     )
 
 
@@ -127,20 +129,20 @@ def test_subscriptions_of_parquet_are_read_in_pieces():
 @pytest.mark.parametrize("is_pipe", [False, True])
 def test_lines_are_read_in_pieces(monkeypatch, file_format, is_pipe):
     """The same for texts: here of a thousand bytes, against a bound of ten thousand."""
-    for module in ("tamis.batches", "tamis.cli.event_chunks"):
+    for module in ("tamis.input.batches", "tamis.input.arrivals"):
         monkeypatch.setattr(f"{module}.MOST_BYTES", 10_000)
     text = "x" * 1000
     lines = [f'{{"s": "{text}"}}'] * 50 if file_format is Format.JSONL else ["s", *[text] * 50]
     data = "\n".join(lines).encode()
     index = tamis.build({"any": "s IS NOT NULL"}, schema="s STRING")
-    encoded = list(index.encoder.encode_batches(data, file_format=file_format))
+    encoded = list(encode_batches(index.encoder, data, file_format=file_format))
     assert [events.n_rows for events in encoded] == [10] * 5
     source = io.BytesIO(data)
     if is_pipe:
-        monkeypatch.setattr("tamis.cli.event_chunks._is_file", lambda stream: False)
-    chunks = list(read_event_chunks(source, file_format, {("s",): STRING}))
-    assert sum(map(len, chunks)) == 50
-    assert max(map(len, chunks)) <= 10
+        monkeypatch.setattr("tamis.input.sources._is_file", lambda source: False)
+    found = list(split_events(source, Wanted(as_they_come=True), file_format=file_format))
+    assert sum(map(len, found)) == 50
+    assert max(map(len, found)) <= 10
     assert batches.MOST_BYTES == 10_000
 
 
@@ -158,7 +160,7 @@ def test_a_wide_csv_file_is_read():
     names = [f"c{at}" for at in range(40_000)]
     data = (",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n").encode()
     index = tamis.build({"s": "c39999 = 1"}, schema="c39999 INT")
-    (encoded,) = index.encoder.encode_batches(data, file_format="csv")
+    (encoded,) = encode_batches(index.encoder, data, file_format="csv")
     assert index.match_lists(encoded).to_pylist() == [["s"]]
-    (row,) = read_csv_events(io.BytesIO(data), {})
-    assert len(row.event) == 40_000
+    (rows,) = split_events(io.BytesIO(data), Wanted(), file_format="csv")
+    assert len(rows.to_mappings({})[0]) == 40_000

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.errors import InputError
+from tamis.errors import InputError, RowError
+from tamis.events.json_texts import parse_event
 from tamis.events.rejects import Rejects
-from tamis.files import RowError, parse_event
 from tamis.language.names import print_path
 from tamis.language.types import WrongTypeError, read_text
 from tamis.logic.evaluate import Missing
@@ -123,7 +123,7 @@ def test_integers_at_the_ends_of_64_bits_stay_exact_in_json(declared):
 
 
 def read_rows(texts: list[str]) -> tuple[list[Event], int]:
-    """The events that `tamis.files` reads, an empty one for each bad row, and how many are bad."""
+    """The events that `parse_event` reads, an empty one for each bad row, and how many are bad."""
     rows, n_bad = [], 0
     for text in texts:
         try:

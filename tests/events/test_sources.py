@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tamis.errors import InputError
 from tamis.events.rejects import RejectKind
+from tamis.input.event_batches import encode_batches
 from tamis.language import parse
 from tamis.language.check import check
 from tamis.language.schema import Schema
@@ -43,7 +44,7 @@ def engine() -> Engine:
 def match_batches(engine: Engine, source, **options) -> tuple[Matches, list[int], Counter]:
     """All matches, the sizes of the batches, and the rejects of each attribute."""
     matches, sizes, refused = set(), [], Counter()
-    for batch in engine.encoder.encode_batches(source, **options):
+    for batch in encode_batches(engine.encoder, source, **options):
         matches |= {(sum(sizes) + row, at) for row, at in engine.match_arrays(batch.arrays)}
         sizes.append(batch.n_rows)
         refused += count_by_attribute(batch.rejects)
@@ -153,14 +154,14 @@ def quote(field: str) -> str:
 
 def test_bad_rows_of_csv(engine):
     text = b'n,s\n5,a\n5\n6,"b\n7,c"\n\n5,a,b\n8,\xff\n9,b\n'
-    (batch,) = engine.encoder.encode_batches(text, file_format="csv")
+    (batch,) = encode_batches(engine.encoder, text, file_format="csv")
     rows = [{"n": 5, "s": "a"}, {}, {"n": 6, "s": "b\n7,c"}, {}, {}, {"n": 9, "s": "b"}]
     assert engine.match_arrays(batch.arrays) == engine.expected(rows)
     assert batch.rejects.counts == {(None, RejectKind.BAD_ROW): 3}
     assert [(reject.row, reject.reason) for reject in batch.rejects] == [
         (1, "1 fields; the header has 2"),
         (3, "3 fields; the header has 2"),
-        (4, "not UTF-8"),
+        (4, "not UTF-8: byte 0xFF"),
     ]
 
 
@@ -168,14 +169,14 @@ def test_rows_are_counted_over_batches(engine):
     lines = b'{"n": 1}\n{"n": "x"}\n{"n": 2}\n{\n{"n": "y"}\n'
     told = [
         str(reject)
-        for batch in engine.encoder.encode_batches(lines, n_rows=2)
+        for batch in encode_batches(engine.encoder, lines, n_rows=2)
         for reject in batch.rejects
     ]
     assert [text.partition(":")[0] for text in told] == [
         *("row 1, attribute n", "row 3", "row 4, attribute n"),
     ]
     with pytest.raises(InputError, match="row 3: not JSON"):
-        list(engine.encoder.encode_batches(b"{}\n{}\n{}\n{\n", n_rows=2, strict=True))
+        list(encode_batches(engine.encoder, b"{}\n{}\n{}\n{\n", n_rows=2, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -186,12 +187,12 @@ def test_rows_are_counted_over_batches(engine):
         (b"x", {"file_format": "xml"}, 'unknown format "xml"'),
         (b"", {"file_format": "csv"}, "is empty; a CSV file begins with a header line"),
         (b"a,a\n1,2\n", {"file_format": "csv"}, 'two columns "a"'),
-        (b"not parquet", {"file_format": "parquet"}, "cannot be read as parquet"),
-        (b"not arrow", {"file_format": "arrow"}, "cannot be read as arrow"),
+        (b"not parquet", {"file_format": "parquet"}, "cannot be read as Parquet"),
+        (b"not arrow", {"file_format": "arrow"}, "cannot be read as Arrow"),
         ({"n": 1}, {}, "no events can be read from dict"),
         (5, {}, "no events can be read from int"),
     ],
 )
 def test_what_cannot_be_read(engine, source, options, message):
     with pytest.raises(InputError, match=message):
-        list(engine.encoder.encode_batches(source, **options))
+        list(encode_batches(engine.encoder, source, **options))

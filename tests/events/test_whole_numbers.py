@@ -11,6 +11,7 @@ import pytest
 
 import tamis
 from tamis.events.rejects import RejectKind
+from tamis.input.event_batches import encode_batches
 
 FITTING = (5, 5.0, -0.0, 2.0**62, -(2.0**63), 3)
 REFUSED = (10.5, 2.0**63, -(2.0**63) - 2048, float("nan"), float("inf"), 0.1)
@@ -96,7 +97,7 @@ def test_all_digits_of_json_count():
 
 
 def test_csv(index):
-    (encoded,) = index.encoder.encode_batches(b"n\n5.0\n5\n+5.\n5.5\n", file_format="csv")
+    (encoded,) = encode_batches(index.encoder, b"n\n5.0\n5\n+5.\n5.5\n", file_format="csv")
     found = [set(names) for names in index.match_lists(encoded).to_pylist()]
     assert found == expected([5, 5, 5, 5.5])
     assert encoded.rejects.counts == {("n", RejectKind.BAD_VALUE): 1}

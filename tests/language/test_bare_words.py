@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tamis
-from tamis.files import SubscriptionRow
+from tamis.input.subscription_rows import SubscriptionRow
 from tamis.language.schema import Schema
 from tamis.validate import check_subscriptions
 

@@ -19,6 +19,7 @@ from tamis.errors import TamisError
 from tamis.index.pattern_tests import PatternTests
 from tamis.index.reader import Reader
 from tamis.index.store import Store
+from tamis.input.event_batches import encode_batches
 from tamis.language import Schema, check, parse
 from tamis.language.infer import SchemaVotes
 from tamis.language.limits import Limits
@@ -239,7 +240,7 @@ def test_json(prices):
 def test_csv(prices):
     texts = [*NAMES, "10.10", "1010e-2", "+10.", "10.100000000000000000001", "NaN", "ten"]
     data = "price\n" + "".join(f"{text}\n" for text in texts)
-    (encoded,) = prices.encoder.encode_batches(data.encode(), file_format="csv")
+    (encoded,) = encode_batches(prices.encoder, data.encode(), file_format="csv")
     same = [NAMES["10.1"], NAMES["10.1"], NAMES["10"], {"above", "double", "between"}, {"above"}]
     assert as_sets(prices.match_lists(encoded)) == [*NAMES.values(), *same, set()]
     assert len(encoded.rejects) == 1

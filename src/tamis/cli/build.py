@@ -35,8 +35,9 @@ from tamis.cli.options import (
     sign_option,
 )
 from tamis.cli.output import prepare_kernels, print_json, write_lines
-from tamis.files import CutOffError, RowError
+from tamis.errors import RowError
 from tamis.input.details import has_expired
+from tamis.input.rows import CutOffError
 from tamis.language.moments import read_at
 from tamis.validate import Problem, Severity
 
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tamis.errors import ExpressionError
-    from tamis.files import SubscriptionRow
+    from tamis.input.subscription_rows import SubscriptionRow
     from tamis.language.schema import Schema
 
 SHOWN_REJECTS: Final = 10
@@ -195,7 +196,9 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     processes: int,
     **limits: Any,
 ) -> None:
-    """Build an index of the subscriptions in FILE: JSON, CSV, TSV, Parquet or Arrow; '-' is stdin.
+    """Build an index of the subscriptions in FILE; '-' is standard input.
+
+    FILE is JSON, CSV, TSV, Parquet, Arrow or Avro, and may be compressed (.gz, .zst).
 
     A row that is wrong is rejected and the others go on; see the rejected ones on stderr, or have
     them all in a file with --rejects.

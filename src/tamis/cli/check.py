@@ -36,7 +36,7 @@ from tamis.validate import Severity, check_subscriptions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tamis.files import SubscriptionRow
+    from tamis.input.subscription_rows import SubscriptionRow
     from tamis.language.schema import Schema
     from tamis.validate import Checked
 
@@ -96,7 +96,9 @@ def check_command(  # noqa: PLR0913 - one parameter per option
     processes: int,
     **limits: Any,
 ) -> None:
-    """Check the subscriptions in FILE: JSON lines, CSV or Parquet, or '-' for standard input.
+    """Check the subscriptions in FILE; '-' is standard input.
+
+    FILE is JSON, CSV, TSV, Parquet, Arrow or Avro, and may be compressed (.gz, .zst).
 
     Each row has a subscription_id (or id) and an expression. A row that is wrong is shown with
     its place and the others are still checked; an expression that is suspicious gets a warning.

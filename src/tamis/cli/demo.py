@@ -15,13 +15,15 @@ from tamis.cli.console import describe_problem, make_console, print_columns
 from tamis.cli.demo_speed import show_speed
 from tamis.cli.explain import print_explanation
 from tamis.cli.output import prepare_kernels
-from tamis.files import read_events, read_schema, read_subscriptions
+from tamis.input.event_rows import read_events
+from tamis.input.schemas import read_schema
+from tamis.input.subscription_rows import read_subscriptions
 from tamis.validate import check_subscriptions
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tamis.files import EventRow
+    from tamis.input.event_rows import EventRow
     from tamis.language.schema import Schema
     from tamis.validate import Checked
 

@@ -20,7 +20,10 @@ from tamis.cli.options import (
     schema_option,
 )
 from tamis.cli.output import print_json
-from tamis.files import EventRow, Format, RowError, detect_format, parse_event, read_events
+from tamis.errors import RowError
+from tamis.events.json_texts import parse_event
+from tamis.input.event_rows import EventRow, read_events
+from tamis.input.formats import Format, detect_format
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.operators.ask import ask
 from tamis.operators.caller import print_call
@@ -50,8 +53,8 @@ EVENT_WIDTH = 100
 @click.option(
     "--events-file",
     metavar="FILE",
-    help="Evaluate the expression for the events of this file, JSON lines or "
-    "Parquet; '-' reads JSON lines from standard input.",
+    help="Evaluate the expression for the events of this file: JSON, Parquet, "
+    "Arrow or Avro; '-' reads JSON from standard input.",
 )
 @schema_option
 @operators_option

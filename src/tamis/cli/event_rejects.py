@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis.cli.console import print_error, print_note
-from tamis.files import CutOffError
+from tamis.input.rows import CutOffError
 from tamis.language.names import print_path
 from tamis.language.spelled import SpelledEvent
 from tamis.language.types import WrongTypeError, read_text, read_value
 from tamis.logic.evaluate import value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     import tamis
+    from tamis.errors import RowError
     from tamis.events.encoder import EncodedEvents
-    from tamis.files import EventRow
+    from tamis.events.rejects import Rejects
+    from tamis.input.rows import Rows
     from tamis.language.schema import Path
     from tamis.language.types import Type
 
 SHOWN_LINES: Final = 3
 SHOWN_ATTRIBUTES: Final = 5
+
+
+class _BadRow(NamedTuple):
+    number: int
+    file_line: int | None
+    error: RowError
 
 
 class EventRejects:
@@ -32,26 +40,32 @@ class EventRejects:
     def __init__(self, index: tamis.Index, sink: IO[str] | None) -> None:
         from tamis.match.unseen import Watch  # NumPy and all that
 
-        self.types: dict[Path, Type] = {
-            attribute.path: attribute.type
-            for column in index.contents.columns
-            for attribute in column.attributes
-            if attribute.type is not None
+        self.types: dict[Path, Type] = dict(index.encoder.table.by_path)
+        for part in index.parts:
+            for path in part.plan.paths:
+                if (type_ := part.schema.get(path)) is not None:
+                    self.types.setdefault(path, type_)
+        # What operators decide, and what they read: the encoder does not look at it.
+        self._others = {
+            path: type_
+            for path, type_ in self.types.items()
+            if path not in index.encoder.table.by_path
         }
-        schema = index.contents.schema
-        for path in index.contents.plan.paths:
-            if (type_ := schema.get(path)) is not None:
-                self.types.setdefault(path, type_)
-        self.reads = {read for own in schema.operators for read in own.reads or () if read.type}
+        operators = [own for part in index.parts for own in part.schema.operators]
+        self._reads = {read for own in operators for read in own.reads or () if read.type}
         self.sink = sink
         self.n_events = 0
         self.n_bad_rows = 0
-        self._bad_rows: list[EventRow] = []  # the first of them
-        self._cut_off: EventRow | None = None  # after which nothing could be read
+        self._bad_rows: list[_BadRow] = []  # the first of them
+        self._cut_off: _BadRow | None = None  # after which nothing could be read
         self._watch = Watch(index.asked)
-        self._names: set[Path] = set()  # that the first events have
         self._n_values: Counter[str] = Counter()
         self._examples: dict[str, str] = {}
+
+    @property
+    def checked_paths(self) -> set[Path]:
+        """The attributes whose values are checked here, one by one."""
+        return {*self._others, *(path for path, _ in self._reads)}
 
     @property
     def n_rejects(self) -> int:
@@ -63,38 +77,64 @@ class EventRejects:
         """Whether more lines were left out than were used, or nobody knows how many."""
         return self.n_bad_rows > self.n_events or self._cut_off is not None
 
-    def count(self, rows: list[EventRow], good: list[EventRow], batch: EncodedEvents) -> None:
-        """Take in one chunk: all its rows, those that hold events, and what became of these."""
-        from tamis.events.names import find_names
+    def count_rows(self, rows: Rows, errors: Mapping[int, RowError]) -> None:
+        """Take in the rows of a batch that hold no event."""
+        self.n_bad_rows += len(errors)
+        for at, error in errors.items():
+            bad = _BadRow(rows.numbers[at], rows.lines[at] if rows.lines else None, error)
+            if isinstance(error, CutOffError):
+                self._cut_off = self._cut_off or bad
+            if len(self._bad_rows) < SHOWN_LINES:
+                self._bad_rows.append(bad)
+            if self.sink:
+                self._list(bad.number, bad.file_line, None, error.code, error.message, error.hint)
 
-        self.n_events += len(good)
+    def count(self, rows: Rows, events: list[Any] | None, batch: EncodedEvents) -> None:
+        """Take in the rows of a batch that hold events, and what became of these."""
+        self.n_events += len(rows)
         self._watch.add(batch)
-        self._names = self._names or find_names([row.event for row in good])
-        bad = [row for row in rows if row.error is not None]
-        cut_off = (row for row in bad if isinstance(row.error, CutOffError))
-        self._cut_off = next(cut_off, self._cut_off)
-        self.n_bad_rows += len(bad)
-        self._bad_rows.extend(bad[: SHOWN_LINES - len(self._bad_rows)])
-        for row in bad if self.sink else ():
-            assert row.error is not None
-            self._list(row, None, row.error.code, row.error.message, row.error.hint)
-        if len(batch.rejects) or self.reads:
-            self._count_values(good)
+        if self._others or self._reads:
+            self._count_listed(rows, self._find_wrong(events or [], batch.rejects))
+        elif self.sink and len(batch.rejects):
+            self._count_listed(rows, self._find_wrong([], batch.rejects))
+        elif len(batch.rejects):
+            self._count_examples(rows, batch.rejects)
 
-    def _count_values(self, rows: list[EventRow]) -> None:
-        # The batch knows how many there are and shows a few; here each is named.
-        for row in rows:
-            wrong = dict(self._wrong_values(row.event)) | dict(self._wrong_reads(row.event))
-            for attribute, reason in wrong.items():
-                self._n_values[attribute] += 1
-                self._examples.setdefault(attribute, f"event {row.number}: {reason}")
-                if self.sink:
-                    self._list(row, attribute, "wrong-type", reason, None)
+    def _find_wrong(self, events: list[Any], rejects: Rejects) -> dict[tuple[int, str], str]:
+        """Why each wrong value is wrong, by row and attribute, in the order of rows."""
+        wrong = {
+            (reject.row, reject.attribute or ""): reject.reason for reject in rejects.all_values()
+        }
+        for row, event in enumerate(events):
+            found = dict(self._wrong_values(event)) | dict(self._wrong_reads(event))
+            wrong |= {(row, attribute): reason for attribute, reason in found.items()}
+        return dict(sorted(wrong.items(), key=lambda one: one[0][0]))
+
+    def _count_listed(self, rows: Rows, wrong: dict[tuple[int, str], str]) -> None:
+        for (row, attribute), reason in wrong.items():
+            number, line = rows.numbers[row], rows.lines[row] if rows.lines else None
+            self._n_values[attribute] += 1
+            self._examples.setdefault(attribute, f"event {number}: {reason}")
+            if self.sink:
+                self._list(number, line, attribute, "wrong-type", reason, None)
+
+    def _count_examples(self, rows: Rows, rejects: Rejects) -> None:
+        for (attribute, _), n_values in rejects.counts.items():
+            self._n_values[attribute or ""] += n_values
+        if all(attribute in self._examples for attribute, _ in rejects.counts):
+            return
+        is_shown = {reject.attribute for reject in rejects}
+        shown = list(rejects)
+        if not all(attribute in is_shown for attribute, _ in rejects.counts):
+            shown = rejects.all_values()  # more attributes than there are examples
+        for reject in sorted(shown, key=lambda reject: reject.row):
+            told = f"event {rows.numbers[reject.row]}: {reject.reason}"
+            self._examples.setdefault(reject.attribute or "", told)
 
     def _wrong_values(self, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
-        for path, type_ in self.types.items():
+        for path, type_ in self._others.items():
             if (value := value_at(event, path)) is not None:
-                # A text of CSV that spells no value stays: what it lacks is for its reader to say.
+                # A text of CSV that spells no value stays: its reader says what it lacks.
                 read = read_text if isinstance(event, SpelledEvent) else read_value
                 try:
                     (read if isinstance(value, str) else read_value)(value, type_)
@@ -104,7 +144,7 @@ class EventRejects:
     def _wrong_reads(self, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """The same for what operators read, of texts where these are what there is."""
         texts = event.texts if isinstance(event, SpelledEvent) else event
-        for path, type_ in self.reads:
+        for path, type_ in self._reads:
             assert type_ is not None
             if (value := value_at(texts, path)) is not None:
                 is_text = texts is not event and isinstance(value, str)
@@ -113,13 +153,19 @@ class EventRejects:
                 except WrongTypeError as error:
                     yield print_path(path), str(error)
 
-    def _list(
-        self, row: EventRow, attribute: str | None, code: str, message: str, hint: str | None
+    def _list(  # noqa: PLR0913 - the columns of the list
+        self,
+        number: int,
+        file_line: int | None,
+        attribute: str | None,
+        code: str,
+        message: str,
+        hint: str | None,
     ) -> None:
         assert self.sink is not None
         told = {
-            "event": row.number,
-            "file_line": row.file_line,
+            "event": number,
+            "file_line": file_line,
             "attribute": attribute,
             "code": code,
             "message": message,
@@ -127,7 +173,7 @@ class EventRejects:
         }
         self.sink.write(json.dumps(told, ensure_ascii=False) + "\n")
 
-    def report(self, source: str, *, is_listed: bool) -> None:
+    def report(self, source: str, find_names: Callable[[], set[Path]], *, is_listed: bool) -> None:
         """The counts and an example of each kind, on stderr; nothing where all is well."""
         from tamis.match.unseen import tell_no_events
 
@@ -144,7 +190,7 @@ class EventRejects:
             print_note(f"the same for {n_more:,} more attribute{'s' * (n_more > 1)}")
         if self.n_rejects and not is_listed:
             print_note("--rejects FILE lists them all")
-        missing = self._watch.tell_missing(lambda: self._names)
+        missing = self._watch.tell_missing(find_names)
         if missing is not None:
             print_note(missing)
         for told in self._watch.tell_oddities():
@@ -152,7 +198,6 @@ class EventRejects:
 
     def _report_rows(self) -> None:
         first = self._cut_off or self._bad_rows[0]
-        assert first.error is not None
         place = f"line {first.file_line}" if first.file_line else f"row {first.number}"
         if self._cut_off is not None:
             print_error(f"{place}: {first.error}")

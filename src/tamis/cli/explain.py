@@ -12,7 +12,7 @@ from tamis.cli.arguments import refuse_swapped
 from tamis.cli.console import make_console, printable
 from tamis.cli.options import at_option, open_source, operators_option, output_option, trust_options
 from tamis.cli.output import print_json
-from tamis.files import parse_event
+from tamis.events.json_texts import parse_event
 
 if TYPE_CHECKING:
     from datetime import datetime

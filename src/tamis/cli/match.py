@@ -12,7 +12,6 @@ import click
 import tamis
 from tamis.cli.arguments import expect_file, expect_rejects_place, refuse_swapped
 from tamis.cli.console import StatusLine, make_console, print_note, tell_fault
-from tamis.cli.event_chunks import read_event_chunks
 from tamis.cli.event_rejects import EventRejects
 from tamis.cli.options import (
     at_option,
@@ -117,7 +116,7 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     rejects_file: str | None,
     strict: bool,
 ) -> None:
-    """Match EVENTS against INDEX: JSON, CSV, TSV, Parquet or Arrow; standard input if not given.
+    """Match EVENTS against INDEX: a file of JSON, CSV, TSV, Parquet, Arrow or Avro, or stdin.
 
     Prints the matches of each event as they are found. A value of the wrong type counts as
     missing, a line that is no event is left out; both are counted on stderr.
@@ -125,7 +124,9 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     Exit codes: 0 matched; 1 the index or most of the events cannot be read, or with --strict any
     part of them; 2 wrong usage.
     """
-    from tamis.cli.match_run import Run  # NumPy and all that: other commands start without it
+    # NumPy and all that: other commands start without it
+    from tamis.cli.event_feed import EventFeed
+    from tamis.cli.match_run import Run
 
     if bindings and counts:
         raise click.UsageError("--bindings tells of matches, and --counts of none")
@@ -154,20 +155,19 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     chosen = choose_format(events, file_format)
     with open_sink(rejects_file) if rejects_file else nullcontext() as sink:
         rejects = EventRejects(index, sink)
+        feed = EventFeed(index, source, chosen, rejects)
+        feed.need(run.needed)
 
         def batches() -> Iterator[tuple[list[Any], EncodedEvents]]:
-            for rows in read_event_chunks(source, chosen, rejects.types):
-                good = [row for row in rows if row.error is None]
-                batch = index.encode([row.event for row in good])
-                rejects.count(rows, good, batch)
-                yield [run.name(row) for row in good], batch
+            for rows, found, batch in feed.batches():
+                yield run.name_events(rows, found), batch
                 status.refresh(f"{rejects.n_events:,} events, {run.n_matches:,} matches")
 
         try:
             run.ways[counts](batches())
         finally:
             status.clear()
-    rejects.report(events, is_listed=rejects_file is not None)
+    rejects.report(events, feed.find_names, is_listed=rejects_file is not None)
     _note_faults(index)
     for option, name in run.missing_attributes() if rejects.n_events else ():
         print_note(f"no event has the attribute {name}, which {option} names")

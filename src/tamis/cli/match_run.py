@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import tamis
     from tamis.events.encoder import EncodedEvents
-    from tamis.files import EventRow
+    from tamis.input.rows import Rows
 
     Batches: TypeAlias = Iterator[
         tuple[list[Any], EncodedEvents]
@@ -71,16 +71,26 @@ class Run:
         self.event_values = EventValues(names, PRINTED, self.columns)
         self.ways[None] = self.print_detailed
 
-    def name(self, row: EventRow) -> Any:
-        """What an event is called, and with it what is asked for of the event."""
-        name = self._name(row)
-        return name if self.event_values is None else (name, self.event_values.read(row.event))
+    @property
+    def needed(self) -> set[str] | None:
+        """The attributes of events that are printed, by their first names; None for all."""
+        named = set() if self.event_id is None else {self.event_id[0]}
+        shown = frozenset[str]() if self.event_values is None else self.event_values.first_names
+        return None if shown is None else named | shown
 
-    def _name(self, row: EventRow) -> Any:
-        """The event's number, or the attribute that was asked for."""
-        if self.event_id is None:
-            return row.number
-        value = value_at(row.event, self.event_id)
+    def name_events(self, rows: Rows, events: list[Any] | None) -> list[Any]:
+        """What each event is called, and with it what is asked for of the event."""
+        if events is None or (self.event_id is None and self.event_values is None):
+            return list(rows.numbers)
+        names: list[Any] = list(rows.numbers)
+        if self.event_id is not None:
+            names = [self._name(event, self.event_id) for event in events]
+        if self.event_values is None:
+            return names
+        return list(zip(names, map(self.event_values.read, events), strict=True))
+
+    def _name(self, event: dict[str, Any], path: tuple[str, ...]) -> Any:
+        value = value_at(event, path)
         self.is_named = self.is_named or value is not None
         if value is None or isinstance(value, bool | int | float | str):
             return value

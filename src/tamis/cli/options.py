@@ -10,7 +10,10 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from tamis.errors import InputError
-from tamis.files import Columns, Format, read_schema, read_subscriptions
+from tamis.input.formats import Format
+from tamis.input.rows import Columns
+from tamis.input.schemas import read_schema
+from tamis.input.subscription_rows import read_subscriptions
 from tamis.language.limits import DEFAULT_LIMITS, MAX_DEPTH, Limits
 from tamis.language.moments import read_at
 from tamis.logic.evaluate import Missing
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
-    from tamis.files import SubscriptionRow
+    from tamis.input.subscription_rows import SubscriptionRow
     from tamis.language.schema import Schema
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")

@@ -14,7 +14,7 @@ from tamis.cli.spark_io import read_subscriptions
 from tamis.cli.spark_options import Publisher
 from tamis.cli.spark_places import OUTPUTS, expect_outputs
 from tamis.errors import InputError
-from tamis.records import Columns
+from tamis.input.rows import Columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from tamis.errors import InputError, suggest
-from tamis.json_arrays import is_array
+from tamis.input.json_arrays import is_array
 
 if TYPE_CHECKING:
     from tamis.versions.storage import Storage

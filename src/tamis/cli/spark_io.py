@@ -18,11 +18,11 @@ from tamis.cli.spark_formats import (
     read_head,
 )
 from tamis.cli.spark_places import expect_free
-from tamis.errors import InputError
-from tamis.files import RowError, parse_event
+from tamis.errors import InputError, RowError
+from tamis.events.json_texts import REPEATED_HINT, parse_event
+from tamis.input.sniffing import guess_lines
+from tamis.input.subscription_rows import CSV_HINT
 from tamis.language.names import parse_path
-from tamis.records import CSV_HINT, REPEATED_HINT
-from tamis.sniffing import guess_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,9 +6,9 @@
 | layout | read by | values are |
 |---|---|---|
 | dicts, other mappings | `mappings`, one event: `single` | as `read_value` converts them |
-| JSON texts, a JSON column | `mappings` | the same; a decimal keeps all its digits |
+| JSON texts, a JSON column | `json_texts`, `mappings` | the same; a decimal keeps all its digits |
 | Arrow columns, structs | `arrow`, `arrow_values` | as `read_value` converts Arrow's values |
-| an Arrow map as event, CSV | `arrow`, `delimited` | texts that spell values (`spelled`) |
+| an Arrow map as event, texts of CSV | `arrow` | texts that spell values (`spelled`) |
 
 `language.types.read_value` is the definition: a bulk path converts the values it is sure of and
 calls `read_value` for the rest. NULL, an absent column and an event that is None are missing

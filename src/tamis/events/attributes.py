@@ -48,6 +48,7 @@ class AttributeTable:
         self.distinct_types: tuple[Type, ...] = tuple(dict.fromkeys(self.types))
         numbers = {type_: number for number, type_ in enumerate(self.distinct_types)}
         self.type_numbers: Int32 = np.array([numbers[t] for t in self.types], dtype=np.int32)
+        self.by_path = dict(types)
         self.tree = NameTree()
         for attribute, path in enumerate(self.paths):
             self.tree.add(path, attribute)

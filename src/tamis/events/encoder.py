@@ -14,11 +14,10 @@ from tamis.events.attributes import AttributeTable
 from tamis.events.part_encoder import PartEncoder
 from tamis.events.read import hold_events, read_events
 from tamis.events.rejects import Rejects
-from tamis.events.sources import split_source
 from tamis.language.names import print_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from tamis.events.entries import EventValues
     from tamis.events.event_arrays import EventArrays
@@ -66,28 +65,7 @@ class EventEncoder:
         """A batch of events; see `read_events` for what `source` and `column` may be."""
         source = hold_events(source)
         values = read_events(source, self.table, Rejects(strict=strict), column=column)
-        return self._encoded(values)._replace(source=source, column=column)
-
-    def encode_batches(
-        self,
-        source: Any,
-        *,
-        strict: bool = False,
-        keep: bool = False,
-        column: str | None = None,
-        **options: Any,
-    ) -> Iterator[EncodedEvents]:
-        """Events a batch at a time; see `split_source` for `source` and the options.
-
-        With `keep` each batch has its events as its source, with all their columns.
-        """
-        first_row = 0
-        options["all_columns"] = keep
-        for part in split_source(source, self.table, column=column, **options):
-            values = part.read(Rejects(strict=strict, first_row=first_row))
-            first_row += values.n_rows
-            encoded = self._encoded(values)
-            yield encoded._replace(source=part.hold(), column=column) if keep else encoded
+        return self.encode_read(values)._replace(source=source, column=column)
 
     def encode_event(
         self, event: Mapping[str, Any], rejects: Rejects | None = None, part: int = 0
@@ -96,7 +74,8 @@ class EventEncoder:
         is added to `rejects`."""
         return self.parts[part].encode_event(event, rejects)
 
-    def _encoded(self, values: EventValues) -> EncodedEvents:
+    def encode_read(self, values: EventValues) -> EncodedEvents:
+        """A batch of events that have been read."""
         arrays = tuple(part.encode_values(values) for part in self.parts)
         self._report_padded(values)
         encoded = EncodedEvents(values.n_rows, arrays, values.rejects, self.columns)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from tamis.errors import RowError
 from tamis.events.arrow_arrays import is_text
-from tamis.events.mappings import parse_exactly
+from tamis.events.json_texts import parse_exactly
 from tamis.language.limits import MAX_DEPTH
 from tamis.language.names import parse_path
 
@@ -58,7 +59,7 @@ def _first_texts(table: pa.Table | pa.RecordBatch) -> list[Any]:
 
 def _names_in(event: Any) -> Iterator[Path]:
     if isinstance(event, str | bytes):
-        with suppress(ValueError, TypeError, RecursionError):
+        with suppress(RowError):
             event = parse_exactly(event)
     if isinstance(event, list):  # the pairs of a map
         yield from (parse_path(key) for key, _ in event if key)
@@ -84,7 +85,6 @@ def _keys(members: Mapping[Any, Any], prefix: Path) -> Iterator[Path]:
 def _parse_object(value: Any) -> Mapping[Any, Any] | None:
     """The JSON object that a text holds."""
     if isinstance(value, str) and value.lstrip()[:1] == "{":
-        with suppress(ValueError, TypeError, RecursionError):
-            found = parse_exactly(value)
-            return found if isinstance(found, Mapping) else None
+        with suppress(RowError):
+            return parse_exactly(value)
     return None

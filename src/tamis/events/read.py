@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tamis.errors import InputError, suggest
+from tamis.errors import InputError, RowError, suggest
 from tamis.events.arrow import read_event_column, read_table
 from tamis.events.arrow_arrays import expect_readable
 from tamis.events.mappings import read_json, read_mappings
-from tamis.records import RowError
 
 if TYPE_CHECKING:
     from tamis.events.attributes import AttributeTable

@@ -20,6 +20,7 @@ from tamis.language.types import WrongTypeError, spell_value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tamis.errors import RowError
     from tamis.kernels.arrays import Int32
     from tamis.language.schema import Path
     from tamis.language.types import Type
@@ -72,14 +73,19 @@ class Rejects:
     one column cost a count, not a million objects.
     """
 
-    __slots__ = ("bad_rows", "counts", "examples", "first_row", "oddities", "strict")
+    __slots__ = ("_refused", "counts", "examples", "first_row", "oddities", "row_errors", "strict")
 
-    def __init__(self, *, strict: bool = False, first_row: int = 0) -> None:
+    def __init__(
+        self, *, strict: bool = False, first_row: int = 0, lists_all: bool = False
+    ) -> None:
+        """`lists_all`: keep what `all_values` lists, and not only examples."""
         self.strict = strict
         self.first_row = first_row  # of the batch within its source
         self.counts: Counter[tuple[str | None, RejectKind]] = Counter()
         self.examples: list[Reject] = []
-        self.bad_rows: list[int] = []  # of the batch: all in which there is no event
+        # Of the batch: all rows in which there is no event, and why.
+        self.row_errors: dict[int, RowError] = {}
+        self._refused: list[tuple[Refused, Type, Sequence[Path]]] | None = [] if lists_all else None
         self.oddities = Oddities()  # of events that are read all the same
 
     def __len__(self) -> int:
@@ -91,11 +97,17 @@ class Rejects:
     def __repr__(self) -> str:
         return f"<Rejects: {len(self)} in all: {dict(self.counts)}>"
 
-    def add_row(self, row: int, value: Any, reason: str) -> None:
+    @property
+    def bad_rows(self) -> list[int]:
+        """All rows of the batch in which there is no event."""
+        return list(self.row_errors)
+
+    def add_row(self, row: int, value: Any, error: RowError) -> None:
         """Count a row in which there is no event."""
         kind = RejectKind.BAD_ROW
-        self.bad_rows.append(row)
-        self._add(None, kind, [Reject(self.first_row + row, None, None, show(value), reason, kind)])
+        self.row_errors[row] = error
+        told = Reject(self.first_row + row, None, None, show(value), error.message, kind)
+        self._add(None, kind, [told])
 
     def add_value(self, row: int, path: Path, type_: Type, value: Any, error: Exception) -> None:
         """Count one value, of which `error` says what is wrong."""
@@ -108,6 +120,8 @@ class Rejects:
         """Count values of one type; `paths` are those of all attributes, by number."""
         if self.strict and len(refused.rows):
             raise InputError(str(self._tell(int(np.argmin(refused.rows)), refused, type_, paths)))
+        if self._refused is not None:
+            self._refused.append((refused, type_, paths))
         keys = 2 * refused.attributes.astype(np.int64) + refused.is_wrong_type
         order = np.argsort(keys, kind="stable")
         bounds = [*np.flatnonzero(np.diff(keys[order], prepend=-1)).tolist(), len(order)]
@@ -117,6 +131,16 @@ class Rejects:
                 for at in order[begin : min(end, begin + EXAMPLES_PER_KIND)].tolist()
             ]
             self._add(told[0].attribute, told[0].kind, told, end - begin)
+
+    def all_values(self) -> list[Reject]:
+        """Each value that `add_values` counted, by row and attribute; needs `lists_all`."""
+        found = [
+            (int(refused.rows[at]), int(refused.attributes[at]), refused, at, type_, paths)
+            for refused, type_, paths in self._refused or ()
+            for at in range(len(refused.rows))
+        ]
+        found.sort(key=lambda one: one[:2])
+        return [self._tell(at, refused, type_, paths) for _, _, refused, at, type_, paths in found]
 
     def merge(self, other: Rejects) -> None:
         """Add the rejects of another batch."""

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from tamis.errors import InputError
+from tamis.errors import InputError, RowError
 from tamis.events.arrow_arrays import expect_readable
-from tamis.events.mappings import parse_exactly
+from tamis.events.json_texts import parse_exactly
 from tamis.language.names import parse_path
 from tamis.language.spelled import SpelledEvent
 
@@ -55,7 +55,7 @@ class EventRows:
 
     def _from_python(self, event: Any) -> Mapping[str, Any] | None:
         if isinstance(event, str | bytes):
-            with suppress(ValueError, TypeError, RecursionError):
+            with suppress(RowError):
                 event = parse_exactly(event)
         return event if hasattr(event, "get") else None
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from tamis.files import SubscriptionRow
+    from tamis.input.subscription_rows import SubscriptionRow
 
 
 def has_expired(row: SubscriptionRow, now: datetime) -> bool:

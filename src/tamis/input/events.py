@@ -5,35 +5,35 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from tamis.batches import peek
-from tamis.errors import InputError, warn
-from tamis.events.attributes import AttributeTable
+from tamis.errors import InputError, RowError, warn
 from tamis.events.encoder import EncodedEvents
+from tamis.events.json_texts import is_json, parse_event
 from tamis.events.names import SAMPLE, find_names
-from tamis.events.sources import split_source
+from tamis.events.repeated_keys import find_repeated_key, has_plain_keys
+from tamis.input.batches import peek
+from tamis.input.event_batches import split_events
+from tamis.input.formats import KNOWN_ENDINGS
 from tamis.input.frames import is_frame, to_arrow
 from tamis.input.paths import find_path
-from tamis.records import RowError, is_json, json_texts, parse_event
-from tamis.repeated_keys import find_repeated_key, has_plain_keys
+from tamis.input.rows import Wanted
 
 if TYPE_CHECKING:
     from tamis.language.schema import Path as AttributePath
 
 TAKEN: Final = (
     "events are dicts, JSON texts, Arrow data, a pandas or Polars frame, an iterator of record "
-    "batches, or the path of a file (.jsonl, .json, .csv, .tsv, .parquet, .arrow)"
+    f"batches, or the path of a file ({KNOWN_ENDINGS})"
 )
 SHOWN: Final = 60  # characters of a text that is no event
 
 
 class EventStream(NamedTuple):
-    """Events that are read a part at a time, by `events.sources`."""
+    """Events that are read a part at a time, by `event_batches`."""
 
     source: Any
     find_names: Callable[[], set[AttributePath]]  # in the first of them, once they are read
@@ -101,8 +101,13 @@ def _stream(source: Any) -> EventStream:
 
 
 def _names_in_file(path: Path) -> set[AttributePath]:
-    parts = split_source(path, AttributeTable({}), all_columns=True, n_rows=SAMPLE)
-    return next((find_names(part.hold()) for part in parts), set())
+    return names_in_source(path, None)
+
+
+def names_in_source(source: Path | str | bytes, file_format: str | None) -> set[AttributePath]:
+    """The names that the first events of a source have."""
+    batches = split_events(source, Wanted(n_rows=SAMPLE), file_format=file_format)
+    return next((find_names(rows.hold({})) for rows in batches), set())
 
 
 def _is_batch(item: Any) -> bool:
@@ -122,4 +127,5 @@ def _read_text(text: Any) -> list[Any]:
         raise InputError(f"{shown!r} is neither the path of a file nor JSON", hint=TAKEN)
     if data.lstrip()[:1] == b"{" and is_json(data):
         return [data]
-    return [found for _, found in json_texts(BytesIO(data))]
+    batches = split_events(data, Wanted())
+    return [found for rows in batches for found in rows.hold({})]

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from tamis.batches import first_repeated
 from tamis.errors import InputError
 from tamis.events.arrow_arrays import make_unreadable
+from tamis.input.batches import first_repeated
 
 _FAILURES: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
 ARROW_DATA: Final = (pa.Table, pa.RecordBatch, pa.RecordBatchReader)

@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tamis.records import FORMAT_BY_SUFFIX
-from tamis.sniffing import COMPRESSED
+from tamis.input.formats import find_format
 
 
 def find_path(given: Any) -> Path | None:
@@ -21,8 +20,7 @@ def find_path(given: Any) -> Path | None:
     if not isinstance(given, str) or "\n" in given or "\0" in given:
         return None
     path = Path(given)
-    plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
-    if plain.suffix.lower() in FORMAT_BY_SUFFIX and given.lstrip()[:1] not in ("{", "["):
+    if find_format(given) is not None and given.lstrip()[:1] not in ("{", "["):
         return path
     try:
         return path if given and path.is_file() else None

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from tamis.batches import peek
 from tamis.errors import ExpressionError, InputError
-from tamis.files import SubscriptionRow, read_subscriptions, to_subscription
+from tamis.input.batches import peek
 from tamis.input.details import Gathered
+from tamis.input.formats import KNOWN_ENDINGS
 from tamis.input.frames import to_arrow
 from tamis.input.paths import find_path
-from tamis.records import Columns, Record, batch_records, expect_columns
+from tamis.input.rows import Columns
+from tamis.input.subscription_rows import SubscriptionRow, read_subscriptions, to_subscription
+from tamis.input.tables import batch_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 TAKEN: Final = (
     "subscriptions are {id: expression}, pairs (id, expression), dicts or a frame (pandas, Polars, "
     'Arrow) with the columns "id" (or "subscription_id") and "expression", or the path of a file '
-    "(.jsonl, .json, .csv, .tsv, .parquet, .arrow)"
+    f"({KNOWN_ENDINGS})"
 )
 SHOWN: Final = 60  # characters of a text that is no path
 
@@ -89,7 +91,7 @@ def _open(given: Any) -> Any:
     first, rows = peek(given)
     if isinstance(first, Mapping):
         return _Rows(_dict_rows(rows))
-    if isinstance(first, SubscriptionRow):  # of a reader in `files`
+    if isinstance(first, SubscriptionRow):  # as `read_subscriptions` gives them
         return _Rows(rows)
     if isinstance(first, pa.RecordBatch | pa.Table):
         return _Rows(_frame_rows(rows))
@@ -126,18 +128,18 @@ def _dict_rows(rows: Iterable[Any]) -> Iterator[SubscriptionRow]:
                 f"subscription {number} is {type(row).__name__}; the first is a dict", hint=TAKEN
             )
         if number == 1:
-            expect_columns(list(map(str, row)), "the first dict", columns, "key")
-        yield to_subscription(Record(number, None, dict(row)), columns)
+            columns.expect(list(map(str, row)), "the first dict", "key")
+        yield to_subscription(number, None, dict(row), columns)
 
 
 def _frame_rows(frames: Iterable[Any]) -> Iterator[SubscriptionRow]:
     columns = Columns()
     number = 0
     for frame in frames:
-        expect_columns(frame.schema.names, "the frame", columns, "column")
+        columns.expect(frame.schema.names, "the frame")
         batches = [frame] if isinstance(frame, pa.RecordBatch) else frame
         batches = batches.to_batches() if isinstance(batches, pa.Table) else batches
         for batch in batches:
             for values in batch_records(batch, columns):
                 number += 1
-                yield to_subscription(Record(number, None, values), columns)
+                yield to_subscription(number, None, values, columns)

@@ -145,6 +145,13 @@ class EventValues:
         return found
 
     @property
+    def first_names(self) -> frozenset[str] | None:
+        """The first names of the attributes that are read; None for all."""
+        if None in self._paths.values():
+            return None
+        return frozenset(path[0] for path in self._paths.values() if path)
+
+    @property
     def missing(self) -> list[str]:
         """The columns that no event has had, if there were events."""
         return sorted(self._missing) if self._n_events else []

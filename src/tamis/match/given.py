@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from tamis.errors import RejectWarning, warn
 from tamis.events.names import find_names
-from tamis.events.sources import split_source
+from tamis.input.event_batches import encode_batches, split_events, wanted_columns
 from tamis.input.events import EventStream, open_events
+from tamis.input.rows import Wanted
 from tamis.match.unseen import Watch, tell_no_events
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def encode_parts(
         yield batch
         _report(watch, lambda: find_names(batch.source))
         return
-    for batch in encoder.encode_batches(opened.source, keep=keep):
+    for batch in encode_batches(encoder, opened.source, keep=keep):
         watch.add(batch)
         yield batch
     _report(watch, opened.find_names)
@@ -68,8 +69,9 @@ def encode_whole(
 def _hold(encoder: EventEncoder, stream: EventStream, column: str | None, *, keep: bool) -> Any:
     """The events of a stream in memory."""
     table = encoder.table
-    parts = split_source(stream.source, table, column=column, all_columns=keep)
-    held = [part.hold() for part in parts]
+    wanted = Wanted(None if keep else wanted_columns(table, column))
+    batches = split_events(stream.source, wanted, column=column)
+    held = [rows.hold(table.by_path) for rows in batches]
     if held and not isinstance(held[0], list):
         tables = (
             pa.Table.from_batches([own]) if isinstance(own, pa.RecordBatch) else own for own in held

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from tamis.errors import InputError
-from tamis.json_arrays import BrokenArrayError, is_array, read_elements
+from tamis.input.json_arrays import BrokenArrayError, is_array, read_elements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

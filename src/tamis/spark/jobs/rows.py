@@ -22,13 +22,14 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from tamis.errors import ExpressionError, InputError
-from tamis.files import read_tags
+from tamis.errors import ExpressionError, InputError, RowError
 from tamis.index.attributes import parse_attributes
 from tamis.index.validity import MOMENT
+from tamis.input.rows import Columns
+from tamis.input.subscription_rows import read_tags
+from tamis.input.tables import batch_rows
 from tamis.language.moments import HINT, REVERSED_HINT
 from tamis.match.switches import Switches, is_switch
-from tamis.records import Columns, RowError, batch_rows
 from tamis.spark.layout import expect_column, expect_frame, quoted
 from tamis.spark.validity import is_expired
 from tamis.versions.tables import PACKED

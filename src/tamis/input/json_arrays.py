@@ -8,8 +8,8 @@ from codecs import getincrementaldecoder
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
-from tamis.batches import MOST_BYTES
 from tamis.errors import InputError
+from tamis.input.batches import MOST_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

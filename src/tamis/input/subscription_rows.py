@@ -1,6 +1,6 @@
-"""Where do subscriptions and events come from? Rows of files.
+"""Subscriptions of files: rows of an id, an expression, and what else they have.
 
-A file that cannot be read is an `InputError`. A row that cannot be read is a row with an error,
+A file that cannot be read raises an `InputError`. A row that cannot be read is a row with an error,
 and the rows after it still come.
 """
 
@@ -8,50 +8,29 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tamis.errors import InputError
+from tamis.errors import RowError
+from tamis.events.json_texts import json_kind, refuse_encoding
+from tamis.input.formats import Format, read_rows
+from tamis.input.rows import Columns, Values, Wanted
+from tamis.input.sources import Source, open_stream
 from tamis.language.moments import HINT as MOMENT_HINT
 from tamis.language.moments import REVERSED_HINT, read_moment
-from tamis.language.schema import Schema
 from tamis.language.types import WrongTypeError
-from tamis.records import (
-    Columns,
-    CutOffError,
-    Format,
-    RowError,
-    Values,
-    detect_format,
-    json_kind,
-    opened,
-    parse_event,
-    read_records,
-    refuse_encoding,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
-    from tamis.records import Record, Source
-
 VALIDITY: Final = ("valid_from", "valid_until")
 
-__all__ = [
-    "Columns",
-    "CutOffError",
-    "Details",
-    "EventRow",
-    "Format",
-    "RowError",
-    "SubscriptionRow",
-    "detect_format",
-    "parse_event",
-    "read_events",
-    "read_schema",
-    "read_subscriptions",
-]
+CSV_HINT: Final = (
+    "an expression with a comma or a double quote in it is written in double quotes, "
+    'and a double quote inside as ""'
+)
 
 
 class Details(NamedTuple):
@@ -71,7 +50,7 @@ class SubscriptionRow:
     """One row of a file of subscriptions; with an error, the rest may be unknown."""
 
     number: int  # of the record, from 1; header and blank lines do not count
-    file_line: int | None  # where the record starts, from 1; None in Parquet
+    file_line: int | None  # where the record starts, from 1; None in formats without lines
     subscription_id: str | None
     text: str
     error: RowError | None = None
@@ -79,77 +58,50 @@ class SubscriptionRow:
     details: Details = NO_DETAILS
 
 
-@dataclass(frozen=True, slots=True)
-class EventRow:
-    """One row of a file of events; with an error, the event is empty."""
-
-    number: int
-    file_line: int | None
-    event: Values
-    error: RowError | None = None
-    n_bytes: int = 0  # about as many as the event takes
-
-
 def read_subscriptions(
     source: Source, file_format: Format | None = None, columns: Columns | None = None
 ) -> Iterator[SubscriptionRow]:
-    """The subscriptions of a file or of an open binary stream, one at a time.
+    """The subscriptions of a source, one at a time.
 
     Ids are strings or integers, and are strings in the rows.
     """
     columns = columns or Columns()
-    for record in read_records(source, file_format, columns):
-        yield to_subscription(record, columns)
+    with open_stream(source, file_format) as stream:
+        wanted = Wanted(expect=partial(_expect_columns, columns, stream.name), hint=CSV_HINT)
+        for rows in read_rows(stream, wanted):
+            lines = rows.lines or repeat(None)
+            for number, line, found in zip(
+                rows.numbers, lines, rows.to_records(columns), strict=False
+            ):
+                yield to_subscription(number, line, found, columns)
 
 
-def read_events(source: Source, file_format: Format | None = None) -> Iterator[EventRow]:
-    """The events of a JSON lines or Parquet file, or of an open binary stream, one at a time."""
-    for record in read_records(source, file_format, None):
-        yield EventRow(record.number, record.file_line, record.values, record.error, record.n_bytes)
+def _expect_columns(columns: Columns, name: str, names: list[str]) -> None:
+    columns.expect(names, name)
 
 
-def read_schema(text: str) -> Schema:
-    """The schema that a DDL or JSON text declares, or the `.json` file that the text names."""
-    if not text.strip().endswith(".json"):
-        return Schema.of(text)
-    path = Path(text.strip())
-    with opened(path) as stream:
-        try:
-            declared = json.loads(stream.read().decode("utf-8-sig"))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path} is not JSON: {error}") from None
-    if not isinstance(declared, dict):
-        raise InputError(
-            f"{path} holds {json_kind(declared)}; an object is expected",
-            hint='such as {"level": "integer", "tags": "array<string>"}',
-        )
-    return Schema.of(declared)
-
-
-# ── subscriptions ───────────────────────────────────────────────────────────────────────────
-
-
-def to_subscription(record: Record, columns: Columns) -> SubscriptionRow:
-    """The subscription that a record holds, or what is wrong with it."""
-    number, file_line = record.number, record.file_line
-    if record.error is not None:
-        return SubscriptionRow(number, file_line, None, "", record.error)
+def to_subscription(
+    number: int, file_line: int | None, values: Values | RowError, columns: Columns
+) -> SubscriptionRow:
+    """The subscription that a row holds, or what is wrong with it."""
+    if isinstance(values, RowError):
+        return SubscriptionRow(number, file_line, None, "", values)
     subscription_id = None
-    id_name, expression_name = found = columns.find(record.values)
+    id_name, expression_name = found = columns.find(values)
     try:
         if id_name is not None:
-            subscription_id = _read_id(record.values[id_name])
+            subscription_id = _read_id(values[id_name])
         if id_name is None or expression_name is None:
             raise RowError(
                 "missing-key",
                 f"the row has no {columns.describe_missing(found)}",
-                hint=f"its keys: {', '.join(record.values) or 'none'}",
+                hint=f"its keys: {', '.join(values) or 'none'}",
             )
-        text = _read_text(record.values[expression_name])
-        details = read_details(record.values, (id_name, expression_name))
+        text = _read_text(values[expression_name])
+        details = read_details(values, (id_name, expression_name))
     except RowError as error:
         names = {"subscription_id": id_name, "expression": expression_name}
-        given = {part: record.values[name] for part, name in names.items() if name is not None}
+        given = {part: values[name] for part, name in names.items() if name is not None}
         return SubscriptionRow(number, file_line, subscription_id, "", error, given)
     return SubscriptionRow(number, file_line, subscription_id, text, details=details)
 

@@ -1,0 +1,115 @@
+"""The events of a source on their way to the matcher, in batches and by columns where they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from tamis.cli.console import print_note
+from tamis.events.names import find_names
+from tamis.events.rejects import Rejects
+from tamis.input.event_batches import split_events, wanted_columns
+from tamis.input.events import names_in_source
+from tamis.input.formats import DELIMITERS, detect_format
+from tamis.input.rows import Wanted
+from tamis.language.names import parse_path, print_path
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    import tamis
+    from tamis.cli.event_rejects import EventRejects
+    from tamis.events.encoder import EncodedEvents
+    from tamis.input.formats import Format
+    from tamis.input.rows import Rows
+    from tamis.language.schema import Path as AttributePath
+
+CHUNK: Final = 4_096  # events: some blocks of the batch matcher
+SHOWN_NAMES: Final = 5
+
+
+class EventFeed:
+    """Reads and encodes events for an index, and counts those that cannot be read."""
+
+    def __init__(
+        self,
+        index: tamis.Index,
+        source: str | IO[bytes],
+        file_format: Format | None,
+        rejects: EventRejects,
+    ) -> None:
+        self._index = index
+        self._source = source
+        self._format = file_format or detect_format(str(source))
+        self._rejects = rejects
+        self._is_file = isinstance(source, str) and Path(source).is_file()
+        self._first: Any = None  # the first events, of a source that cannot be read twice
+        # Attributes of which Python values are needed, by their first names; None for all.
+        self._needed: set[str] | None = {path[0] for path in rejects.checked_paths}
+
+    def need(self, names: Collection[str] | None) -> None:
+        """Give `batches` the values of these attributes too, by their first names; None for all."""
+        needs_all = names is None or self._needed is None
+        self._needed = None if needs_all else {*self._needed, *names}  # type: ignore[misc]
+
+    def batches(self) -> Iterator[tuple[Rows, list[Any] | None, EncodedEvents]]:
+        """Rows that hold events, these as mappings if any are needed, and in codes."""
+        wanted = Wanted(self._columns, CHUNK, expect=self._expect_names, as_they_come=True)
+        for read in split_events(self._source, wanted, file_format=self._format):
+            rows = read
+            events, encoded = self._encode(rows)
+            errors = encoded.rejects.row_errors
+            if errors:
+                self._rejects.count_rows(rows, errors)
+                rows = rows.without(errors)
+                events, encoded = self._encode(rows)
+            if self._first is None and len(rows) and not self._is_file:
+                self._first = rows.hold(self._rejects.types)
+            self._rejects.count(rows, events, encoded)
+            yield rows, events, encoded
+
+    def find_names(self) -> set[AttributePath]:
+        """The names that the first events have."""
+        if self._is_file:
+            return names_in_source(str(self._source), self._format)
+        return set() if self._first is None else find_names(self._first)
+
+    def _encode(self, rows: Rows) -> tuple[list[Any] | None, EncodedEvents]:
+        types, encoder = self._rejects.types, self._index.encoder
+        has_operators = bool(len(self._index.operators))
+        events = None
+        if has_operators or self._needed is None or self._needed:
+            events = rows.to_mappings(types, self._needed)
+        encoded = encoder.encode_read(rows.read(encoder.table, Rejects(lists_all=True)))
+        if has_operators:
+            encoded = encoded._replace(source=rows.hold(types))
+        return events, encoded
+
+    @property
+    def _columns(self) -> frozenset[str] | None:
+        """What to read of events that have columns; all, where they are read only once."""
+        engines = [engine for engine in self._index.engines if engine.has_operators]
+        for_operators = [engine.operators.attribute_names for engine in engines]
+        if not self._is_file or self._needed is None or None in for_operators:
+            return None
+        known = wanted_columns(self._index.encoder.table)
+        return known.union(self._needed, *(own for own in for_operators if own))
+
+    def _expect_names(self, names: list[str]) -> None:
+        """Note that a header names nothing that the index asks for."""
+        if self._format not in DELIMITERS:
+            return
+        paths = [parse_path(name) if name else ("",) for name in names]
+        wanted = self._rejects.types
+        if wanted and wanted.keys().isdisjoint(paths):
+            # Most likely the header line is missing, or the index is another one.
+            name = self._source if isinstance(self._source, str) else "stdin"
+            print_note(
+                f"{name}: the header names no attribute of the index, so all are missing from all "
+                f"events; it names {_shorten(paths)}; the index asks for {_shorten(list(wanted))}"
+            )
+
+
+def _shorten(paths: list[AttributePath]) -> str:
+    shown = [*map(print_path, paths[:SHOWN_NAMES]), *["…"] * (len(paths) > SHOWN_NAMES)]
+    return ", ".join(shown)

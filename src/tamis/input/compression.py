@@ -1,0 +1,87 @@
+"""Compressed files: which are read, by their names and by how they begin."""
+
+from __future__ import annotations
+
+import io
+from pathlib import PurePath
+from typing import Any, Final, NamedTuple
+
+from tamis.errors import InputError
+
+
+class Codec(NamedTuple):
+    """One way of compressing files."""
+
+    title: str
+    ending: str  # of the names of its files
+    openings: tuple[bytes, ...]  # what its files begin with
+    unpack: str  # the command that unpacks a file
+    arrow: str | None = None  # the codec of Arrow's that reads it; None: it is not read
+
+    @property
+    def tells(self) -> str:
+        """What a message says of a file."""
+        return "is a ZIP archive" if self.ending == ".zip" else f"is compressed with {self.title}"
+
+
+CODECS: Final = (
+    Codec("gzip", ".gz", (b"\x1f\x8b",), "gzip -d", "gzip"),
+    Codec("Zstandard", ".zst", (b"\x28\xb5\x2f\xfd",), "zstd -d", "zstd"),
+    Codec("bzip2", ".bz2", tuple(b"BZh%d1AY&SY" % n for n in range(1, 10)), "bzip2 -d"),
+    Codec("xz", ".xz", (b"\xfd7zXZ\0",), "xz -d"),
+    Codec("LZ4", ".lz4", (b"\x04\x22\x4d\x18",), "lz4 -d"),
+    Codec("ZIP", ".zip", (b"PK\x03\x04",), "unzip"),
+)
+BY_ENDING: Final = {codec.ending: codec for codec in CODECS}
+
+
+def codec_of_name(name: str) -> Codec | None:
+    """The codec that a file's name tells; one that is not read raises an `InputError`."""
+    codec = BY_ENDING.get(PurePath(name).suffix.lower())
+    if codec is not None and codec.arrow is None:
+        read = " and ".join(known.ending for known in CODECS if known.arrow)
+        raise InputError(
+            f"{name} is compressed: files that end in {codec.ending} are not read; {read} are",
+            hint=f"unpack it first: {codec.unpack} {name}",
+        )
+    return codec
+
+
+def codec_of_head(head: bytes) -> Codec | None:
+    """The codec that the beginning of a file tells."""
+    return next((codec for codec in CODECS if head.startswith(codec.openings)), None)
+
+
+def strip_ending(name: str) -> str:
+    """The name without the ending of a compressed file."""
+    ending = PurePath(name).suffix.lower()
+    return name[: -len(ending)] if ending in BY_ENDING else name
+
+
+def decompress(file: Any, name: str, codec: Codec) -> io.BufferedReader:
+    """The content of a file that is compressed; `file` stays its owner's."""
+    import pyarrow as pa
+
+    head = file.peek(1)
+    if head and not head.startswith(codec.openings):
+        raise InputError(
+            f"{name} is not compressed with {codec.title}, as its ending {codec.ending} says",
+            hint=f"if it is not compressed, rename it to {PurePath(strip_ending(name)).name}",
+        )
+    if not head:  # an empty file, of which Arrow says that it is cut off
+        return io.BufferedReader(io.BytesIO())
+    return io.BufferedReader(
+        pa.CompressedInputStream(pa.PythonFile(_Borrowed(file), "r"), codec.arrow)
+    )
+
+
+class _Borrowed:
+    """A file that its reader does not close."""
+
+    closed = False
+
+    def __init__(self, file: Any) -> None:
+        self.read = file.read
+
+    def close(self) -> None:
+        """Leave that to the owner."""

@@ -1,0 +1,110 @@
+"""Rows of JSON: an object on each line, or the elements of one array."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tamis.errors import RowError
+from tamis.events.json_texts import parse_event, parse_record
+from tamis.input.json_arrays import BrokenArrayError, is_array, read_elements
+from tamis.input.rows import CutOffError, Rows
+from tamis.input.sniffing import guess_lines, read_head
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+    from tamis.events.attributes import AttributeTable
+    from tamis.events.entries import EventValues
+    from tamis.events.rejects import Rejects
+    from tamis.input.rows import Columns, Types, Values, Wanted
+    from tamis.input.sources import Stream
+
+
+def read_rows(stream: Stream, wanted: Wanted) -> Iterator[JsonRows]:
+    """The rows of a stream in batches."""
+    head = read_head(stream.file, stream.name, stream.file_format)
+    hint = guess_lines(head)
+    for batch in wanted.gather(stream, json_texts(stream.file, head), _weigh):
+        yield JsonRows([text for _, text in batch], [line for line, _ in batch], hint)
+        hint = None
+
+
+def json_texts(file: Any, head: bytes) -> Iterator[tuple[int, bytes | RowError]]:
+    """The line number and the text of each object of a file that begins with `head`."""
+    if not is_array(head):
+        yield from _filled_lines(file)
+        return
+    try:
+        for element in read_elements(file):
+            yield element.file_line, element.text.encode(errors="surrogateescape")
+    except BrokenArrayError as error:
+        yield error.line, CutOffError(error.message)
+
+
+def _filled_lines(file: Any) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(file, start=1):
+        content = (line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line).strip()
+        if content:
+            yield number, content
+
+
+def _weigh(row: tuple[int, bytes | RowError]) -> int:
+    return 0 if isinstance(row[1], RowError) else len(row[1])
+
+
+class JsonRows(Rows):
+    """Texts that hold an object each."""
+
+    def __init__(
+        self,
+        texts: list[bytes | RowError],
+        lines: list[int],
+        hint: str | None = None,  # what the file seems to be, if its first row is no object
+    ) -> None:
+        self.texts = texts
+        self.lines: list[int] = lines
+        self._hint = hint
+        self._events: list[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def read(self, table: AttributeTable, rejects: Rejects) -> EventValues:
+        from tamis.events.mappings import read_json, read_mappings
+
+        if self._events is not None:
+            return read_mappings(self._events, table, rejects)
+        values = read_json(self.texts, table, rejects)
+        if 0 in rejects.row_errors:
+            self._explain(rejects.row_errors[0])
+        return values
+
+    def hold(self, types: Types) -> Any:
+        return self.texts if self._events is None else self._events
+
+    def to_mappings(self, types: Types, names: Collection[str] | None = None) -> list[Any]:
+        if self._events is None:
+            self._events = list(self._parse_all(parse_event))
+        return self._events
+
+    def to_records(self, columns: Columns) -> Iterable[Values | RowError]:
+        return self._parse_all(parse_record)
+
+    def take(self, places: Sequence[int]) -> JsonRows:
+        taken = JsonRows([self.texts[at] for at in places], [self.lines[at] for at in places])
+        if self._events is not None:
+            taken._events = [self._events[at] for at in places]
+        return taken
+
+    def _parse_all(self, parse: Callable[[bytes], Values]) -> Iterator[Values | RowError]:
+        for at, text in enumerate(self.texts):
+            try:
+                yield text if isinstance(text, RowError) else parse(text)
+            except RowError as error:
+                if at == 0:
+                    self._explain(error)
+                yield error
+
+    def _explain(self, error: RowError) -> None:
+        if not isinstance(error, CutOffError):
+            error.hint = self._hint or error.hint
