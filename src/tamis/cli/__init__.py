@@ -1,6 +1,6 @@
 """The shell: arguments in, text out. The library does the work.
 
-Exit codes: 0 all is good, 1 something in the input is wrong, 2 wrong usage.
+Exit codes: 0 success, 1 something in the input is wrong, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -99,5 +99,5 @@ def _fail(message: str) -> None:
 def main() -> None:
     """Tamis, a standing-query engine: which Boolean expressions does an event satisfy?
 
-    Exit codes: 0 all is good, 1 something in the input is wrong, 2 wrong usage.
+    Exit codes: 0 success, 1 something in the input is wrong, 2 wrong usage.
     """

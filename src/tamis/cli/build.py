@@ -163,7 +163,7 @@ class Feed:
     required=True,
     help="Write the index to this directory.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace the index that is already there.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing index.")
 @format_option
 @column_options
 @schema_option
@@ -200,8 +200,8 @@ def build_command(  # noqa: PLR0913 - one parameter per option
 
     FILE is JSON, CSV, TSV, Parquet, Arrow or Avro, and may be compressed (.gz, .zst).
 
-    A row that is wrong is rejected and the others go on; see the rejected ones on stderr, or have
-    them all in a file with --rejects.
+    An invalid row is rejected, and the others are built. The first rejects are shown on stderr;
+    --rejects writes all of them to a file.
 
     Exit codes: 0 built, with or without rejects; 1 not built, because most rows hold no
     subscription, none can be used or, with --strict, one was rejected; 2 wrong usage.

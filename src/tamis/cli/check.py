@@ -79,7 +79,7 @@ class Summary:
 @click.option(
     "--lint/--no-lint",
     default=True,
-    help="Look for suspicious expressions, or not, which is faster.",
+    help="Look for suspicious expressions. Without it, checking is faster.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings, as for errors.")
 @processes_option
@@ -100,8 +100,8 @@ def check_command(  # noqa: PLR0913 - one parameter per option
 
     FILE is JSON, CSV, TSV, Parquet, Arrow or Avro, and may be compressed (.gz, .zst).
 
-    Each row has a subscription_id (or id) and an expression. A row that is wrong is shown with
-    its place and the others are still checked; an expression that is suspicious gets a warning.
+    Each row has a subscription_id (or id) and an expression. An error is shown with its place,
+    and the other rows are still checked; a suspicious expression gets a warning.
 
     Exit codes: 0 no errors, 1 errors (with --strict also warnings), 2 wrong usage.
     """

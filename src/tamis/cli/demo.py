@@ -43,7 +43,7 @@ NEXT_STEPS: Final = (
 
 @click.command("demo")
 @click.option(
-    "--spark/--no-spark", default=True, help="Do the same on Spark as well, if it is installed."
+    "--spark/--no-spark", default=True, help="Repeat the steps on Spark, if it is installed."
 )
 def demo_command(spark: bool) -> None:
     """Show what Tamis does: a small set of subscriptions, checked, indexed and matched."""

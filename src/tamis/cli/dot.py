@@ -16,13 +16,13 @@ from tamis.cli.output import print_data
 @click.option(
     "--depth",
     type=click.IntRange(min=0),
-    help="Draw this number of levels below the root, and all by default.",
+    help="Draw this number of levels below the root; by default all.",
 )
 @trust_options
 def dot_command(
     index_path: str, subscription_id: str, depth: int | None, trusted: bool, key: bytes | None
 ) -> None:
-    """Write the nodes of SUBSCRIPTION_ID, and who shares them, as Graphviz text.
+    """Write the nodes of SUBSCRIPTION_ID, and the subscriptions that share them, as Graphviz text.
 
     tamis dot ads.tamis s17 | dot -Tsvg > s17.svg
 

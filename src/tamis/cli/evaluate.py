@@ -70,7 +70,7 @@ def eval_command(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Evaluate EXPRESSION for each event: true, false or undefined.
 
-    A value of the wrong type is told on stderr and counts as missing.
+    A value of the wrong type counts as missing and is reported on stderr.
 
     Exit codes: 0 evaluated, whatever the results; 1 the expression or an event cannot be read;
     2 wrong usage.

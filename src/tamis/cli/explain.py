@@ -49,7 +49,7 @@ def explain_command(  # noqa: PLR0913 - one parameter per option
     """Explain why SUBSCRIPTION_ID of INDEX matches an event, or why not.
 
     Shows the expression as a tree with what each part is for the event: ✓ true, ✗ false,
-    ? undefined. Where it does not match, also the fewest tests that would have to be true.
+    ? undefined. If it does not match, also shows the fewest tests that would have to be true.
 
     Exit codes: 0 explained, whatever the answer; 1 no such index or subscription, or the event
     cannot be read; 2 wrong usage.

@@ -63,7 +63,7 @@ def _open_store(out: Path, scale: str, seed: int) -> Store:
 
 @click.group("lab")
 def lab_group() -> None:
-    """The four papers' algorithms, measured beside Tamis on the papers' own workloads."""
+    """The four papers' algorithms, compared with Tamis on the papers' workloads."""
 
 
 lab_group.add_command(generate_command)
@@ -81,15 +81,15 @@ def list_command() -> None:
 @lab_group.command("run")
 @click.argument("names", metavar="EXPERIMENT…", nargs=-1, required=True)
 @_store_options
-@click.option("--again", is_flag=True, help="Measure again what was measured before.")
+@click.option("--again", is_flag=True, help="Repeat finished measurements.")
 def run_command(names: tuple[str, ...], scale: str, seed: int, out: Path, again: bool) -> None:
     """Run experiments by name, or all of them.
 
-    Each finished setting is a file: a run that was interrupted goes on where it was. What does not
-    fit in memory is refused before anything is run.
+    Each finished setting is a file: an interrupted run continues where it stopped. A setting that
+    does not fit in memory is an error before anything runs.
 
-    Exit codes: 0 all is measured, 1 unknown name, too large, unequal answers or a damaged file, 2
-    wrong usage, 130 interrupted.
+    Exit codes: 0 everything is measured, 1 unknown name, too large, unequal answers or a damaged
+    file, 2 wrong usage, 130 interrupted.
     """
     from tamis.lab.experiments.catalogue import find_experiments
     from tamis.lab.experiments.run import plan
@@ -133,17 +133,17 @@ def _measure(steps: list[Step], store: Store) -> None:
 @click.option(
     "--html",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the page to this file, by default to report.html beside the results.",
+    help="Write the page to this file, by default to report.html next to the results.",
 )
 @click.option(
     "--markdown",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the summary to this file, by default to report.md beside the results.",
+    help="Write the summary to this file, by default to report.md next to the results.",
 )
 def report_command(
     scale: str, seed: int, out: Path, html: Path | None, markdown: Path | None
 ) -> None:
-    """Write what was measured as one HTML page with plots, and as Markdown.
+    """Write the results as one HTML page with plots, and as Markdown.
 
     Exit codes: 0 written, 1 no results or a damaged file, 2 wrong usage.
     """

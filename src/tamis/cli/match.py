@@ -94,9 +94,9 @@ OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS
     "--rejects",
     "rejects_file",
     metavar="FILE",
-    help="Write what could not be read to this file, as JSON lines.",
+    help="Write lines and values that cannot be read to this file, as JSON lines.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 if something could not be read.")
+@click.option("--strict", is_flag=True, help="Exit with 1 if something cannot be read.")
 def match_command(  # noqa: PLR0913 - one parameter per option
     index_path: str,
     events: str,

@@ -109,7 +109,7 @@ key_option = click.option(
     "--key",
     callback=_read_key_file,
     metavar="KEYFILE",
-    help="Refuse an index that was not signed with the key in this file.",
+    help="Require that the index was signed with the key in this file.",
 )
 
 
@@ -122,7 +122,7 @@ def trust_options(command: _Command) -> _Command:
         is_flag=True,
         flag_value=False,
         default=True,
-        help="Check the whole structure of the index first, because somebody else wrote it.",
+        help="Check the whole structure of an index from an untrusted source first.",
     )(command)
 
 

@@ -42,12 +42,12 @@ CONTRACT: Final = {
     "config_file",
     metavar="FILE.toml",
     help="Read a pipeline from this file: a table of options for each command, and"
-    " [all] for all of them. Options on the command line win.",
+    " [all] for all of them. Options on the command line take precedence.",
 )
 @click.option(
     "--date",
     metavar="YYYY-MM-DD",
-    help="Put this date in the place of {date} in paths; by default it is today in UTC.",
+    help="Replace {date} in paths by this date; by default today in UTC.",
 )
 @click.option(
     "--cores",
@@ -65,9 +65,7 @@ CONTRACT: Final = {
     metavar="KEY=VALUE",
     help="Set an option of Spark itself. The option can be repeated.",
 )
-@click.option(
-    "--debug", is_flag=True, help="Show what Spark logs and the whole trace of what fails."
-)
+@click.option("--debug", is_flag=True, help="Show Spark's log and the whole trace of a failure.")
 @click.pass_context
 def spark_group(  # noqa: PLR0913 - the options of all commands
     context: click.Context,
@@ -80,7 +78,7 @@ def spark_group(  # noqa: PLR0913 - the options of all commands
 ) -> None:
     """Build, match and compare in bulk, on this machine or on a cluster.
 
-    Through `spark-submit --master …` the same commands run there.
+    `spark-submit --master …` runs the same commands on a cluster.
     """
     config = {} if config_file is None else read_config(config_file, context)
     steps = config.pop(STEPS, {})

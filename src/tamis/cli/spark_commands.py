@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 learn_option = click.option(
     "--learn",
     is_flag=True,
-    help="Keep what operators cost and how often they hold, for the next build.",
+    help="Store the cost of operators and how often they are true, for the next build.",
 )
 
 
@@ -73,8 +73,9 @@ learn_option = click.option(
 def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
     """Run a pipeline: all steps that the file of --config has a table for, in its order.
 
-    With STEPs only those. The first that fails ends it, with its exit code. Paths and columns are
-    checked before the first step; a second run for the same date replaces its own tables.
+    With STEPs, run only those. The first step that fails ends the run, with its exit code. Paths
+    and columns are checked before the first step; a second run for the same date replaces the
+    tables of the first.
     """
     planned: list[str] = context.obj["steps"]
     if not planned:
@@ -148,9 +149,7 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
     help="Choose how subscriptions are divided into parts: by their ids (hash) or "
     "by the attributes they name (structure).",
 )
-@click.option(
-    "--full", is_flag=True, help="Build all parts again, also those that have not changed."
-)
+@click.option("--full", is_flag=True, help="Rebuild all parts, even those that have not changed.")
 @click.option(
     "--update", is_flag=True, help="Add the subscriptions to the current version, as a small part."
 )
@@ -167,7 +166,7 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
     show_default=True,
     help="Keep this number of versions, and delete older ones.",
 )
-@rejects_option("Write the table of rejects there.")
+@rejects_option("Write the table of rejects to this path.")
 @click.pass_context
 def build_command(context: click.Context, /, **options: Any) -> None:
     """Build subscriptions into the next version of an index.
@@ -292,7 +291,7 @@ def _update(spark: SparkSession, options: dict[str, Any]) -> Any:
 @output_options
 @click.pass_context
 def match_command(context: click.Context, /, **options: Any) -> None:
-    """Which subscriptions does each event satisfy? Without --output the first rows are shown.
+    """Match events against an index. Without --output the first rows are shown.
 
     Exit codes: 0 matched; 1 something cannot be read; 2 wrong usage.
     """
@@ -384,13 +383,13 @@ def _tell_learned(learned: Any, options: dict[str, Any]) -> None:
     required=True,
     callback=fixed_output,
     metavar="PATH",
-    help="Remember in this folder how far the stream has come.",
+    help="Store the progress of the stream in this folder.",
 )
 @click.option(
     "--rejects",
     callback=fixed_output,
     metavar="PATH",
-    help="Write the wrong values of each batch below this path.",
+    help="Write the values that cannot be read in each batch below this path.",
 )
 @click.option(
     "--bindings", is_flag=True, help="Add the values of each match's variables to the rows."
@@ -404,7 +403,7 @@ def _tell_learned(learned: Any, options: dict[str, Any]) -> None:
     show_default=True,
     help="Start a batch at this interval.",
 )
-@click.option("--once", is_flag=True, help="Match the files that are there, then stop.")
+@click.option("--once", is_flag=True, help="Match the existing files, then stop.")
 @click.option(
     "--files-per-trigger",
     type=click.IntRange(min=1),
@@ -415,7 +414,7 @@ def _tell_learned(learned: Any, options: dict[str, Any]) -> None:
 )
 @click.pass_context
 def stream_command(context: click.Context, /, **options: Any) -> None:
-    """Match files as they arrive, exactly once, by the version that is current at each batch.
+    """Match files as they arrive, exactly once, with the current version at each batch.
 
     Exit codes: 0 stopped; 1 something cannot be read or written; 2 wrong usage.
     """

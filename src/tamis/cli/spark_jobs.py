@@ -40,7 +40,7 @@ from tamis.cli.spark_places import expect_outputs
 )
 @click.pass_context
 def stats_command(context: click.Context, /, **options: Any) -> None:
-    """What do the events look like? Kept with the index, for its next build."""
+    """Store statistics of the events with the index, for its next build."""
     with spark_session(context) as spark:
         import tamis.spark as pipeline
         from tamis.versions import open_version
@@ -81,7 +81,7 @@ def stats_command(context: click.Context, /, **options: Any) -> None:
 @click.option(
     "--sample",
     type=click.FloatRange(0, 1, min_open=True),
-    help="Look at this share of the events only, and estimate the counts.",
+    help="Use only this share of the events, and estimate the counts.",
 )
 @click.option(
     "--change",
@@ -94,7 +94,7 @@ def stats_command(context: click.Context, /, **options: Any) -> None:
 @output_options
 @click.pass_context
 def backtest_command(context: click.Context, /, **options: Any) -> None:
-    """How many events would each subscription have matched? With --sample, about how many.
+    """Count the events that each subscription would have matched; estimate with --sample.
 
     With --change, only the changed subscriptions are counted: as the version has them and as they
     would be. Nothing is published.
@@ -156,7 +156,7 @@ def _show_changes(told: Any, options: dict[str, Any]) -> None:
 @click.option(
     "--after",
     metavar="NAME",
-    help="Compare with this version, and with the current one if it is not given.",
+    help="Compare with this version; by default with the current one.",
 )
 @at_option
 @event_options
@@ -174,7 +174,7 @@ def _show_changes(told: Any, options: dict[str, Any]) -> None:
 @output_options
 @click.pass_context
 def diff_command(context: click.Context, /, **options: Any) -> None:
-    """What would another version answer? Subscriptions that answer otherwise, with counts.
+    """Compare two versions: list the subscriptions whose matches differ, with counts.
 
     Exit codes: 0 no more than --allow subscriptions differ; 1 more do; 2 wrong usage.
     """
@@ -220,7 +220,7 @@ def diff_command(context: click.Context, /, **options: Any) -> None:
     type=click.Choice(["reference", "spark"]),
     default="reference",
     show_default=True,
-    help="Choose who evaluates again: the reference evaluator or Spark SQL.",
+    help="Choose the evaluator: the reference evaluator or Spark SQL.",
 )
 @output_options
 @click.pass_context

@@ -75,7 +75,7 @@ def event_options(command: _Command) -> _Command:
 def output_options(command: _Command) -> _Command:
     """Where the result goes."""
     for option in (
-        click.option("--overwrite", is_flag=True, help="Replace the table that is already there."),
+        click.option("--overwrite", is_flag=True, help="Replace an existing table."),
         click.option(
             "--output-format",
             type=FORMAT,
@@ -86,7 +86,7 @@ def output_options(command: _Command) -> _Command:
             callback=fill_output,
             metavar="PATH",
             help="Write the table to this path. {date} and {version} in the path stand for "
-            "the date of the run and the version that answers.",
+            "the date of the run and the version that is used.",
         ),
     ):
         command = option(command)

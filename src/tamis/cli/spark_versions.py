@@ -33,7 +33,7 @@ def versions_command(index: str) -> None:
 def roll_back_command(index: str, which: str) -> None:
     """Publish an older version again, as the newest one.
 
-    Exit codes: 0 it answers now; 1 it is not there or not whole; 2 wrong usage.
+    Exit codes: 0 published; 1 it does not exist or is damaged; 2 wrong usage.
     """
     from tamis.versions import roll_back
 

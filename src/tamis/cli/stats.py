@@ -33,7 +33,8 @@ NAMED: Final = 5  # ids and patterns that are named to people
 @trust_options
 @output_option
 def stats_command(index_path: str, top: int, trusted: bool, key: bytes | None, output: str) -> None:
-    """Show what is in INDEX: counts, sharing, bytes, widest nodes, what is always evaluated.
+    """Show the contents of INDEX: counts, sharing, sizes, widest nodes, nodes that are always
+    evaluated.
 
     Exit codes: 0 shown, 1 no such index or a damaged one, 2 wrong usage.
     """

@@ -17,8 +17,8 @@ from tamis.cli.output import print_json
 def verify_command(index_path: str, key: bytes | None, output: str) -> None:
     """Check INDEX: its checksums, its structure and, with --key, its signature.
 
-    An index that passes can be opened and matched whoever wrote it: it cannot crash the process.
-    Only a signature shows that its answers are those of its author.
+    An index that passes cannot crash the process that opens it, whoever wrote it. Only a signature
+    shows that its answers are those of its author.
 
     Exit codes: 0 it is valid, 1 it is damaged, not an index or not signed with the key, 2 wrong
     usage.
