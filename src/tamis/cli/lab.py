@@ -81,7 +81,7 @@ def list_command() -> None:
 @lab_group.command("run")
 @click.argument("names", metavar="EXPERIMENT…", nargs=-1, required=True)
 @_store_options
-@click.option("--again", is_flag=True, help="Repeat finished measurements.")
+@click.option("--again", is_flag=True, help="Repeat measurements that are finished.")
 def run_command(names: tuple[str, ...], scale: str, seed: int, out: Path, again: bool) -> None:
     """Run experiments by name, or all of them.
 

@@ -119,7 +119,7 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     """Match EVENTS against INDEX: a file of JSON, CSV, TSV, Parquet, Arrow or Avro, or stdin.
 
     Prints the matches of each event as they are found. A value of the wrong type counts as
-    missing, a line that is no event is left out; both are counted on stderr.
+    missing, and a line that is not an event is skipped; notes on stderr count both.
 
     Exit codes: 0 matched; 1 the index or most of the events cannot be read, or with --strict any
     part of them; 2 wrong usage.
