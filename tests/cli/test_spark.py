@@ -471,6 +471,14 @@ def test_the_format_is_found_out_from_the_files_of_a_folder(place):
     columns.mkdir()
     (columns / "b.csv").write_text("id,age,city\ne1,20,Oslo\ne2,3,\n")
     assert match_rows(place, columns) == found
+    tabs = place / "tabs"
+    tabs.mkdir()
+    (tabs / "b.tsv").write_text("id\tage\tcity\ne1\t20\tOslo\ne2\t3\t\n")
+    assert match_rows(place, tabs) == found
+    (place / "e.avro").touch()
+    avro = run("spark", "match", "--index", place / "index", "--events", place / "e.avro")
+    assert avro.exit_code == 1
+    assert "tamis spark does not read Avro files" in avro.stderr
     (columns / "c.json").touch()
     for kind in ("match", "stream"):
         more = ("--output", place / "o", "--checkpoint", place / "c")[
@@ -481,7 +489,7 @@ def test_the_format_is_found_out_from_the_files_of_a_folder(place):
         assert "holds files of several formats: 1 of csv and 1 of jsonl" in mixed.stderr
         nothing = run("spark", kind, "--index", place / "index", "--events", place / "no", *more)
         assert nothing.exit_code == 1
-        assert "--events-format parquet|jsonl|csv" in nothing.stderr
+        assert "--events-format jsonl|csv|parquet|tsv" in nothing.stderr
 
 
 def test_a_folder_of_json_is_streamed(place):

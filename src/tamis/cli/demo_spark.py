@@ -7,9 +7,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tamis.cli.console import StatusLine, print_columns
-from tamis.cli.spark_formats import JSONL
 from tamis.cli.spark_io import read_events, read_subscriptions
 from tamis.errors import TamisError
+from tamis.input.formats import Format
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,9 +76,11 @@ def _run(spark: SparkSession, samples: Path, schema: Schema) -> tuple[Any, Pairs
     from tamis.spark.failures import telling
 
     with tempfile.TemporaryDirectory(prefix="tamis-demo-") as folder, telling():
-        subscriptions = read_subscriptions(spark, str(samples / "subscriptions.jsonl"), JSONL)
+        subscriptions = read_subscriptions(
+            spark, str(samples / "subscriptions.jsonl"), Format.JSONL
+        )
         report = pipeline.build(subscriptions, folder, schema=schema)
-        events = read_events(spark, str(samples / "events.jsonl"), JSONL, "event_id", None)
+        events = read_events(spark, str(samples / "events.jsonl"), Format.JSONL, "event_id", None)
         found = pipeline.match(
             events.frame, folder, event_id=events.event_id, attributes=events.attributes
         )

@@ -10,49 +10,50 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from tamis.errors import InputError, suggest
+from tamis.input import formats
+from tamis.input.formats import FORMATS, Format
 from tamis.input.json_arrays import is_array
+from tamis.input.sniffing import HEAD_BYTES
 
 if TYPE_CHECKING:
     from tamis.versions.storage import Storage
 
-PARQUET: Final = "parquet"
-JSONL: Final = "jsonl"
-CSV: Final = "csv"
-FORMATS: Final = (PARQUET, JSONL, CSV)
-HEAD_BYTES: Final = 4096
-_BY_SUFFIX: Final = {
-    ".parquet": PARQUET,
-    ".pq": PARQUET,
-    ".jsonl": JSONL,
-    ".ndjson": JSONL,
-    ".json": JSONL,
-    ".csv": CSV,
-}
-_COMPRESSED: Final = {".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate"}
+READ_BY_SPARK: Final = tuple(known for known, traits in FORMATS.items() if traits.spark)
+_ALLOWED: Final = "|".join(READ_BY_SPARK)
+_CODECS: Final = (".snappy", ".deflate")  # that only Spark reads
 _PATTERN: Final = re.compile(r"[*?\[{]")  # in paths that Spark takes for many
 _GZIP: Final = b"\x1f\x8b"
 
 
-def format_of_name(name: str) -> str | None:
-    """The format that a name tells."""
+def format_of_name(name: str) -> Format | None:
+    """The format that a name tells; one that Spark does not read raises an `InputError`."""
     path = PurePath(name.rstrip("/"))
-    suffix = path.suffix.lower()
-    if suffix in _COMPRESSED:
-        suffix = PurePath(path.stem).suffix.lower()
-    return _BY_SUFFIX.get(suffix)
+    plain = path.with_suffix("") if path.suffix.lower() in _CODECS else path
+    found = formats.find_format(str(plain))
+    return None if found is None else _expect_spark(found, name)
 
 
-def choose_output_format(path: str, asked: str | None) -> str:
+def _expect_spark(found: Format, name: str) -> Format:
+    if found not in READ_BY_SPARK:
+        raise InputError(
+            f"{name}: tamis spark does not read {FORMATS[found].title} files; "
+            f"it reads {', '.join(READ_BY_SPARK)}",
+            hint="convert the files to Parquet; tamis build and tamis match read them as they are",
+        )
+    return found
+
+
+def choose_output_format(path: str, asked: str | None) -> Format:
     """The format to write: as asked for, as the name tells, else Parquet."""
-    return asked or format_of_name(path) or PARQUET
+    return Format(asked) if asked else format_of_name(path) or Format.PARQUET
 
 
-def find_format(path: str, asked: str | None, option: str) -> str:
+def find_format(path: str, asked: str | None, option: str) -> Format:
     """The format of what is there: as asked for, as the name tells, or as the files show.
 
     `option` is what a user says it with.
     """
-    found = asked or format_of_name(path)
+    found = Format(asked) if asked else format_of_name(path)
     if found is not None:
         return found
     from tamis.versions.storage import Storage
@@ -60,16 +61,16 @@ def find_format(path: str, asked: str | None, option: str) -> str:
     try:
         storage = Storage(path)
     except InputError:
-        return PARQUET  # on a file system that only Spark knows
+        return Format.PARQUET  # on a file system that only Spark knows
     names = _data_files(storage)
     if names == [] and _PATTERN.search(path):
-        return PARQUET
+        return Format.PARQUET
     if names is None:
         return _format_of_head(read_head(path), path, option)
     if not names:
         raise InputError(
             f"{path} does not exist or holds no files, so their format cannot be found out",
-            hint=f"check the path, or say which files will come: {option} {'|'.join(FORMATS)}",
+            hint=f"check the path, or say which files will come: {option} {_ALLOWED}",
         )
     counted = Counter(filter(None, map(format_of_name, names)))
     if len(counted) > 1:
@@ -149,12 +150,13 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
-def _format_of_head(head: bytes, name: str, option: str) -> str:
-    if head.startswith(b"PAR1"):
-        return PARQUET
+def _format_of_head(head: bytes, name: str, option: str) -> Format:
+    for known, traits in FORMATS.items():
+        if traits.openings and head.startswith(traits.openings):
+            return _expect_spark(known, name)
     if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
-        return JSONL
+        return Format.JSONL
     raise InputError(
         f"cannot tell the format of {name}, by its name or by how it begins",
-        hint=f"say which it is: {option} {'|'.join(FORMATS)}",
+        hint=f"say which it is: {option} {_ALLOWED}",
     )

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis.cli.arguments import is_index
 from tamis.cli.spark_formats import (
-    CSV,
-    JSONL,
-    PARQUET,
     choose_output_format,
     find_format,
     is_array_of_json,
@@ -20,6 +17,7 @@ from tamis.cli.spark_formats import (
 from tamis.cli.spark_places import expect_free
 from tamis.errors import InputError, RowError
 from tamis.events.json_texts import REPEATED_HINT, parse_event
+from tamis.input.formats import DELIMITERS, Format
 from tamis.input.sniffing import guess_lines
 from tamis.input.subscription_rows import CSV_HINT
 from tamis.language.names import parse_path
@@ -56,9 +54,9 @@ def read_subscriptions(spark: SparkSession, path: str, asked: str | None) -> Dat
     _refuse_index(path, "subscriptions")
     kind = find_format(path, asked, "--subscriptions-format")
     with explained(path):
-        if kind == CSV:
-            return _read_csv(spark, path)
-        if kind == PARQUET:
+        if kind in DELIMITERS:
+            return _read_csv(spark, path, kind)
+        if kind is Format.PARQUET:
             return spark.read.parquet(path)
         frame = _read_objects(spark, path)
     if frame.columns == ["_corrupt_record"]:  # as Spark calls the text of a line without JSON
@@ -66,15 +64,20 @@ def read_subscriptions(spark: SparkSession, path: str, asked: str | None) -> Dat
     return _with_one_id(frame)
 
 
-def _read_csv(spark: SparkSession, path: str) -> DataFrame:
+def _csv_options(kind: Format) -> dict[str, Any]:
+    # Quotes are doubled, as everywhere in CSV.
+    return {"header": True, "escape": '"', "sep": DELIMITERS[kind]}
+
+
+def _read_csv(spark: SparkSession, path: str, kind: Format) -> DataFrame:
     """Rows of CSV. Spark drops fields beyond the header and fills up missing ones: such rows are
     marked to be rejected."""
     from pyspark.sql import functions as F
 
     from tamis.spark.jobs.rows import FOUND, make_problem
 
-    # An expression may hold line breaks, and quotes are doubled, as everywhere in CSV.
-    options: dict[str, Any] = {"header": True, "multiLine": True, "escape": '"'}
+    # An expression may hold line breaks.
+    options = _csv_options(kind) | {"multiLine": True}
     header = spark.read.options(**options).csv(path).schema
     reader = spark.read.options(**options, columnNameOfCorruptRecord=FOUND)
     n_fields = len(header.fields)
@@ -156,10 +159,10 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
         reader: Any = spark.readStream if is_stream else spark.read
         if is_stream and files_per_trigger:
             reader = reader.option("maxFilesPerTrigger", files_per_trigger)
-        if kind == PARQUET:
+        if kind is Format.PARQUET:
             schema = spark.read.parquet(path).schema
             return Events(reader.schema(schema).parquet(path), event_id, attributes)
-        if kind == JSONL:
+        if kind is Format.JSONL:
             # `value` is a column that Spark's reader of texts makes.
             is_array = is_array_of_json(path)
             frame = _read_texts(reader, path, is_array=is_array)
@@ -173,8 +176,9 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
                 "event",
                 seen,
             )
-        static = spark.read.options(header=True, escape='"').csv(path)
-        frame = reader.options(header=True, escape='"').schema(static.schema).csv(path)
+        options = _csv_options(kind)
+        static = spark.read.options(**options).csv(path)
+        frame = reader.options(**options).schema(static.schema).csv(path)
     names = [name for name in frame.columns if name != event_id]
     pairs = [part for name in names for part in (F.lit(name), F.col(quoted(name)))]
     event = F.create_map(*pairs).alias("event")
@@ -235,7 +239,7 @@ def _expect_named(ids: DataFrame, path: str, event_id: str) -> None:
         )
 
 
-def read_typed_events(spark: SparkSession, path: str, kind: str, schema: Schema) -> DataFrame:
+def read_typed_events(spark: SparkSession, path: str, kind: Format, schema: Schema) -> DataFrame:
     """JSON or CSV as typed columns, for those attributes that the schema has."""
     tree: dict[str, Any] = {}
     for names in schema:
@@ -245,10 +249,10 @@ def read_typed_events(spark: SparkSession, path: str, kind: str, schema: Schema)
         branch[names[-1]] = str(schema[names])
     declared = _fields(tree, " ")
     with explained(path):
-        if kind == JSONL:
+        if kind is Format.JSONL:
             reader = spark.read.option("multiLine", is_array_of_json(path))
             return reader.schema(declared).json(path)
-        frame = spark.read.options(header=True, escape='"').csv(path)
+        frame = spark.read.options(**_csv_options(kind)).csv(path)
         known = [name for name in frame.columns if (name,) in schema]
         return frame.selectExpr(
             *(f"try_cast(`{name}` AS {_type(str(schema[name,]))}) AS `{name}`" for name in known)
@@ -288,12 +292,12 @@ def write_frame(
         storage.write(mark, b"")
         writer = frame.write.mode("append")
     try:
-        if kind == PARQUET:
+        if kind is Format.PARQUET:
             writer.parquet(path)
-        elif kind == JSONL:
+        elif kind is Format.JSONL:
             writer.json(path)
         else:
-            writer.option("header", True).csv(path)
+            writer.options(header=True, sep=DELIMITERS[kind]).csv(path)
     except BaseException:
         if not before:
             storage.delete("")

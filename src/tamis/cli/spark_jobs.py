@@ -10,7 +10,7 @@ import click
 from tamis.cli.console import make_console, print_columns
 from tamis.cli.options import job_operators_option
 from tamis.cli.spark import print_summary, spark_group, spark_session
-from tamis.cli.spark_formats import PARQUET, find_format
+from tamis.cli.spark_formats import find_format
 from tamis.cli.spark_io import read_typed_events
 from tamis.cli.spark_options import (
     Publisher,
@@ -26,6 +26,7 @@ from tamis.cli.spark_options import (
     where,
 )
 from tamis.cli.spark_places import expect_outputs
+from tamis.input.formats import Format
 
 
 @spark_group.command("stats", cls=Publisher)
@@ -49,7 +50,7 @@ def stats_command(context: click.Context, /, **options: Any) -> None:
         kind = find_format(options["events"], options["events_format"], "--events-format")
         events = (
             open_events(spark, options).frame
-            if kind == PARQUET
+            if kind is Format.PARQUET
             else read_typed_events(spark, options["events"], kind, parts.version.typed_schema())
         )
         version = pipeline.save_statistics(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from tamis.cli.console import make_console, print_columns, print_note
-from tamis.cli.spark_formats import FORMATS
+from tamis.cli.spark_formats import READ_BY_SPARK
 from tamis.cli.spark_io import Events, read_events, write_frame
 from tamis.cli.spark_places import fill_date, fill_output, mark_of
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
-FORMAT = click.Choice(list(FORMATS))
+FORMAT = click.Choice([str(known) for known in READ_BY_SPARK])
 SHOWN = 20
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from functools import partial
-from itertools import repeat
+from itertools import islice, repeat
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -86,6 +86,18 @@ def read_json(
     collector = Collector(table, rejects)
     _collect(found, np.array(rows, dtype=np.int32), table.tree, collector)
     return collector.finish(n_rows)
+
+
+def note_repeated_keys(texts: Sequence[Any], events: Sequence[Any], rejects: Rejects) -> None:
+    """Count JSON texts that have a key twice, of those that were read as `events` already."""
+    odd = (
+        (row, text)
+        for row, (text, event) in enumerate(zip(texts, events, strict=True))
+        if isinstance(event, dict) and not has_plain_keys(text, event)
+    )
+    for row, text in islice(odd, MOST_SEARCHED):
+        if (key := find_repeated_key(text)) is not None:
+            rejects.oddities.add_repeated(rejects.first_row + row, key)
 
 
 def _decode(text: str | bytes) -> str:

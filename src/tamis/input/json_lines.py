@@ -29,7 +29,7 @@ def read_rows(stream: Stream, wanted: Wanted) -> Iterator[JsonRows]:
         hint = None
 
 
-def json_texts(file: Any, head: bytes) -> Iterator[tuple[int, bytes | RowError]]:
+def json_texts(file: Any, head: bytes) -> Iterator[tuple[int, bytes | CutOffError]]:
     """The line number and the text of each object of a file that begins with `head`."""
     if not is_array(head):
         yield from _filled_lines(file)
@@ -70,9 +70,10 @@ class JsonRows(Rows):
         return len(self.texts)
 
     def read(self, table: AttributeTable, rejects: Rejects) -> EventValues:
-        from tamis.events.mappings import read_json, read_mappings
+        from tamis.events.mappings import note_repeated_keys, read_json, read_mappings
 
         if self._events is not None:
+            note_repeated_keys(self.texts, self._events, rejects)
             return read_mappings(self._events, table, rejects)
         values = read_json(self.texts, table, rejects)
         if 0 in rejects.row_errors:

@@ -42,6 +42,7 @@ class CutOffError(RowError):
     """The file cannot be read from this row on: nobody knows where the next one begins."""
 
     def __init__(self, reason: str) -> None:
+        self.reason = reason
         super().__init__(
             "bad-json",
             f"the array cannot be read from here on: {reason}",

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from tamis.errors import InputError
-from tamis.input.json_arrays import BrokenArrayError, is_array, read_elements
+from tamis.input.json_lines import json_texts
+from tamis.input.rows import CutOffError
+from tamis.input.sniffing import HEAD_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,17 +37,13 @@ def split_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def _split(file: str) -> Iterator[str]:
     content = file.encode()
-    if is_array(content[:4096]):
-        try:
-            for element in read_elements(io.BytesIO(content)):
-                yield element.text
-        except BrokenArrayError as error:
+    for line, text in json_texts(io.BytesIO(content), content[:HEAD_BYTES]):
+        if isinstance(text, CutOffError):
             raise InputError(
-                "a file begins as a JSON array and cannot be read from line "
-                f"{error.line} on: {error.message}"
-            ) from None
-    else:
-        yield from file.split("\n")
+                f"a file begins as a JSON array and cannot be read from line {line} on: "
+                f"{text.reason}"
+            )
+        yield text.decode()
 
 
 @dataclass(frozen=True, slots=True)
