@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 
 # What each target needs beyond the core, as extras of pyproject.toml.
 DEMO_EXTRAS := spark,text
-TEST_EXTRAS := avro,connect,dev,kafka,lab,server,spark,spatial,text
+TEST_EXTRAS := avro,connect,dev,kafka,lab,live,postgres,server,spark,spatial,text
 BENCH_EXTRAS := avro,lab,spark,text
 
 # Two processes, which share two cores well: much of a test on Spark is waiting.

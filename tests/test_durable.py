@@ -25,6 +25,8 @@ from tamis.durable import (
     new_directory,
     replace_file,
     sweep,
+    try_lock,
+    unlock,
 )
 
 
@@ -322,3 +324,21 @@ def test_what_is_no_directory(tmp_path, is_link):
         path.write_text("")
     with pytest.raises(NotPrivateError, match="symbolic link"):
         make_private_directory(path)
+
+
+def test_try_lock_does_not_wait(tmp_path):
+    lock = tmp_path / "writer.lock"
+    held = try_lock(lock)
+    assert held is not None
+    assert lock.read_text() == f"{os.getpid()}\n"
+    assert try_lock(lock) is None
+    unlock(held)
+    again = try_lock(lock)
+    assert again is not None
+    unlock(again)
+
+
+def test_try_lock_needs_locks(tmp_path, monkeypatch):
+    monkeypatch.setattr(durable, "_lock", lambda descriptor: None)
+    with pytest.raises(OSError, match="has no locks"):
+        try_lock(tmp_path / "writer.lock")

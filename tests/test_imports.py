@@ -29,6 +29,7 @@ ALLOWED = {
     "language": {"errors", "text"},
     "text": {"errors", "kernels"},
     "logic": {"errors", "language", "text"},
+    "subscriptions": {"errors", "arguments", "durable", "language"},
     "operators": {"errors", "kernels", "language", "text", "logic"},
     "index": {"errors", "durable", "kernels", "language", "text", "logic", "operators"},
     "events": {"errors", "kernels", "language", "text", "logic", "operators", "index"},
@@ -46,6 +47,7 @@ ALLOWED = {
 }
 
 HEAVY = ["pyspark", "pandas", "starlette", "uvicorn", "matplotlib", "polars", "numba"]
+HEAVY += ["sqlalchemy"]
 
 
 def part_of(module: str) -> str:

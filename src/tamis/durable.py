@@ -209,6 +209,29 @@ def locked(directory: Path) -> Iterator[None]:
         _release(descriptor)
 
 
+def try_lock(path: Path) -> int | None:
+    """Hold the lock of a file until `unlock`, or until this process ends; None if another does.
+
+    The number identifies the lock to `unlock`. The process id of the holder is in the file.
+    """
+    descriptor = os.open(path, _OPEN_LOCK | os.O_CREAT, 0o666)
+    is_held = _lock(descriptor)
+    if not is_held:
+        os.close(descriptor)
+        if is_held is None:
+            raise OSError(errno.ENOLCK, "the file system has no locks", str(path))
+        return None
+    _held.add(descriptor)
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+    return descriptor
+
+
+def unlock(descriptor: int) -> None:
+    """Release a lock of `try_lock`; its file stays."""
+    _release(descriptor)
+
+
 def _acquire(path: Path, *, waits: bool) -> int | None:
     """Hold the lock of that name; None if another process holds it and `waits` is false."""
     while True:

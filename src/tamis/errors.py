@@ -66,6 +66,22 @@ class IndexFormatError(TamisError):
     """A saved index is missing, damaged, or has another format."""
 
 
+class StoreError(TamisError):
+    """A store of subscriptions cannot be opened, read or written."""
+
+
+class StoreInUseError(StoreError):
+    """Another process, or another object of this one, writes to the store."""
+
+
+class StoreFormatError(StoreError):
+    """A store is damaged, of another format, or none at all."""
+
+
+class HistoryError(StoreError):
+    """The log no longer has what was asked for: start from a version or from the whole state."""
+
+
 class TamisWarning(UserWarning):
     """The request was carried out, but something needs attention."""
 

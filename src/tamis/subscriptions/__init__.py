@@ -1,0 +1,51 @@
+"""Who asked for what, until when, and in which order did it change?
+
+    store = SubscriptionStore.open("people.live")
+    store.apply([Subscribe("s1", "age >= 18"), Unsubscribe("s0")])
+
+A durable set of subscriptions, in a folder (SQLite) or in PostgreSQL, and the log of its changes.
+It knows nothing of what expressions mean.
+"""
+
+from tamis.errors import MissingDependencyError
+
+try:
+    import sqlalchemy  # noqa: F401
+except ImportError:
+    raise MissingDependencyError(
+        "a store of subscriptions needs the package sqlalchemy", hint="pip install 'tamis[live]'"
+    ) from None
+
+from tamis.subscriptions.model import (
+    KEEP,
+    Accepted,
+    Change,
+    Kind,
+    Page,
+    Reason,
+    Refused,
+    Renew,
+    Replace,
+    State,
+    Subscribe,
+    Subscription,
+    Unsubscribe,
+)
+from tamis.subscriptions.store import SubscriptionStore
+
+__all__ = [
+    "KEEP",
+    "Accepted",
+    "Change",
+    "Kind",
+    "Page",
+    "Reason",
+    "Refused",
+    "Renew",
+    "Replace",
+    "State",
+    "Subscribe",
+    "Subscription",
+    "SubscriptionStore",
+    "Unsubscribe",
+]

@@ -1,0 +1,204 @@
+"""Requests as the log would hold them, or why they cannot be accepted.
+
+What passes here fits into every database: text without NUL and lone surrogates, within limits.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import orjson
+
+from tamis.language.moments import HINT, read_moment
+from tamis.language.types import WrongTypeError
+from tamis.language.types.moments import to_microseconds
+from tamis.subscriptions.model import (
+    KEEP,
+    Kind,
+    Reason,
+    Refused,
+    Renew,
+    Replace,
+    Subscribe,
+    Unsubscribe,
+)
+from tamis.subscriptions.rows import TAG_SEPARATOR, join_tags
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# In bytes of UTF-8. Ids and owners are in indexes, and PostgreSQL's hold 2,704 bytes.
+ID_BYTES: Final = 512
+OWNER_BYTES: Final = 512
+TAGS_BYTES: Final = 4_096  # all tags of a subscription together
+ATTRIBUTES_BYTES: Final = 8_192
+EXPRESSION_BYTES: Final = 1_048_576
+TICKET_HASH_BYTES: Final = 128
+
+
+class Checked(NamedTuple):
+    """A request that may be accepted."""
+
+    kind: Kind
+    subscription_id: str
+    columns: Mapping[str, Any]  # of `Row`: those that it sets
+    if_revision: int | None
+
+
+class _WrongError(Exception):
+    """Why a request is invalid."""
+
+
+def check(request: Any) -> Checked | Refused:
+    """The request, checked."""
+    try:
+        return _check(request)
+    except _WrongError as wrong:
+        return Refused(Reason.INVALID, str(wrong))
+
+
+def check_end(subscription_id: str) -> Checked:
+    """The store's own request to write that a lease has ended."""
+    return Checked(Kind.EXPIRE, subscription_id, {}, None)
+
+
+def _check(request: Any) -> Checked:
+    # `type`, since this is done for each of a million.
+    if type(request) is Subscribe:
+        return Checked(Kind.SUBSCRIBE, _id(request.id), _check_all(request), None)
+    match request:
+        case Replace():
+            kind, given = Kind.REPLACE, request._asdict()
+            given = {name: given[name] for name in _COLUMNS if given[name] is not KEEP}
+        case Renew():
+            kind, given = Kind.RENEW, {"valid_until": request.valid_until}
+        case Unsubscribe():
+            kind, given = Kind.UNSUBSCRIBE, {}
+        case _:
+            raise _WrongError(
+                f"{request!r:.100} is not a request; "
+                "Subscribe, Replace, Renew or Unsubscribe is expected"
+            )
+    if request.if_revision is not None and type(request.if_revision) is not int:
+        raise _WrongError(f"if_revision is {request.if_revision!r:.100}; a number is expected")
+    columns = {name: _COLUMNS[name](value) for name, value in given.items()}
+    return Checked(kind, _id(request.id), columns, request.if_revision)
+
+
+def _check_all(request: Subscribe) -> dict[str, Any]:
+    """All columns that a request sets, in the order of the table."""
+    return {
+        "owner": _owner(request.owner),
+        "expression": _expression(request.expression),
+        "tags": _tags(request.tags),
+        "attributes": _attributes(request.attributes),
+        "valid_from": _valid_from(request.valid_from),
+        "valid_until": _valid_until(request.valid_until),
+        "ticket_hash": _ticket_hash(request.ticket_hash),
+    }
+
+
+def is_storable(text: Any) -> bool:
+    """Whether a database can be asked for this text; if not, it is nowhere in the store."""
+    try:
+        return "\0" not in text.encode().decode()
+    except UnicodeEncodeError:
+        return False
+
+
+def _id(value: Any) -> str:
+    return _text(value, "id", ID_BYTES, may_be_empty=False)
+
+
+def _text(value: Any, name: str, limit: int, *, may_be_empty: bool = True) -> str:
+    if type(value) is not str:
+        raise _WrongError(f"{name} is {value!r:.100}; text is expected")
+    if not value and not may_be_empty:
+        raise _WrongError(f"{name} is empty")
+    if "\0" in value:
+        raise _WrongError(f"{name} holds the character NUL: {value!r:.100}")
+    try:
+        n_bytes = len(value) if value.isascii() else len(value.encode())
+    except UnicodeEncodeError:
+        raise _WrongError(f"{name} holds a lone surrogate: {value!r:.100}") from None
+    if n_bytes > limit:
+        raise _WrongError(f"{name} has {n_bytes:,} bytes; at most {limit:,} are allowed")
+    return value
+
+
+def _owner(value: Any) -> str:
+    return _text(value, "owner", OWNER_BYTES)
+
+
+def _expression(value: Any) -> str:
+    return _text(value, "expression", EXPRESSION_BYTES, may_be_empty=False)
+
+
+def _tags(value: Any) -> str:
+    if value == ():
+        return ""
+    if not isinstance(value, tuple | list) or not all(type(tag) is str for tag in value):
+        raise _WrongError(f"tags is {value!r:.100}; a list of texts is expected")
+    tags = tuple(dict.fromkeys(value))
+    if "" in tags:
+        raise _WrongError("a tag is empty")
+    joined = _text(join_tags(tags), "tags", TAGS_BYTES)
+    if joined.count(TAG_SEPARATOR) != len(tags) + 1:
+        raise _WrongError(f"a tag holds the control character U+001F: {tags!r:.100}")
+    return joined
+
+
+def _attributes(value: Any) -> str:
+    if value == {}:
+        return ""
+    try:
+        written = orjson.dumps(value)
+        # Only what comes back as it was: no dates, no NaN, no tuples.
+        is_json = isinstance(value, dict) and orjson.loads(written) == value
+    except (TypeError, ValueError, RecursionError):
+        is_json = False
+    if not is_json:
+        raise _WrongError(f"attributes is {value!r:.100}; a JSON object is expected")
+    if len(written) > ATTRIBUTES_BYTES:
+        raise _WrongError(
+            f"attributes has {len(written):,} bytes of JSON; "
+            f"at most {ATTRIBUTES_BYTES:,} are allowed"
+        )
+    return written.decode()
+
+
+def _moment(value: Any, name: str) -> int | None:
+    if value is None:
+        return None
+    if type(value) is datetime and value.tzinfo is UTC:
+        return to_microseconds(value)
+    try:
+        return to_microseconds(read_moment(value))
+    except (WrongTypeError, OverflowError):
+        raise _WrongError(f"{name} is {value!r:.100}; {HINT}") from None
+
+
+def _valid_from(value: Any) -> int | None:
+    return _moment(value, "valid_from")
+
+
+def _valid_until(value: Any) -> int | None:
+    return _moment(value, "valid_until")
+
+
+def _ticket_hash(value: Any) -> bytes | None:
+    if value is not None and not (isinstance(value, bytes) and len(value) <= TICKET_HASH_BYTES):
+        raise _WrongError(f"ticket_hash is not bytes, or more than {TICKET_HASH_BYTES} of them")
+    return value
+
+
+_COLUMNS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "owner": _owner,
+    "expression": _expression,
+    "tags": _tags,
+    "attributes": _attributes,
+    "valid_from": _valid_from,
+    "valid_until": _valid_until,
+    "ticket_hash": _ticket_hash,
+}

@@ -1,0 +1,37 @@
+"""The store's clock: it never goes back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from tamis.language.types.moments import to_microseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def read_system_clock() -> datetime:
+    """Now, as this machine says."""
+    return datetime.now(UTC)
+
+
+class StoreClock:
+    """The latest moment seen so far. So a lease that was over once stays over, whatever the
+    machine's clock says later."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        self._clock = clock
+        self._latest = 0
+        self._lock = Lock()
+
+    def now(self) -> int:
+        """The moment, in microseconds since 1970."""
+        return self.advance(to_microseconds(self._clock()))
+
+    def advance(self, moment: int) -> int:
+        """See a moment; the latest seen."""
+        with self._lock:
+            self._latest = max(self._latest, moment)
+            return self._latest

@@ -1,0 +1,38 @@
+"""What the store asks of a database. SQLite and PostgreSQL differ in nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import ColumnElement, Connection, Engine
+
+    from tamis.subscriptions.rows import Row
+
+
+class Database(Protocol):
+    """Where the tables are."""
+
+    where: str  # for messages, without passwords
+    reader: Engine
+
+    def hold(self) -> Connection:
+        """A connection to write with, whose holder is the only writer; `StoreInUseError` if
+        there is another."""
+
+    def insert(self, connection: Connection, rows: Sequence[Row]) -> None:
+        """Append rows to the log."""
+
+    def supersede(self, connection: Connection, pairs: Sequence[tuple[int, int]]) -> None:
+        """Mark rows as superseded: by which change, which row."""
+
+    def one_of(self, ids: Sequence[str]) -> ColumnElement[bool]:
+        """The condition that a row is of one of these ids; one statement for any number."""
+
+    def release(self, connection: Connection | None) -> None:
+        """Close a connection of `hold`, if there is one, and let another writer come."""
+
+    def close(self) -> None:
+        """Close the reading connections."""

@@ -1,0 +1,90 @@
+"""What databases and file systems report, as errors of ours that say what to do."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from tamis.errors import StoreError, StoreFormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FULL_HINT: Final = "free some space; nothing of these changes was stored"
+_READ_ONLY_HINT: Final = "make it writable for this user, or open it with read_only=True"
+_DAMAGED_HINT: Final = "restore it from a backup, then give it a new epoch with `renew_epoch`"
+_AWAY_HINT: Final = (
+    "is the server running? changes that were on their way may be stored or not: ask for them"
+)
+
+# By primary result code of SQLite: what is wrong, the hint, whether the file itself is.
+_SQLITE: Final[dict[int, tuple[str, str | None, bool]]] = {
+    sqlite3.SQLITE_FULL: ("the disk is full", FULL_HINT, False),
+    sqlite3.SQLITE_READONLY: ("it cannot be written", _READ_ONLY_HINT, False),
+    sqlite3.SQLITE_PERM: ("access is denied", _READ_ONLY_HINT, False),
+    sqlite3.SQLITE_CANTOPEN: ("its file cannot be opened", _READ_ONLY_HINT, False),
+    sqlite3.SQLITE_CORRUPT: ("it is damaged", _DAMAGED_HINT, True),
+    sqlite3.SQLITE_NOTADB: ("it is damaged, or not a database", _DAMAGED_HINT, True),
+    sqlite3.SQLITE_IOERR: ("the file system reports an error", FULL_HINT, False),
+    sqlite3.SQLITE_BUSY: ("another process keeps it locked", None, False),
+}
+# By SQLSTATE of PostgreSQL.
+_POSTGRES: Final[dict[str, tuple[str, str | None, bool]]] = {
+    "53100": ("the disk is full", FULL_HINT, False),
+    "25006": ("it cannot be written", "write to the primary server", False),
+    "42501": ("access is denied", "grant this user the rights on its tables", False),
+    "XX001": ("it is damaged", _DAMAGED_HINT, True),
+    "XX002": ("it is damaged", _DAMAGED_HINT, True),
+}
+_UNKNOWN: Final[tuple[str, str | None, bool]] = ("the database reports an error", None, False)
+_OS: Final = {
+    errno.ENOSPC: FULL_HINT,
+    errno.EDQUOT: FULL_HINT,
+    errno.EROFS: _READ_ONLY_HINT,
+    errno.EACCES: _READ_ONLY_HINT,
+    errno.EPERM: _READ_ONLY_HINT,
+}
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Raise what a database or the file system reports as a `StoreError`."""
+    try:
+        yield
+    except OSError as error:
+        reason = f"the store at {where} cannot be used: {error.strerror or error}"
+        raise StoreError(reason, hint=_OS.get(error.errno or 0)) from error
+    except Exception as error:
+        if not isinstance(error, SQLAlchemyError) and not _is_driver(error):
+            raise
+        raise explain(error, where) from error
+
+
+def explain(error: Exception, where: str) -> StoreError:
+    """The error of ours for one of a database."""
+    cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
+    what, hint, is_damaged = _find(cause)
+    detail = str(cause).strip().split("\n")[0]
+    kind = StoreFormatError if is_damaged else StoreError
+    return kind(f"the store at {where} cannot be used: {what} ({detail})", hint=hint)
+
+
+def _find(cause: BaseException) -> tuple[str, str | None, bool]:
+    if isinstance(cause, sqlite3.Error):
+        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+        return _SQLITE.get(code, _UNKNOWN)
+    state = getattr(cause, "sqlstate", None)
+    # The classes 08 and 57P: connections that fail, and a server that is told to stop.
+    is_away = state is None or state.startswith(("08", "57P"))
+    if is_away and type(cause).__name__ in ("OperationalError", "AdminShutdown"):
+        return "there is no connection", _AWAY_HINT, False
+    return _POSTGRES.get(state or "", _UNKNOWN)
+
+
+def _is_driver(error: Exception) -> bool:
+    """Whether a database's own package raised it; psycopg may not be installed."""
+    return isinstance(error, sqlite3.Error) or type(error).__module__.startswith("psycopg")

@@ -1,0 +1,130 @@
+"""The store in a PostgreSQL database, in the schema that its connections find first."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import (
+    ARRAY,
+    Connection,
+    Engine,
+    Text,
+    any_,
+    create_engine,
+    event,
+    literal,
+    make_url,
+    text,
+)
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import NullPool
+
+from tamis.errors import InputError, MissingDependencyError, StoreError, StoreInUseError
+from tamis.subscriptions.rows import Row
+from tamis.subscriptions.tables import CHANGES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sqlalchemy import ColumnElement
+
+_LOCK_CLASS: Final = 0x7A_61_6D_69  # any number that is the same in all versions
+_TAKE_LOCK: Final = text(
+    f"SELECT pg_try_advisory_lock({_LOCK_CLASS}, hashtext(current_schema()::text))"
+)
+_PATIENCE_SECONDS: Final = 2.0  # the server may not know yet that a writer was killed
+# A server may be set to acknowledge before the disk has it; this session is not.
+_DURABLE: Final = text(
+    "SELECT set_config('synchronous_commit', 'on', false) "
+    "WHERE current_setting('synchronous_commit') = 'off'"
+)
+_COPY: Final = f"COPY {CHANGES.name} ({', '.join(Row._fields)}) FROM STDIN"
+_SUPERSEDE: Final = (
+    f"UPDATE {CHANGES.name} SET superseded_by = pair.later "
+    "FROM unnest(%s::bigint[], %s::bigint[]) AS pair(later, earlier) "
+    f"WHERE {CHANGES.name}.number = pair.earlier"
+)
+
+
+class PostgresDatabase:
+    """The tables in a database."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            url = make_url(address).set(drivername="postgresql+psycopg")
+        except ArgumentError:
+            raise InputError(
+                "the address of the database cannot be read",
+                hint='write "postgresql://user:password@host/database"',
+            ) from None
+        self.where = url.set(drivername="postgresql").render_as_string(hide_password=True)
+        self.reader = _engine(url, max_overflow=-1)
+        # Nobody writes by these, by mistake either.
+        event.listen(self.reader, "connect", _make_read_only)
+        self._writer = _engine(url, poolclass=NullPool)
+
+    def hold(self) -> Connection:
+        connection = self._writer.connect()
+        try:
+            if not _take_lock(connection):
+                raise StoreInUseError(
+                    f"another writer has the store at {self.where} open",
+                    hint="open it with read_only=True to follow it",
+                )
+            encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
+            if encoding != "UTF8":
+                raise StoreError(
+                    f"the database at {self.where} has the encoding {encoding}; UTF8 is needed",
+                    hint="create one by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
+                )
+            connection.execute(_DURABLE)
+            connection.commit()  # settings and the lock are the session's
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def insert(self, connection: Connection, rows: Sequence[Row]) -> None:
+        driver: Any = connection.connection.dbapi_connection
+        with driver.cursor() as cursor, cursor.copy(_COPY) as copy:
+            for row in rows:
+                copy.write_row(row)
+
+    def supersede(self, connection: Connection, pairs: Sequence[tuple[int, int]]) -> None:
+        later, earlier = zip(*pairs, strict=True)
+        connection.exec_driver_sql(_SUPERSEDE, (list(later), list(earlier)))
+
+    def one_of(self, ids: Sequence[str]) -> ColumnElement[bool]:
+        return CHANGES.c.subscription_id == any_(literal(list(ids), ARRAY(Text)))
+
+    def release(self, connection: Connection | None) -> None:
+        self.reader.dispose()
+        if connection is not None:
+            connection.close()  # which ends the session, and so its lock
+
+    def close(self) -> None:
+        self.reader.dispose()
+
+
+def _take_lock(connection: Connection) -> bool:
+    given_up = time.monotonic() + _PATIENCE_SECONDS
+    while not connection.execute(_TAKE_LOCK).scalar_one():
+        if time.monotonic() > given_up:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _make_read_only(connection: Any, _record: object) -> None:
+    connection.read_only = True
+
+
+def _engine(url: Any, **options: Any) -> Engine:
+    try:
+        return create_engine(url, **options)
+    except ImportError:
+        raise MissingDependencyError(
+            "a store in PostgreSQL needs the package psycopg",
+            hint="pip install 'tamis[live,postgres]'",
+        ) from None

@@ -1,0 +1,191 @@
+"""Questions to the store. Each reads a page in a short transaction, so that no reader holds up
+the writer or its checkpoints, and what is read is never half a change."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from sqlalchemy import and_, case, func, or_, select
+
+from tamis.errors import HistoryError, InputError
+from tamis.subscriptions.checking import is_storable
+from tamis.subscriptions.failures import translated
+from tamis.subscriptions.model import Kind, State
+from tamis.subscriptions.rows import TAG_SEPARATOR, Row
+from tamis.subscriptions.tables import CHANGES, HAS_END, HAS_STATE, IS_LATEST, STORE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sqlalchemy import ColumnElement, Connection, Select
+
+    from tamis.subscriptions.database import Database
+
+PAGE_SIZE: Final = 1_000
+_VERSION_HINT: Final = "start from a version, or from `state_at` of the last change"
+
+
+class StoreFacts(NamedTuple):
+    """What the store says of itself."""
+
+    epoch: str  # another one: another history
+    last_change: int
+    horizon: int  # states before this change are forgotten
+    moment: int
+
+
+class Filters(NamedTuple):
+    """Which subscriptions a list has; None does not limit."""
+
+    owner: str | None = None
+    tag: str | None = None
+    text: str | None = None  # part of the id or the expression; ASCII letters in any case
+    state: State | None = None  # None: waiting or valid
+
+
+@contextmanager
+def reading(database: Database) -> Iterator[Connection]:
+    """A connection for one page."""
+    with translated(database.where), database.reader.begin() as connection:
+        yield connection
+
+
+def read_facts(connection: Connection) -> StoreFacts:
+    """The facts of the present."""
+    columns = (STORE.c.epoch, STORE.c.last_change, STORE.c.horizon, STORE.c.moment)
+    return StoreFacts._make(connection.execute(select(*columns)).one())
+
+
+def read_changes(database: Database, after: int, limit: int, epoch: str | None) -> list[Row]:
+    """The first changes after a change number; `HistoryError` if some are forgotten."""
+    query = select(CHANGES).where(CHANGES.c.number > after).order_by(CHANGES.c.number).limit(limit)
+    with reading(database) as connection:
+        rows = [Row._make(row) for row in connection.execute(query)]
+        # After the rows: who sees what a pruning deleted also sees the horizon it set before.
+        facts = read_facts(connection)
+    if epoch is not None and epoch != facts.epoch:
+        raise HistoryError(
+            f"the store at {database.where} has another history: its epoch is {facts.epoch}, "
+            f"not {epoch}",
+            hint=_VERSION_HINT,
+        )
+    expect_change(facts, after, database.where)
+    return rows
+
+
+def expect_change(facts: StoreFacts, number: int, where: str) -> None:
+    """Refuse a change number whose state cannot be rebuilt."""
+    if number < facts.horizon:
+        raise HistoryError(
+            f"the log at {where} begins at change {facts.horizon}; {number} is before that",
+            hint=_VERSION_HINT,
+        )
+    if number > facts.last_change:
+        raise HistoryError(
+            f"the log at {where} ends at change {facts.last_change}; {number} is after that",
+            hint=f"if {number} was there once, history was lost: {_VERSION_HINT}",
+        )
+
+
+def read_state(database: Database, at: int) -> Iterator[Row]:
+    """The rows whose states hold as of a change, by number.
+
+    A row never changes but to be superseded later, so pages of several transactions fit together.
+    """
+    is_there = or_(IS_LATEST, CHANGES.c.superseded_by > at)
+    query = select(CHANGES).where(HAS_STATE, CHANGES.c.number <= at, is_there)
+    query = query.order_by(CHANGES.c.number).limit(PAGE_SIZE)
+    after, is_more = 0, True
+    while is_more:
+        with reading(database) as connection:
+            found = connection.execute(query.where(CHANGES.c.number > after))
+            rows = [Row._make(row) for row in found]
+            expect_change(read_facts(connection), at, database.where)
+        is_more = len(rows) == PAGE_SIZE
+        after = rows[-1].number if rows else after
+        yield from rows
+
+
+def read_due(database: Database, now: int, limit: int) -> list[str]:
+    """Ids whose leases are over and not yet written as expired, the earliest first."""
+    query = select(CHANGES.c.subscription_id).where(HAS_END, CHANGES.c.valid_until <= now)
+    query = query.order_by(CHANGES.c.valid_until, CHANGES.c.number).limit(limit)
+    with reading(database) as connection:
+        return list(connection.execute(query).scalars())
+
+
+def read_change_at(database: Database, moment: int) -> int:
+    """The last change at a moment or before. Moments never decrease, so bisection finds it."""
+    with reading(database) as connection:
+        facts = read_facts(connection)
+        low, high = facts.horizon, facts.last_change
+        while low < high:
+            middle = (low + high + 1) // 2
+            query = select(CHANGES.c.moment).where(CHANGES.c.number == middle)
+            found = connection.execute(query).scalar_one()
+            low, high = (middle, high) if found <= moment else (low, middle - 1)
+    return low
+
+
+# ── lists ───────────────────────────────────────────────────────────────────────────────────
+
+
+def read_list(
+    database: Database, filters: Filters, now: int, after: str | None, limit: int
+) -> list[Row]:
+    """A page of the subscriptions that the filters leave, by id."""
+    query = _select(database, filters, now, after).limit(limit)
+    with reading(database) as connection:
+        return [Row._make(row) for row in connection.execute(query)]
+
+
+def read_count(database: Database, filters: Filters, now: int) -> int:
+    """How many subscriptions the filters leave."""
+    query = select(func.count()).select_from(_select(database, filters, now, None).subquery())
+    with reading(database) as connection:
+        return connection.execute(query).scalar_one()
+
+
+def _select(database: Database, filters: Filters, now: int, after: str | None) -> Select[Any]:
+    for name, value in (*filters._asdict().items(), ("after", after)):
+        if value is not None and not (isinstance(value, str) and is_storable(value)):
+            raise InputError(f"{name} is {value!r:.100}; text is expected, without NUL")
+    ids: ColumnElement[str] = CHANGES.c.subscription_id
+    if filters.state is State.EXPIRED:
+        # The end of a lease has no state; what it ended has.
+        end = CHANGES.alias("ends")
+        ended = case((end.c.kind == Kind.EXPIRE.value, end.c.previous), else_=end.c.number)
+        query = select(CHANGES).join(end, CHANGES.c.number == ended)
+        is_over = or_(end.c.kind == Kind.EXPIRE.value, end.c.valid_until <= now)
+        query = query.where(end.c.superseded_by.is_(None), is_over)
+        ids = end.c.subscription_id
+    else:
+        query = select(CHANGES).where(IS_LATEST, HAS_STATE, _is_held(filters.state, now))
+    if after is not None:
+        query = query.where(ids > after)
+    return query.where(*_wanted(database, filters)).order_by(ids)
+
+
+def _is_held(state: State | None, now: int) -> ColumnElement[bool]:
+    is_held = or_(CHANGES.c.valid_until.is_(None), CHANGES.c.valid_until > now)
+    if state is State.WAITING:
+        return and_(is_held, CHANGES.c.valid_from > now)
+    if state is State.VALID:
+        return and_(is_held, or_(CHANGES.c.valid_from.is_(None), CHANGES.c.valid_from <= now))
+    return is_held
+
+
+def _wanted(database: Database, filters: Filters) -> Iterator[ColumnElement[bool]]:
+    find = func.instr if database.reader.dialect.name == "sqlite" else func.strpos
+    if filters.owner is not None:
+        yield CHANGES.c.owner == filters.owner
+        if filters.owner:
+            yield CHANGES.c.owner != ""  # lets the database use the index of owners
+    if filters.tag is not None:
+        yield find(CHANGES.c.tags, f"{TAG_SEPARATOR}{filters.tag}{TAG_SEPARATOR}") > 0
+    if filters.text is not None:
+        # Bytes, since other letters are not folded the same way by all databases.
+        text = filters.text.encode().lower().decode()
+        places = (CHANGES.c.subscription_id, CHANGES.c.expression)
+        yield or_(*(find(func.lower(place), text) > 0 for place in places))

@@ -1,0 +1,316 @@
+"""The store of subscriptions: the set as it is, and the log of how it became so."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import and_, delete, or_, select, update
+
+from tamis.arguments import expect_count, expect_names
+from tamis.errors import InputError, StoreError
+from tamis.language.moments import read_at
+from tamis.language.types.moments import from_microseconds, to_microseconds
+from tamis.subscriptions import reading
+from tamis.subscriptions.checking import check, check_end, is_storable
+from tamis.subscriptions.clock import StoreClock, read_system_clock
+from tamis.subscriptions.failures import translated
+from tamis.subscriptions.model import Accepted, Page, State
+from tamis.subscriptions.postgres import PostgresDatabase
+from tamis.subscriptions.reading import Filters
+from tamis.subscriptions.rows import to_change, to_subscription
+from tamis.subscriptions.sqlite import SqliteDatabase
+from tamis.subscriptions.tables import CHANGES, STORE, expect_format, new_epoch
+from tamis.subscriptions.writer import Writer, find_latest
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from concurrent.futures import Future
+    from datetime import datetime
+    from types import TracebackType
+    from typing import Self
+
+    from sqlalchemy import Connection
+
+    from tamis.subscriptions.database import Database
+    from tamis.subscriptions.model import Change, Request, Result, Subscription
+    from tamis.subscriptions.rows import Row
+
+_EXPIRE_SIZE: Final = 5_000  # leases ended in one transaction
+_PRUNE_SIZE: Final = 20_000  # rows looked at in one transaction
+
+
+class SubscriptionStore:
+    """Who asked for what, until when, and in which order it changed.
+
+    Every method may be called from any thread. `apply` returns when its changes are on disk; what
+    it returned is seen by every question asked later, here and in other processes.
+    """
+
+    def __init__(self, database: Database, clock: StoreClock, writer: Writer | None) -> None:
+        """Use `open`."""
+        self._database = database
+        self._clock = clock
+        self._writer = writer
+
+    @classmethod
+    def open(
+        cls,
+        place: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        clock: Callable[[], datetime] = read_system_clock,
+        on_commit: Callable[[Sequence[Change]], None] | None = None,
+    ) -> Self:
+        """Open the store in a folder, or in a database ("postgresql://…"), or create it.
+
+        One process writes at a time, another raises a `StoreInUseError`; any number may read and
+        follow it with `read_only`. `on_commit` gets the changes of each transaction in order, on
+        the writer's thread, after they are on disk and before their callers go on; it must not
+        raise, nor wait for the store.
+        """
+        database = _find_database(place, read_only=read_only)
+        store_clock = StoreClock(clock)
+        if not read_only:
+            return cls(database, store_clock, Writer(database, store_clock, on_commit))
+        try:
+            with reading.reading(database) as connection:
+                expect_format(connection, database.where)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database, store_clock, None)
+
+    def close(self) -> None:
+        """Finish what is on its way, and let another writer come."""
+        if self._writer is not None:
+            self._writer.close()
+        self._database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # ── changes ─────────────────────────────────────────────────────────────────────────────
+
+    def apply(self, requests: Iterable[Request]) -> list[Result]:
+        """Make changes, in their order, in one transaction; a result for each.
+
+        A refused request changes nothing and leaves the others as they are. Requests of other
+        threads may be in the same transaction, before or after these, never between them.
+        """
+        return self.submit(requests).result()
+
+    def submit(self, requests: Iterable[Request]) -> Future[list[Result]]:
+        """As `apply`, without waiting; a future that is cancelled in time changes nothing."""
+        writer = self._expect_writer()
+        return writer.submit([check(request) for request in requests])
+
+    def expire(self, now: Any = None) -> int:
+        """Write the end of each lease that is over; how many.
+
+        A lease ends at its moment also before that is written. A `now` ahead of the clock becomes
+        the store's moment.
+        """
+        writer = self._expect_writer()
+        if now is not None:
+            self._clock.advance(to_microseconds(read_at(now)))
+        n_expired = 0
+        while due := reading.read_due(self._database, self._clock.now(), _EXPIRE_SIZE):
+            results = writer.submit([check_end(one) for one in due]).result()
+            n_expired += sum(isinstance(result, Accepted) for result in results)
+        return n_expired
+
+    def prune(self, before: int) -> int:
+        """Forget states before a change, and changes up to it; how many entries were deleted.
+
+        The state as of that change stays, so this and all later ones can still be rebuilt.
+        """
+        writer = self._expect_writer()
+        before = expect_count(before, "before", least=0)
+        writer.run(lambda connection: self._set_horizon(connection, before))
+        n_deleted, after = 0, -1
+        while after < before:
+            n_page, after = writer.run(partial(_prune, after=after, before=before))
+            n_deleted += n_page
+        return n_deleted
+
+    def renew_epoch(self) -> str:
+        """Give the store a new epoch, after a backup was restored: followers start over."""
+        return self._expect_writer().run(_renew_epoch)
+
+    def _set_horizon(self, connection: Connection, before: int) -> None:
+        last_change = reading.read_facts(connection).last_change
+        if before > last_change:
+            raise InputError(f"before is {before}; the last change is {last_change}")
+        connection.execute(update(STORE).where(STORE.c.horizon < before).values(horizon=before))
+
+    def _expect_writer(self) -> Writer:
+        if self._writer is None:
+            raise StoreError(
+                f"the store at {self._database.where} is open for reading only",
+                hint="open it without read_only=True",
+            )
+        return self._writer
+
+    # ── the set ─────────────────────────────────────────────────────────────────────────────
+
+    def get(self, subscription_id: str) -> Subscription | None:
+        """The subscription; None if there is none, or its lease has ended."""
+        return self.get_many([subscription_id]).get(subscription_id)
+
+    def get_many(self, ids: Iterable[str]) -> dict[str, Subscription]:
+        """Those of these subscriptions that are there."""
+        found, now = self._find(ids), self._clock.now()
+        return {
+            name: to_subscription(row)
+            for name, row in found.items()
+            if row.has_state() and not row.has_ended(now)
+        }
+
+    def latest(self, subscription_id: str) -> Change | None:
+        """The last change of a subscription, also if it is an end; None if the log has none."""
+        row = self._find([subscription_id]).get(subscription_id)
+        return None if row is None else to_change(row)
+
+    def list(  # noqa: PLR0913 - one argument for each way to choose
+        self,
+        *,
+        after: str | None = None,
+        owner: str | None = None,
+        tag: str | None = None,
+        text: str | None = None,
+        state: State | str | None = None,
+        limit: int = reading.PAGE_SIZE,
+    ) -> Page:
+        """A page of the subscriptions that are waiting or valid, by id; `after` is the cursor of
+        the page before.
+
+        What is there all the time is on exactly one page, whatever else changes between them.
+        `text` is a part of the id or the expression; ASCII letters match in either case.
+        """
+        limit = expect_count(limit, "limit")
+        filters = Filters(owner, tag, text, _read_state(state))
+        rows = reading.read_list(self._database, filters, self._moment(), after, limit + 1)
+        cursor = rows[limit - 1].subscription_id if len(rows) > limit else None
+        return Page([to_subscription(row) for row in rows[:limit]], cursor)
+
+    def count(
+        self,
+        *,
+        owner: str | None = None,
+        tag: str | None = None,
+        text: str | None = None,
+        state: State | str | None = None,
+    ) -> int:
+        """How many subscriptions `list` would give."""
+        filters = Filters(owner, tag, text, _read_state(state))
+        return reading.read_count(self._database, filters, self._moment())
+
+    def _find(self, ids: Iterable[str]) -> dict[str, Row]:
+        possible = [name for name in expect_names(ids, "ids") if is_storable(name)]
+        with reading.reading(self._database) as connection:
+            self._clock.advance(reading.read_facts(connection).moment)
+            return find_latest(self._database, connection, possible)
+
+    def _moment(self) -> int:
+        if self._writer is None:  # the writer's clock may be ahead of this one
+            self._clock.advance(self._facts().moment)
+        return self._clock.now()
+
+    # ── the log ─────────────────────────────────────────────────────────────────────────────
+
+    @property
+    def epoch(self) -> str:
+        """The name of this history. With another one, change numbers mean something else."""
+        return self._facts().epoch
+
+    @property
+    def last_change(self) -> int:
+        """The number of the newest change; 0 if there is none."""
+        return self._facts().last_change
+
+    @property
+    def horizon(self) -> int:
+        """The first change as of which the state can be rebuilt."""
+        return self._facts().horizon
+
+    @property
+    def moment(self) -> datetime:
+        """Now, as the store sees it: never before any moment it has seen."""
+        return from_microseconds(self._moment())
+
+    def changes(
+        self, *, after: int, limit: int = reading.PAGE_SIZE, epoch: str | None = None
+    ) -> Sequence[Change]:
+        """The next changes after a change number, in order; none if that is the last.
+
+        Raises a `HistoryError` if the log no longer has them all, or if `epoch` is given and is
+        not the store's.
+        """
+        after, limit = expect_count(after, "after", least=0), expect_count(limit, "limit")
+        rows = reading.read_changes(self._database, after, limit, epoch)
+        return [to_change(row) for row in rows]
+
+    def state_at(self, number: int) -> Iterator[Subscription]:
+        """Every subscription as of a change, by revision, also with leases over by now.
+
+        Raises a `HistoryError` if that is forgotten, or becomes so while this is read.
+        """
+        number = expect_count(number, "number", least=0)
+        reading.expect_change(self._facts(), number, self._database.where)
+        return map(to_subscription, reading.read_state(self._database, number))
+
+    def change_at(self, moment: Any) -> int:
+        """The last change at a moment or before; at least the horizon."""
+        return reading.read_change_at(self._database, to_microseconds(read_at(moment)))
+
+    def _facts(self) -> reading.StoreFacts:
+        with reading.reading(self._database) as connection:
+            return reading.read_facts(connection)
+
+
+def _find_database(place: str | os.PathLike[str], *, read_only: bool) -> Database:
+    if isinstance(place, str) and place.startswith(("postgresql://", "postgresql+psycopg://")):
+        return PostgresDatabase(place)
+    if not isinstance(place, str | Path) or "://" in str(place):
+        raise InputError(
+            f"{place!r} is no place for a store",
+            hint='write the path of a folder, or "postgresql://user@host/database"',
+        )
+    with translated(str(place)):
+        return SqliteDatabase(Path(place), read_only=read_only)
+
+
+def _read_state(state: State | str | None) -> State | None:
+    try:
+        return None if state is None else State(state)
+    except ValueError:
+        allowed = ", ".join(State)
+        raise InputError(f"state is {state!r}; one of {allowed} is expected") from None
+
+
+def _renew_epoch(connection: Connection) -> str:
+    epoch = new_epoch()
+    connection.execute(update(STORE).values(epoch=epoch))
+    return epoch
+
+
+def _prune(connection: Connection, after: int, before: int) -> tuple[int, int]:
+    """Delete among the next rows what no state needs; how many, and up to which number."""
+    numbers = select(CHANGES.c.number).where(CHANGES.c.number > after, CHANGES.c.number <= before)
+    last = numbers.order_by(CHANGES.c.number).offset(_PRUNE_SIZE - 1).limit(1)
+    up_to = connection.execute(last).scalar_one_or_none() or before
+    is_needless = or_(CHANGES.c.created.is_(None), CHANGES.c.superseded_by <= before)
+    in_page = and_(CHANGES.c.number > after, CHANGES.c.number <= up_to)
+    deleted = connection.execute(delete(CHANGES).where(in_page, is_needless))
+    return deleted.rowcount, up_to

@@ -1,0 +1,228 @@
+"""The one thread that writes: what waits is gathered into one transaction and one fsync."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+
+from sqlalchemy import select, update
+
+from tamis.errors import StoreError, StoreInUseError
+from tamis.subscriptions.checking import Checked
+from tamis.subscriptions.deciding import Group
+from tamis.subscriptions.failures import translated
+from tamis.subscriptions.rows import Row, to_change
+from tamis.subscriptions.tables import CHANGES, IS_LATEST, STORE, migrate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from sqlalchemy import Connection
+
+    from tamis.subscriptions.clock import StoreClock
+    from tamis.subscriptions.database import Database
+    from tamis.subscriptions.model import Change, Refused, Result
+
+    Listener = Callable[[Sequence[Change]], None]
+
+_GROUP_SIZE: Final = 10_000  # changes, after which a group takes in no further caller
+
+_T = TypeVar("_T")
+
+
+class _Requests(NamedTuple):
+    requests: Sequence[Checked | Refused]
+    future: Future[list[Result]]
+
+
+class _Task(NamedTuple, Generic[_T]):
+    run: Callable[[Connection], _T]
+    future: Future[_T]
+
+
+_Job = _Requests | _Task[Any]
+
+
+class Writer:
+    """Writes the log. Callers on any thread wait for futures, or do not."""
+
+    def __init__(
+        self, database: Database, clock: StoreClock, on_commit: Listener | None = None
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._on_commit = on_commit
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._next: _Job | None = None  # taken from the queue, and not for the group before
+        self._closing = Lock()
+        self._is_closed = False
+        self._last_change = 0
+        with translated(database.where):
+            self._connection: Connection | None = self._open()
+        # Not waited for at the end of a program that forgot `close`: nothing unfinished was
+        # acknowledged.
+        self._thread = Thread(target=self._run, name="tamis-subscriptions", daemon=True)
+        self._thread.start()
+
+    def submit(self, requests: Sequence[Checked | Refused]) -> Future[list[Result]]:
+        """Write the changes asked for; a result for each, once they are on disk."""
+        job = _Requests(requests, Future())
+        self._put(job)
+        return job.future
+
+    def run(self, task: Callable[[Connection], _T]) -> _T:
+        """The result of a task, done in a transaction alone."""
+        job = _Task(task, Future())
+        self._put(job)
+        return job.future.result()
+
+    def close(self) -> None:
+        """Finish what was submitted, and let another writer come."""
+        with self._closing:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            self._queue.put(None)
+        self._thread.join()
+
+    def _put(self, job: _Job) -> None:
+        with self._closing:
+            if self._is_closed:
+                raise StoreError(f"the store at {self._database.where} is closed")
+            self._queue.put(job)
+
+    # ── on the writer's thread ──────────────────────────────────────────────────────────────
+
+    def _run(self) -> None:
+        while jobs := self._gather():
+            try:
+                with translated(self._database.where):
+                    self._commit(jobs)
+            except Exception as error:
+                if isinstance(error, StoreError):
+                    self._drop()
+                for job in jobs:
+                    if not job.future.done():
+                        job.future.set_exception(error)
+        self._drop(releases=True)
+
+    def _gather(self) -> list[_Job]:
+        """The jobs of the next transaction; none when the store closes."""
+        jobs: list[_Job] = []
+        n_changes = 0
+        for job in self._waiting(jobs):
+            if job is None:
+                self._queue.put(None)  # found again when these are done
+                break
+            if jobs and isinstance(job, _Task):
+                self._next = job
+                break
+            if job.future.set_running_or_notify_cancel():
+                jobs.append(job)
+                n_changes += _GROUP_SIZE if isinstance(job, _Task) else len(job.requests)
+            if n_changes >= _GROUP_SIZE:
+                break
+        return jobs
+
+    def _waiting(self, jobs: list[_Job]) -> Iterator[_Job | None]:
+        """The jobs that are there; waits while none is taken."""
+        while True:
+            if self._next is not None:
+                job, self._next = self._next, None
+                yield job
+                continue
+            try:
+                yield self._queue.get(block=not jobs)
+            except Empty:
+                return
+
+    def _commit(self, jobs: list[_Job]) -> None:
+        if self._connection is None:
+            self._connection = self._open()
+        first = jobs[0]
+        if isinstance(first, _Task):
+            with self._connection.begin():
+                result = first.run(self._connection)
+            first.future.set_result(result)
+            return
+        applied = [job for job in jobs if isinstance(job, _Requests)]
+        results, rows = self._apply([job.requests for job in applied])
+        if self._on_commit is not None and rows:
+            self._on_commit([to_change(row) for row in rows])
+        for job, its_results in zip(applied, results, strict=True):
+            job.future.set_result(its_results)
+
+    def _apply(
+        self, all_requests: Sequence[Sequence[Checked | Refused]]
+    ) -> tuple[list[list[Result]], list[Row]]:
+        assert self._connection is not None
+        ids = {
+            request.subscription_id
+            for requests in all_requests
+            for request in requests
+            if isinstance(request, Checked)
+        }
+        with self._connection.begin() as transaction:
+            latest = find_latest(self._database, self._connection, list(ids))
+            moment = self._clock.now()
+            group = Group(latest, self._last_change, moment)
+            results = [
+                [group.decide(one) if isinstance(one, Checked) else one for one in requests]
+                for requests in all_requests
+            ]
+            if not group.rows:
+                transaction.rollback()
+                return results, []
+            self._write(self._connection, group, moment)
+        self._last_change = group.last_change
+        return results, group.rows
+
+    def _write(self, connection: Connection, group: Group, moment: int) -> None:
+        # Before the rows that follow them: an id has one latest row.
+        if group.superseded:
+            self._database.supersede(connection, group.superseded)
+        self._database.insert(connection, group.rows)
+        advanced = connection.execute(
+            update(STORE)
+            .where(STORE.c.last_change == self._last_change)
+            .values(last_change=group.last_change, moment=moment)
+        )
+        if advanced.rowcount != 1:
+            raise StoreInUseError(
+                f"another writer wrote to the store at {self._database.where}",
+                hint="one writer at a time; are there two copies of its lock?",
+            )
+
+    def _open(self) -> Connection:
+        connection = None
+        try:
+            connection = self._database.hold()
+            with connection.begin():
+                migrate(connection, self._database.where)
+                found = connection.execute(select(STORE)).one()
+        except BaseException:
+            self._database.release(connection)
+            raise
+        self._last_change = found.last_change
+        self._clock.advance(found.moment)
+        return connection
+
+    def _drop(self, *, releases: bool = False) -> None:
+        """Give up a connection: after a failure, nobody knows what state it is in."""
+        connection, self._connection = self._connection, None
+        # What fails here was reported by the failure before; the next job opens another.
+        with suppress(Exception):
+            if releases:
+                self._database.release(connection)
+            elif connection is not None:
+                connection.invalidate()
+                connection.close()
+
+
+def find_latest(database: Database, connection: Connection, ids: Sequence[str]) -> dict[str, Row]:
+    """The newest row of each of these ids that the log has."""
+    found = connection.execute(select(CHANGES).where(IS_LATEST, database.one_of(ids)))
+    return {row.subscription_id: Row._make(row) for row in found}
