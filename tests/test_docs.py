@@ -471,6 +471,18 @@ def test_paths_exist(path):
     assert not wrong
 
 
+def test_architecture_is_short_and_has_every_package():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert len(text.encode()) <= 15_000, (
+        "move mechanisms to docs/design.md, figures to docs/speed.md"
+    )
+    folders = [found.parent for found in (ROOT / "src" / "tamis").glob("*/__init__.py")]
+    missing = [folder.name for folder in folders if f"| `{folder.name}/` |" not in text]
+    assert not missing, (
+        "the table of packages has a line for each: its question, and what to read first"
+    )
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_links_within_a_document_have_a_heading(path):
     text = path.read_text(encoding="utf-8")
