@@ -234,7 +234,7 @@ def test_empty_files(tmp_path):
     (tmp_path / "s.jsonl").touch()
     result = run("check", tmp_path / "s.jsonl")
     assert result.exit_code == 0
-    assert "holds no rows" in result.stderr
+    assert "contains no rows" in result.stderr
 
 
 def test_table_without_rows(tmp_path):

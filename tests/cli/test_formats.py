@@ -160,7 +160,7 @@ def test_a_file_of_another_kind_fails_and_is_named(tmp_path, index, content, say
     assert says in matched.stderr
     built = run("build", path, "-o", tmp_path / "i")
     assert built.exit_code == 1
-    assert "rows hold no subscription" in built.stderr
+    assert "rows contain no subscription" in built.stderr
     assert not (tmp_path / "i").exists()
 
 
@@ -179,7 +179,7 @@ def test_most_rows_must_hold_subscriptions(tmp_path):
     source = write_rows(tmp_path / "s.jsonl", rows)
     result = run("build", source, "-o", tmp_path / "i")
     assert result.exit_code == 1
-    assert "2 of 3 rows hold no subscription, the first one because: the row has no" in (
+    assert "2 of 3 rows contain no subscription, the first one because: the row has no" in (
         result.stderr
     )
     assert "hint: its keys: title" in result.stderr
@@ -247,7 +247,7 @@ def test_swapped_arguments_are_recognised(tmp_path, index):
 
 def test_an_index_for_spark_is_recognised(tmp_path):
     (tmp_path / "CURRENT").write_text("v00000001")
-    with pytest.raises(tamis.IndexFormatError, match="holds versions of an index for Spark"):
+    with pytest.raises(tamis.IndexFormatError, match="contains versions of an index for Spark"):
         tamis.open(tmp_path)
 
 

@@ -24,7 +24,7 @@ def test_run_and_report(tmp_path):
     assert f"4 settings measured; results in {tmp_path / 'tiny-3'}" in result.output
     assert "1 of 4: fontoura-dnf-size: depth 1, most 1000" in result.output
     again = run("lab", "run", QUICK, *options)
-    assert "0 settings measured, 4 were there before" in again.output
+    assert "0 settings measured, 4 were measured before" in again.output
     assert "4 settings measured;" in run("lab", "run", QUICK, *options, "--again").output
     report = run("lab", "report", *options, "--markdown", tmp_path / "summary.md")
     assert report.exit_code == 0, report.output
@@ -74,7 +74,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr(run_module, "measure", stop)
     result = run("lab", "run", QUICK, "--scale", "tiny", "--out", tmp_path)
     assert result.exit_code == 130
-    assert f"interrupted; what is finished is in {tmp_path / 'tiny-1'}" in result.output
+    assert f"interrupted; finished settings are in {tmp_path / 'tiny-1'}" in result.output
 
 
 def test_a_damaged_file(tmp_path):
@@ -90,7 +90,9 @@ def test_a_damaged_file(tmp_path):
     other = run("lab", "report", *options)
     assert "its setting is {'depth': 1, 'most': 1000}, not {'depth': 2" in other.output
     path.unlink()
-    assert "1 settings measured, 3 were there before" in run("lab", "run", QUICK, *options).output
+    assert (
+        "1 settings measured, 3 were measured before" in run("lab", "run", QUICK, *options).output
+    )
 
 
 def test_too_large(tmp_path, monkeypatch):

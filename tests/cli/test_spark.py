@@ -339,7 +339,7 @@ def test_a_pipeline_stops_where_it_fails(place):
         ("[biuld]\n", 'unknown table "biuld"'),
         ("[build]\npart = 3\n", 'did you mean "parts"?'),
         ("[all]\nindx = 'x'\n", 'did you mean "index"?'),
-        ("build = 3\n", "is no table"),
+        ("build = 3\n", "is not a table"),
         ("[", "is not TOML"),
     ],
 )
@@ -530,7 +530,7 @@ def test_files_of_another_kind_are_recognised(place):
     swapped = run("spark", "match", "--index", text, "--events", place / "index")
     assert swapped.exit_code == 1
     (place / "empty.jsonl").touch()
-    assert "holds no subscriptions" in build(place, file="empty.jsonl").stderr
+    assert "contains no subscriptions" in build(place, file="empty.jsonl").stderr
 
 
 def test_a_build_of_which_every_row_is_rejected_publishes_nothing(place):

@@ -163,7 +163,7 @@ def test_an_event_id_that_no_event_has_is_reported(index):
         found = index.match_batch(EVENTS, event_id="di", subset=["high"])
     assert found["event_id"].to_pylist() == [None]
     assert index.match_batch([], event_id="id").num_rows == 0
-    with pytest.raises(tamis.InputError, match="encoded without being kept"):
+    with pytest.raises(tamis.InputError, match="encoded without the original events"):
         index.match_batch(index.encode(EVENTS), event_id="id")
 
 
@@ -233,7 +233,7 @@ def test_wrong_attributes_of_events_are_reported(index):
     ):
         with pytest.raises(tamis.InputError, match=said):
             index.match_batch(PEOPLE, event_columns=wrong)
-    with pytest.raises(tamis.InputError, match="encoded without being kept"):
+    with pytest.raises(tamis.InputError, match="encoded without the original events"):
         index.match_batch(index.encode(PEOPLE), event_columns=["level"])
 
 

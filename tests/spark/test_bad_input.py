@@ -53,7 +53,7 @@ FUNCTIONS += [ts.count_terms, ts.event_rejects, ts.audit, ts.backtest, ts.save_s
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize(("make", "what"), [(pd.DataFrame, "a pandas DataFrame"), (list, "list")])
 def test_events_that_are_not_of_spark(store, function, make, what):
-    said = f"events are a Spark DataFrame, not {what}\n.*spark.createDataFrame"
+    said = f"events must be a Spark DataFrame, not {what}\n.*spark.createDataFrame"
     with pytest.raises(InputError, match=said):
         function(make([{"a": 1}]), store)
     with pytest.raises(InputError, match=said):
@@ -203,7 +203,9 @@ def test_a_saved_index_is_no_folder_of_versions(spark, tmp_path):
 
 
 def test_subscriptions_that_are_no_table_of_subscriptions(spark, tmp_path):
-    with pytest.raises(InputError, match="subscriptions are a Spark DataFrame, not str") as refused:
+    with pytest.raises(
+        InputError, match="subscriptions must be a Spark DataFrame, not str"
+    ) as refused:
         ts.build("people.parquet", tmp_path / "index")
     assert "spark.read" in refused.value.hint
     frame = pd.DataFrame({"id": ["a"], "expression": ["a = 1"]})
@@ -252,7 +254,9 @@ def test_columns_of_another_type_are_rejects(spark, store):
     ],
 )
 def test_events_that_are_no_frame_of_spark(store, call):
-    with pytest.raises(InputError, match="events are a Spark DataFrame, not a pandas DataFrame"):
+    with pytest.raises(
+        InputError, match="events must be a Spark DataFrame, not a pandas DataFrame"
+    ):
         call(pd.DataFrame({"a": [1]}), store)
 
 

@@ -106,7 +106,7 @@ def test_reader_reads_ranges_again(broker):
         ({"subscribe": ""}, 'needs the option "subscribe"'),
         ({"kafka.bootstrap.servers": ""}, 'needs the option "kafka'),
         ({"startingOffsets": "middle"}, "allowed: earliest, latest"),
-        ({"maxOffsetsPerTrigger": "0"}, "from 1 on"),
+        ({"maxOffsetsPerTrigger": "0"}, "at least 1"),
     ],
 )
 def test_wrong_options_are_named(options, said):

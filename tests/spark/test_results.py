@@ -86,7 +86,7 @@ def test_jobs_print_and_become_pandas(spark, events, store):
     assert lines[-1] == "… and more"
     assert len(backtest.to_pandas()) == backtest.totals.count()
     sampled = str(ts.backtest(events, store, event_id="id", sample=0.5)).splitlines()
-    assert re.fullmatch(r"v00000001, 100 events, of which \d+ were looked at", sampled[0])
+    assert re.fullmatch(r"v00000001, 100 events, of which \d+ were evaluated", sampled[0])
     assert sampled[1].split() == ["subscription_id", "n", "expected", "low", "high"]
     diff = ts.diff(events, store, store, event_id="id")
     assert (diff.before, diff.after, len(diff.to_pandas())) == ("v00000001", "v00000001", 0)
@@ -242,8 +242,8 @@ def test_changed_rules_see_what_is_valid_and_saved(spark, tmp_path):
         ({"s0": "age >="}, ExpressionError, 'subscription "s0"'),
         ({"s0": "age = 'old'"}, ExpressionError, 'subscription "s0"'),
         ({}, InputError, "changed is empty"),
-        ("age = 1", InputError, "no mapping"),
-        ({"s0": None}, InputError, "ids and expressions are text"),
+        ("age = 1", InputError, "not a mapping"),
+        ({"s0": None}, InputError, "ids and expressions must be strings"),
     ],
 )
 def test_wrong_changes_are_refused(events, store, changed, error, said):

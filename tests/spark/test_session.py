@@ -121,7 +121,7 @@ def test_java_that_cannot_run_spark_is_said(tmp_path):
 @pytest.mark.parametrize("cores", [0, -1, "many", "2.5"])
 def test_wrong_number_of_cores_is_said(monkeypatch, cores):
     monkeypatch.setattr(session, "_running_session", lambda: None)
-    with pytest.raises(TamisError, match=f"cores is {cores!r}; a number from 1 on"):
+    with pytest.raises(TamisError, match=f"cores is {cores!r}; a number of at least 1"):
         local_session(cores=cores)
 
 

@@ -213,7 +213,7 @@ def test_a_sink_of_ones_own(place):
 
 def test_what_is_no_stream_is_refused(place):
     frame = place.spark.createDataFrame([], SCHEMA)
-    with pytest.raises(InputError, match="no stream"):
+    with pytest.raises(InputError, match="not a stream"):
         ts.stream(frame, place.store, place.output, checkpoint=place.checkpoint)
     events = place.spark.readStream.schema(SCHEMA).json(str(place.events))
     with pytest.raises(IndexFormatError, match="holds no version"):

@@ -19,7 +19,7 @@ import tamis
 from tamis.cli.console import noting_warnings
 from tamis.errors import MissingOperatorError, TamisError
 
-# Where each command is, and modules that add commands to it: one is loaded when it is asked for.
+# The module of each command, and modules that add commands to it: loaded on first use.
 COMMANDS: Final = {
     "build": ("tamis.cli.build:build_command",),
     "check": ("tamis.cli.check:check_command",),
@@ -41,7 +41,7 @@ COMMANDS: Final = {
 
 
 class _Commands(click.Group):
-    """A group that loads its commands, and turns our errors into a message and exit code 1."""
+    """A group that loads its commands, and converts our errors to a message and exit code 1."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -64,7 +64,7 @@ class _Commands(click.Group):
         try:
             with noting_warnings():
                 result = super().invoke(context)
-            # Here, so that a full disk or a closed pipe is noticed while it can still be said.
+            # Here, so that a full disk or a closed pipe is noticed while it can still be reported.
             sys.stdout.flush()
         except MissingOperatorError as error:
             hint = "name the module that registers them: --operators MODULE"
@@ -80,8 +80,8 @@ class _Commands(click.Group):
 
 
 def _end_quietly() -> None:
-    """The reader of a pipe has seen enough (`| head`): that is no failure."""
-    # What is still in the buffer must go somewhere when the interpreter flushes it.
+    """The reader of a pipe has closed it (`| head`): that is not a failure."""
+    # The rest of the buffer must go somewhere when the interpreter flushes it.
     with suppress(OSError, ValueError), Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), sys.stdout.fileno())
     raise click.exceptions.Exit(0)

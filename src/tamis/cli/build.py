@@ -1,4 +1,4 @@
-"""`tamis build`: a file of subscriptions into an index on disk."""
+"""`tamis build`: builds an index on disk from a file of subscriptions."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Rejected:
     reason: ExpressionError | RowError
 
     def to_dict(self) -> dict[str, Any]:
-        """The row for programs: corrected, it can be built from again."""
+        """The row for programs: once corrected, it can be used as input again."""
         row = self.row
         told = {
             "row": row.number,
@@ -69,7 +69,7 @@ class Rejected:
         }
         told |= {name: own for name, own in self._details().items() if name not in told}
         given = {part: value for part, value in (row.given or {}).items() if _is_json(value)}
-        if row.subscription_id is not None:  # it was good, and is a string
+        if row.subscription_id is not None:  # it was valid, and is a string
             given.pop("subscription_id", None)
         told |= given
         return told | {k: v for k, v in self.reason.to_dict().items() if k not in told}
@@ -93,12 +93,12 @@ def _is_json(value: Any) -> bool:
 
 
 class Feed:
-    """The subscriptions of a file on their way into the index; remembers where each came from."""
+    """The subscriptions of a file on their way into the index, with the origin of each."""
 
     def __init__(self, rows: Iterable[SubscriptionRow]) -> None:
         self.rejects: list[Rejected] = []
         self.n_rows = 0
-        self.n_expired = 0  # rows left out, as they will never answer again
+        self.n_expired = 0  # rows left out because they will never be valid again
         self.is_read = False
         self._rows = rows
         self._taken: dict[str, SubscriptionRow] = {}
@@ -106,7 +106,7 @@ class Feed:
 
     @property
     def n_taken(self) -> int:
-        """How many subscriptions were handed on."""
+        """The number of subscriptions passed on."""
         return len(self._taken)
 
     def __iter__(self) -> Iterator[SubscriptionRow]:
@@ -131,14 +131,14 @@ class Feed:
         return RowError("duplicate-id", f"the id was already given in {place}")
 
     def why_useless(self, n_built: int) -> str | None:
-        """Why an index of what was read would be of no use; None if it is."""
+        """The reason why an index of these rows would be useless; None if it is not."""
         unread = [rejected for rejected in self.rejects if rejected.row.error is not None]
         cut_off = [one for one in unread if isinstance(one.reason, CutOffError)]
         if cut_off:
             return f"line {cut_off[0].row.file_line}: {cut_off[0].reason}"
         if len(unread) > self.n_rows - len(unread):
             first = unread[0].reason
-            told = f"{len(unread):,} of {self.n_rows:,} rows hold no subscription"
+            told = f"{len(unread):,} of {self.n_rows:,} rows contain no subscription"
             return f"{told}, the first one because: {first.message}" + (
                 f"\n  hint: {first.hint}" if first.hint else ""
             )
@@ -147,7 +147,7 @@ class Feed:
         return None
 
     def reject(self, errors: Iterable[ExpressionError]) -> None:
-        """Take in what was wrong with the expressions themselves."""
+        """Add the errors of the expressions themselves."""
         for error in errors:
             self.rejects.append(Rejected(self._taken[error.subscription_id or ""], error))
         self.rejects.sort(key=lambda rejected: rejected.row.number)
@@ -258,7 +258,7 @@ def build_command(  # noqa: PLR0913 - one parameter per option
 
 
 def _report(rejects: list[Rejected], rejects_file: str | None, file: str) -> None:
-    """The rejected rows into their file, or the first of them to stderr."""
+    """Write the rejected rows to their file, or the first of them to stderr."""
     if rejects_file is not None:
         write_lines(rejects_file, (rejected.to_dict() for rejected in rejects))
         return

@@ -1,4 +1,4 @@
-"""`tamis check`: which subscriptions of a file are good, and what is wrong with the others."""
+"""`tamis check`: reports the errors and warnings of a file's subscriptions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Summary:
-    """How many rows were good."""
+    """The number of valid rows."""
 
     rows: int = 0
     errors: int = 0  # rows rejected
@@ -57,7 +57,7 @@ class Summary:
         self.warnings += sum(p.severity is Severity.WARNING for p in checked.problems)
 
     def to_dict(self) -> dict[str, Any]:
-        """The numbers for programs."""
+        """The counts as a dictionary for JSON."""
         seconds = time.monotonic() - self.started
         return {
             "rows": self.rows,
@@ -129,7 +129,7 @@ def check_command(  # noqa: PLR0913 - one parameter per option
 
 
 class Noted:
-    """What building the rows would report besides their expressions."""
+    """The notes that building the rows would give, besides those on expressions."""
 
     def __init__(self, rows: Iterable[SubscriptionRow]) -> None:
         self._rows = rows
@@ -146,7 +146,7 @@ class Noted:
             yield row
 
     def print_notes(self) -> None:
-        """Print what there is to report."""
+        """Print the errors and warnings."""
         from tamis.match.reports import tell_columns, tell_expired
 
         expired = tell_expired(self._n_expired) if self._n_expired else None
@@ -187,7 +187,7 @@ def _print_summary(summary: Summary, output: str, file: str) -> None:
         print_json({"kind": "summary", **numbers})
         return
     if not summary.rows:
-        make_console(stderr=True).print(f"{file} holds no rows")
+        make_console(stderr=True).print(f"{file} contains no rows")
     headings = ("rows", "ok", "errors", "warnings", "rows/s")
     keys = ("rows", "ok", "errors", "warnings", "rows_per_second")
     print_columns(make_console(), [headings, [f"{numbers[key]:,}" for key in keys]])

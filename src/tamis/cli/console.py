@@ -1,4 +1,4 @@
-"""What people see: colours where there is a terminal, carets, a status line for long work."""
+"""Output for people: colours on a terminal, carets, a status line for long work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOG_EVERY_SECONDS = 30.0
 BAR_WIDTH = 24
 
 
-# Rich is imported where something is printed by it: most runs of `match` print only data.
+# Rich is imported only where it prints something: most runs of `match` print only data.
 
 
 @cache
@@ -39,7 +39,7 @@ def _console_class() -> type[Console]:
     from rich.console import Console
 
     class OwnConsole(Console):
-        """A console that lets the command see that a pipe was closed, as printing does."""
+        """A console that raises an error for a closed pipe, as printing does."""
 
         def on_broken_pipe(self) -> None:
             raise  # noqa: PLE0704 - the error that rich is handling
@@ -48,19 +48,19 @@ def _console_class() -> type[Console]:
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """A console that prints text as it is; rich itself heeds NO_COLOR and pipes."""
+    """A console that prints text unchanged; rich itself respects NO_COLOR and pipes."""
     return _console_class()(
         stderr=stderr, highlight=False, markup=False, emoji=False, soft_wrap=True
     )
 
 
 def printable(text: str) -> str:
-    """The text on one line, and without what could steer a terminal."""
+    """The text on one line, without control characters."""
     return "".join(c if c.isprintable() else " " if c in "\t\n" else "�" for c in text)
 
 
 def print_error(message: str) -> None:
-    """A message on stderr, as all commands say that they cannot go on."""
+    """Print an error message to stderr, in the form that all commands use."""
     from rich.text import Text
 
     lines = [printable(line) for line in message.split("\n")]
@@ -68,7 +68,7 @@ def print_error(message: str) -> None:
 
 
 def print_columns(console: Console, rows: Iterable[Iterable[str | Text]], gap: int = 2) -> None:
-    """The rows with their cells under each other; the last column is as long as it is."""
+    """The rows with aligned cells; the last column is not padded."""
     from rich.text import Text
 
     cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
@@ -81,7 +81,7 @@ def print_columns(console: Console, rows: Iterable[Iterable[str | Text]], gap: i
 
 
 def print_note(message: str) -> None:
-    """A remark on stderr, beside the output."""
+    """Print a note to stderr, apart from the output."""
     from rich.text import Text
 
     make_console(stderr=True).print(Text.assemble(("note: ", "yellow"), printable(message)))
@@ -89,7 +89,7 @@ def print_note(message: str) -> None:
 
 @contextmanager
 def noting_warnings() -> Iterator[None]:
-    """Print our own warnings as remarks, without a line of Python, whatever filters are set."""
+    """Print our warnings as notes, without a line of Python, whatever filters are set."""
     with warnings.catch_warnings():
         warnings.simplefilter("default", TamisWarning)
         warnings.simplefilter("ignore", RejectWarning)  # each command lists its own
@@ -106,7 +106,7 @@ def noting_warnings() -> Iterator[None]:
 
 
 def describe_problem(problem: Problem, place: str = "") -> Text:
-    """The problem with its caret picture; `place` says where the expression stands."""
+    """The problem with its caret picture; `place` is the place of the expression."""
     from rich.text import Text
 
     reason = problem.reason
@@ -132,16 +132,16 @@ def describe_problem(problem: Problem, place: str = "") -> Text:
 
 
 def draw_bar(count: int, total: int) -> str:
-    """How much of a known amount of work is done."""
+    """The progress of a known amount of work."""
     filled = "#" * (BAR_WIDTH * count // max(1, total))
     return f"[{filled:<{BAR_WIDTH}}] {count:,} of {total:,}"
 
 
 class StatusLine:
-    """One line on stderr that says how far long work is.
+    """A status line on stderr for long work.
 
-    Where stderr is no terminal there is none; with `log_every`, the line of one long call is
-    printed there every so many seconds, for a log.
+    If stderr is not a terminal there is none; with `log_every`, the line of one long call is
+    printed every so many seconds, for a log.
     """
 
     def __init__(self, log_every: float | None = None) -> None:
@@ -170,7 +170,7 @@ class StatusLine:
 
     @contextmanager
     def ticking(self, tell: Callable[[float], str]) -> Iterator[None]:
-        """Show the line again and again while one long call runs; `tell` gets the seconds so far.
+        """Redraw the line repeatedly while one long call runs; `tell` gets the seconds so far.
 
         An empty text leaves the line to others.
         """
@@ -196,7 +196,7 @@ class StatusLine:
             self.clear()
 
     def refresh(self, told: str) -> None:
-        """Draw the line anew, unless it is too early for that."""
+        """Redraw the line, unless it was drawn very recently."""
         now = time.monotonic()
         if self.is_terminal and now >= self.latest:
             self.latest = now + STATUS_EVERY_SECONDS
@@ -204,7 +204,7 @@ class StatusLine:
             print(f"\r\x1b[K{told}", end="", file=sys.stderr, flush=True)  # noqa: T201
 
     def clear(self) -> None:
-        """Make room for other output."""
+        """Clear the line for other output."""
         if self.is_shown:
             self.is_shown = False
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # noqa: T201
@@ -215,7 +215,7 @@ def _log(told: str) -> None:
 
 
 def tell_fault(fault: Fault) -> str:
-    """What an operator did not answer, and whom that concerns."""
+    """A sentence about calls without an answer, and the affected subscriptions."""
     ids = list(fault.subscription_ids)
     shown = ", ".join(ids[:SHOWN_IDS]) + (", …" if len(ids) > SHOWN_IDS else "")
     n = fault.n_events

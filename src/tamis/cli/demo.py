@@ -1,4 +1,4 @@
-"""`tamis demo`: a small set of subscriptions, checked and matched, with a word on each step."""
+"""`tamis demo`: checks and matches a small set of subscriptions, and explains each step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NEAR_MISS: Final = ("alert-slow", "pay-2")
 
 NEXT_STEPS: Final = (
     """tamis eval "age >= 18 AND NOT country = 'DE'" --event '{"age": 30}'""",
-    "tamis build --help    # an index of your own subscriptions: JSON lines, CSV or Parquet",
+    "tamis build --help    # an index of your subscriptions: JSON lines, CSV or Parquet",
     "tamis match --help    # your events against it",
     "tamis spark --help    # both in bulk, on this machine or a cluster",
 )
@@ -74,7 +74,7 @@ def _show_subscriptions(console: Console, checked: list[Checked]) -> None:
         console, ((_verdict(row), row.row.subscription_id or "", row.row.text) for row in checked)
     )
     n_good = sum(row.is_ok for row in checked)
-    console.print(f"\nEach is parsed and typed against a schema. {n_good} can be used.")
+    console.print(f"\nEach is parsed and typed against a schema. {n_good} are valid.")
 
 
 def _verdict(row: Checked) -> Text:
@@ -84,7 +84,7 @@ def _verdict(row: Checked) -> Text:
 
 
 def _show_problems(console: Console, checked: list[Checked]) -> None:
-    _title(console, "2. What is wrong with the others")
+    _title(console, "2. The errors of the others")
     for row in checked:
         for problem in row.problems:
             console.print(describe_problem(problem))
@@ -115,7 +115,7 @@ def _show_truths(
     console.print("?     undefined: an attribute that would decide is missing; no match")
     console.print("-     false; no match")
     console.print(
-        "\nvisit-2 has no category, so nobody knows whether it is Finance: ad-not-finance is ?."
+        "\nvisit-2 has no category, so it is unknown whether it is Finance: ad-not-finance is ?."
     )
 
 
@@ -125,7 +125,7 @@ def _show_index(
     _title(console, "5. The same by an index")
     good = [(row.row.subscription_id or "", row.row.text) for row in checked if row.is_ok]
     given = [row.event for row in events]
-    # Once before it is timed: what these attributes need may not be loaded yet.
+    # Once before it is timed: the kernels for these attributes may not be loaded yet.
     tamis.build(good, schema).match_lists(given)
     started = time.perf_counter()
     index = tamis.build(good, schema)

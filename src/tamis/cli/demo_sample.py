@@ -1,6 +1,6 @@
-"""A larger sample for `tamis demo`: subscriptions and events like the small ones, drawn by chance.
+"""A larger sample for `tamis demo`: subscriptions and events like the small ones, drawn at random.
 
-A seed makes them the same in every run.
+The seed is fixed, so they are the same in every run.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ USERS: Final = tuple(f"user-{number}" for number in range(400))
 
 
 def draw_subscriptions(n: int, seed: int = 1) -> dict[str, str]:
-    """So many subscriptions, by id: a third each for ads, security and alerts."""
+    """This many subscriptions, by id: a third each for ads, security and alerts."""
     random = Random(seed)
     return {f"sub-{number}": random.choice(_EXPRESSIONS)(random) for number in range(n)}
 
 
 def draw_events(n: int, seed: int = 2) -> list[dict[str, Any]]:
-    """So many events: visits, logins, programs and payments."""
+    """This many events: visits, logins, programs and payments."""
     random = Random(seed)
     return [random.choice(_EVENTS)(random) for _ in range(n)]
 

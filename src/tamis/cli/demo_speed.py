@@ -21,7 +21,7 @@ N_FIRST: Final = 200  # of both: enough to load every kernel that the rest needs
 
 
 class Speed(NamedTuple):
-    """What was done, and how many seconds each step took."""
+    """The counts, and the seconds of each step."""
 
     n_nodes: int
     n_pairs: int
@@ -31,7 +31,7 @@ class Speed(NamedTuple):
 
 
 def measure_speed(schema: Schema) -> Speed:
-    """Build, match many and match one at a time; what is timed has run before."""
+    """Build, match many and match one at a time; every timed step has run before."""
     subscriptions = draw_subscriptions(N_SUBSCRIPTIONS)
     events = draw_events(N_EVENTS)
     _run(dict(islice(subscriptions.items(), N_FIRST)), events[:N_FIRST], schema)
@@ -51,7 +51,7 @@ def _run(subscriptions: dict[str, str], events: list[dict[str, Any]], schema: Sc
 
 
 def show_speed(console: Console, schema: Schema) -> None:
-    """Measure, and say what came out."""
+    """Measure, and print the results."""
     speed = measure_speed(schema)
     console.print(
         f"{N_SUBSCRIPTIONS:,} other subscriptions were built into {speed.n_nodes:,} shared nodes "

@@ -1,4 +1,4 @@
-"""`tamis eval`: one expression against events, by the reference evaluator."""
+"""`tamis eval`: evaluates one expression for events, with the reference evaluator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tamis lab`: the papers' experiments, run and reported."""
+"""`tamis lab`: runs the papers' experiments and writes reports."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tamis.cli.console import make_console, print_columns
 from tamis.cli.lab_generate import generate_command
 from tamis.errors import InputError
 
-INTERRUPTED = 130  # as a shell has it
+INTERRUPTED = 130  # the exit code of shells for Ctrl-C
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _store_options(command: _Command) -> _Command:
-    """Where results are, and of which scale and seed."""
+    """The directory of results, with scale and seed."""
     options = (
         click.option(
             "--scale",
@@ -102,16 +102,16 @@ def run_command(names: tuple[str, ...], scale: str, seed: int, out: Path, again:
     try:
         _measure(steps, store)
     except KeyboardInterrupt:
-        click.echo(f"interrupted; what is finished is in {store.directory}", err=True)
-        click.echo("the same command goes on from there", err=True)
+        click.echo(f"interrupted; finished settings are in {store.directory}", err=True)
+        click.echo("the same command continues from there", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     told = f"{len(steps)} settings measured"
-    told += f", {n_before} were there before" if n_before else ""
+    told += f", {n_before} were measured before" if n_before else ""
     click.echo(f"{told}; results in {store.directory}")
 
 
 def _measure(steps: list[Step], store: Store) -> None:
-    """Measure, and show how far it is."""
+    """Measure, and show the progress."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
     from tamis.lab.experiments.run import measure

@@ -1,4 +1,4 @@
-"""`tamis lab generate`: workloads as files."""
+"""`tamis lab generate`: writes workloads to files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def generate_command(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Write a paper's workload into a folder, as JSON lines and as Parquet.
 
-    Exit codes: 0 written, 1 unknown workload or parameter, too large, files in the way, 2 usage.
+    Exit codes: 0 written, 1 unknown workload or parameter, too large, files exist already, 2 usage.
     """
     from tamis.lab.workloads.generate import (
         Request,

@@ -1,4 +1,4 @@
-"""Output that is not for people: JSON lines into files, ids of any kind, large amounts."""
+"""Output for programs: JSON lines to files, ids of any kind, large amounts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-# What steers a terminal or ends a line for some reader. JSON has this escape; in TSV it is ours.
+# Characters that control a terminal or end a line for some readers. JSON has this escape; in TSV it
+# is ours.
 UNSEEN: Final = {
     code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
 }
@@ -33,14 +34,15 @@ def print_json(value: Any) -> None:
 
 
 def print_data(text: str) -> None:
-    """The text on standard output at once, just as it is: `click.echo` leaves out what it takes
-    for colours."""
+    """Write the text to standard output at once, unchanged: `click.echo` removes what it takes for
+    colours.
+    """
     sys.stdout.write(text)
     sys.stdout.flush()
 
 
 def write_lines(name: str, rows: Iterable[dict[str, Any]]) -> None:
-    """The rows as JSON lines, into a file or to standard output."""
+    """Write the rows as JSON lines to a file or to standard output."""
     with open_sink(name) as sink:
         for row in rows:
             sink.write(spell_json(row) + "\n")

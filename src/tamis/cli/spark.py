@@ -1,4 +1,4 @@
-"""`tamis spark`: the jobs of the data pipeline, from the shell or through spark-submit."""
+"""`tamis spark`: the jobs of the data pipeline, on the command line or through spark-submit."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ STEPS: Final = "steps"
 RUN: Final = "run"
 DEBUG: Final = "debug"
 JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
-# What `log4j2.properties` of tamis.spark asks for.
+# The setting of `log4j2.properties` of tamis.spark.
 QUIET_OPTIONS: Final = "-Dtamis.log.level=off"
 DEBUG_OPTIONS: Final = "-Dtamis.log.trace=full"
-# What the meaning of expressions needs; a session of spark-submit's may be set otherwise.
+# Required by the meaning of expressions; a session of spark-submit may have other settings.
 CONTRACT: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
@@ -101,7 +101,7 @@ def spark_group(  # noqa: PLR0913 - the options of all commands
 
 
 def read_config(file: str, context: click.Context) -> dict[str, dict[str, Any]]:
-    """The tables of a pipeline's file, the common one added to each command's."""
+    """The tables of a pipeline's file, with the common one merged into each command's."""
     try:
         tables = tomllib.loads(Path(file).read_text(encoding="utf-8"))
     except OSError as error:
@@ -114,7 +114,7 @@ def read_config(file: str, context: click.Context) -> dict[str, dict[str, Any]]:
     for name, table in tables.items():
         _expect_known(file, "table", name, [COMMON, SESSION, *commands])
         if not isinstance(table, dict):
-            raise InputError(f"{file}: {name} is no table; write [{name}]")
+            raise InputError(f"{file}: {name} is not a table; write [{name}]")
     common = tables.pop(COMMON, {})
     known = {name: _options(command) for name, command in commands.items()}
     for key in common:
@@ -154,7 +154,7 @@ def spark_session(
 ) -> Iterator[SparkSession]:
     """The session that spark-submit prepared, or a quiet one on this machine; with progress.
 
-    `tell` says how far the job is; without it the tasks of Spark are counted.
+    `tell` reports the progress of the job; without it the tasks of Spark are counted.
     """
     from tamis.spark.failures import telling
 
@@ -170,7 +170,7 @@ def spark_session(
 
 @contextmanager
 def _shortening(context: click.Context) -> Iterator[None]:
-    """Say why Spark failed in a line of ours; with --debug, Java's and Python's traces as well."""
+    """Report why Spark failed in one line; with --debug, also the traces of Java and Python."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -187,12 +187,12 @@ def _shortening(context: click.Context) -> Iterator[None]:
 
 
 def open_session(context: click.Context) -> SparkSession:
-    """A session that is not closed yet."""
+    """A session that is still open."""
     return _submitted() if "PYSPARK_GATEWAY_PORT" in os.environ else _local(context)
 
 
 def close_session(session: SparkSession) -> None:
-    """End it."""
+    """Stop it."""
     session.stop()
 
 

@@ -1,4 +1,4 @@
-"""`tamis spark run, build, match, stream`: options in, a job, a summary out."""
+"""`tamis spark run, build, match, stream`: parse options, run a job, print a summary."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
     "--subscriptions",
     callback=fill_date,
     metavar="PATH",
-    help="Read the subscriptions of this file or folder; with --update, those that changed.",
+    help="Read the subscriptions of this file or folder; with --update, the changed ones.",
 )
 @click.option(
     "--subscriptions-format",
@@ -213,7 +213,7 @@ def _build(spark: SparkSession, options: dict[str, Any]) -> Any:
 
     source = read_subscriptions(spark, options["subscriptions"], options["subscriptions_format"])
     if source.isEmpty():
-        raise InputError(f"{options['subscriptions']} holds no subscriptions")
+        raise InputError(f"{options['subscriptions']} contains no subscriptions")
     schema: Schema | None = options["schema"]
     return pipeline.build(
         source,
@@ -286,7 +286,7 @@ def _update(spark: SparkSession, options: dict[str, Any]) -> Any:
 )
 @job_operators_option
 @learn_option
-@rejects_option("Write the table of wrong values there.")
+@rejects_option("Write the table of invalid values to this path.")
 @spread_options
 @output_options
 @click.pass_context
@@ -333,7 +333,7 @@ def match_command(context: click.Context, /, **options: Any) -> None:
 
 
 def _deliver_rejects(events: Events, parts: Any, options: dict[str, Any]) -> None:
-    """Write the table of values that cannot be read; without one, look at the first events."""
+    """Write the table of values that cannot be read; without one, check the first events."""
     import tamis.spark as pipeline
 
     if options["rejects"]:
@@ -350,14 +350,14 @@ def _deliver_rejects(events: Events, parts: Any, options: dict[str, Any]) -> Non
 
 
 def _gather(spark: SparkSession, parts: Any) -> Any:
-    """Where workers tell of operators, if the index has any."""
+    """The accumulator for operators, if the index has any."""
     from tamis.spark import LearnedStatistics
 
     return LearnedStatistics(spark) if parts.version.typed_schema().operators else None
 
 
 def _tell_learned(learned: Any, options: dict[str, Any]) -> None:
-    """Say what operators did not answer; keep what they cost and how often they held."""
+    """Report calls without an answer; store the costs and selectivities of operators."""
     if learned is None:
         return
     from tamis.spark import save_operator_statistics

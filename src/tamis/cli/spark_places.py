@@ -1,8 +1,9 @@
-"""Where tables go: `{date}` and `{version}` in paths, and what a pipeline may write again.
+"""Where tables are written: `{date}` and `{version}` in paths, and tables that a pipeline may
+replace.
 
-A pipeline (`tamis spark run`) puts an empty file into every table it writes. Its name says which
-step wrote the table, from what, and for which date: so a second run for the same date replaces its
-own tables and nothing else, also tables that a killed run left unfinished.
+A pipeline (`tamis spark run`) puts an empty file into every table it writes. The name of the file
+identifies the step, its input and the date: so a second run for the same date replaces its own
+tables and nothing else, including tables that a killed run left unfinished.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ DATE: Final = "{date}"
 VERSION: Final = "{version}"
 OUTPUTS: Final = ("output", "rejects")
 _NAMED: Final = re.compile(r"\{[^{}]*\}")
-# What Spark calls the files of a table, and their checksums; and the mark of a pipeline.
+# Spark's names of the files of a table, and their checksums; and the mark of a pipeline.
 _OF_A_TABLE: Final = re.compile(
     r"part-\d{5,}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}[-.\w]*"
     r"|\.part-\d{5,}-[-.\w]*\.crc|_SUCCESS|\._SUCCESS\.crc|_temporary|\.spark-staging-[-\w]*"
@@ -45,14 +46,14 @@ def read_date(text: str | None) -> str:
 
 
 def fill_date(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    """The value with the date in it."""
+    """The value with the date filled in."""
     return None if value is None else value.replace(DATE, context.obj["date"])
 
 
 def fill_output(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> str | None:
-    """The place of a table with the date in it; `{version}` is filled in when it is known."""
+    """The path of a table with the date filled in; `{version}` is filled in when it is known."""
     wrong = [name for name in _NAMED.findall(value or "") if name not in (DATE, VERSION)]
     if wrong:
         raise InputError(f"--{parameter.name} has {wrong[0]}; allowed: {DATE}, {VERSION}")
@@ -62,7 +63,7 @@ def fill_output(
 def fixed_output(
     context: click.Context, parameter: click.Parameter, value: str | None
 ) -> str | None:
-    """The place of a stream's tables, which must stay the same."""
+    """The path of a stream's tables, which must stay the same."""
     if value and (DATE in value or VERSION in value):
         raise InputError(
             f"--{parameter.name} is {value}; a stream has one place, for all dates and versions",
@@ -77,9 +78,9 @@ def fixed_output(
 def expect_outputs(
     context: click.Context, options: dict[str, Any], version: str | None = None
 ) -> None:
-    """Refuse places where tables must not be written, before anything is computed.
+    """Raise an error for paths where tables must not be written, before anything is computed.
 
-    A place that names `{version}` is looked at when the version is given, and has its name then.
+    A path with `{version}` is checked when the version is known.
     """
     for name in OUTPUTS:
         path = options.get(name)
@@ -92,7 +93,7 @@ def expect_outputs(
 
 
 def expect_free(path: str, *, overwrite: bool, mark: str | None = None) -> None:
-    """Refuse a place where a table must not be written; the same run's own table may be."""
+    """Raise an error for a path where a table must not be written; the run's own table may be."""
     from tamis.versions.storage import Storage
 
     found = [stored.name for stored in Storage(path).list()]
@@ -104,14 +105,14 @@ def expect_free(path: str, *, overwrite: bool, mark: str | None = None) -> None:
             else f"write {DATE} or {VERSION} in its name, or set overwrite = true",
         )
     if not all(map(_OF_A_TABLE.fullmatch, found)):
-        # An index, say, or a folder of events.
+        # For example an index, or a folder of events.
         raise InputError(
             f"{path} exists and is not a table: it is not overwritten", hint="name another one"
         )
 
 
 def mark_of(context: click.Context) -> str | None:
-    """The name of the file by which a pipeline knows its own tables; None outside of one."""
+    """The name of the file that marks a pipeline's tables; None outside a pipeline."""
     if not context.obj.get(PIPELINE):
         return None
     options = context.params

@@ -1,4 +1,4 @@
-"""`tamis spark versions, roll-back`: which versions there are, and which one answers."""
+"""`tamis spark versions, roll-back`: lists versions, and publishes an older one again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The attributes that an index asks for: numbered, typed, and found by name."""
+"""The attributes that an index needs: numbered, typed, and found by name."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class NameTree:
-    """The names looked for in one object: of the event, or of a struct in it."""
+    """The needed names in one object: of the event, or of a struct in it."""
 
     slots: dict[str, int] = field(default_factory=dict)  # name to slot, from 0
     attributes: list[int] = field(default_factory=list)  # the attribute at each slot, or -1
     children: dict[int, NameTree] = field(default_factory=dict)  # the names inside a slot
 
     def add(self, path: Path, attribute: int) -> None:
-        """Look for `attribute` at `path`."""
+        """Add `attribute` at `path`."""
         slot = self.slots.setdefault(path[0], len(self.slots))
         if slot == len(self.attributes):
             self.attributes.append(-1)
@@ -39,7 +39,7 @@ class NameTree:
 
 
 class AttributeTable:
-    """All attributes by number. Others are never looked at, whatever an event holds."""
+    """All attributes by number. Other attributes of an event are never read."""
 
     def __init__(self, types: Mapping[Path, Type]) -> None:
         self.paths: tuple[Path, ...] = tuple(types)
@@ -53,7 +53,7 @@ class AttributeTable:
         for attribute, path in enumerate(self.paths):
             self.tree.add(path, attribute)
         self.spellings = _spell(self.paths)
-        # Of types for which a double in place of a number's text may lose or change something.
+        # Types for which a double instead of a number's text may lose or change digits.
         self.needs_digits = any(
             (t.element or t).name in ("integer", "float", "decimal", "number") for t in self.types
         )
@@ -79,9 +79,9 @@ class AttributeTable:
 
 
 def _spell(paths: Iterable[Path]) -> dict[str, int]:
-    """The attribute that the key of a flat event (a map, a CSV header) stands for.
+    """The attribute of a key of a flat event (a map, a CSV header).
 
-    As an expression spells it; plainly, `user-id`, where that reads as the same path.
+    The key is spelled as in an expression; also unquoted, `user-id`, if that is the same path.
     """
     spellings: dict[str, int] = {}
     for attribute, path in enumerate(paths):

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 class EncodedEvents(NamedTuple):
-    """A batch of events in codes, and what was set aside on the way."""
+    """An encoded batch of events, and its rejects."""
 
     n_rows: int
     parts: tuple[EventArrays, ...]  # in the codes of each part of the index
     rejects: Rejects
     # Of the parts they are encoded for: to others the codes mean nothing.
     columns: tuple[Sequence[Column], ...]
-    source: Any = None  # the events as they came, and the column that holds them, for operators
+    source: Any = None  # the original events, and the column that contains them, for operators
     column: str | None = None
     has_values: np.ndarray | None = None  # bool[n_attributes]: some event has a value of it
 
@@ -46,7 +46,7 @@ class EncodedEvents(NamedTuple):
 
     @property
     def bad_rows(self) -> Int64:
-        """Rows in which there is no event, ascending."""
+        """Rows without a valid event, ascending."""
         return np.array(sorted(self.rejects.bad_rows), dtype=np.int64)
 
 
@@ -62,7 +62,7 @@ class EventEncoder:
     def encode(
         self, source: Any, *, column: str | None = None, strict: bool = False
     ) -> EncodedEvents:
-        """A batch of events; see `read_events` for what `source` and `column` may be."""
+        """A batch of events; see `read_events` for the allowed `source` and `column`."""
         source = hold_events(source)
         values = read_events(source, self.table, Rejects(strict=strict), column=column)
         return self.encode_read(values)._replace(source=source, column=column)

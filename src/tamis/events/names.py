@@ -1,4 +1,4 @@
-"""The names that events have, known to expressions or not: what a misspelt one looks like."""
+"""The names of attributes in events, used in expressions or not, to find misspelt ones."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Path
 
-SAMPLE: Final = 100  # events whose own names are looked at
-ELEMENT: Final = "[]"  # the step from a list to what its first object has
-IN_TEXT: Final = "{}"  # the step from a text to what the JSON object in it has
+SAMPLE: Final = 100  # events whose names are read
+ELEMENT: Final = "[]"  # the step from a list to the names of its first object
+IN_TEXT: Final = "{}"  # the step from a text to the names of the JSON object in it
 
 
 def find_names(events: Any) -> set[Path]:
-    """The paths in some events: all columns of Arrow data, else what the first events have."""
+    """The paths in some events: all columns of Arrow data, otherwise the names in the first
+    events.
+    """
     if isinstance(events, pa.Table | pa.RecordBatch):
         return set(_fields(events.schema)).union(*map(_names_in, _first_texts(events)))
     if isinstance(events, pa.Array | pa.ChunkedArray):
@@ -45,13 +47,13 @@ def _fields(members: Iterable[pa.Field], prefix: Path = ()) -> Iterator[Path]:
 
 
 def _first_texts(table: pa.Table | pa.RecordBatch) -> list[Any]:
-    """The first rows of the columns that may hold texts."""
+    """The first rows of the columns that may contain texts."""
     chosen = [
         at
         for at, field in enumerate(table.schema)
         if is_text(field.type) or pa.types.is_struct(field.type)
     ]
-    # Python has no value for some that Arrow has: years beyond 9999, texts that are not UTF-8.
+    # Python cannot represent some values of Arrow: years beyond 9999, texts that are not UTF-8.
     with suppress(ValueError, OverflowError, pa.ArrowException):
         return table.slice(0, SAMPLE).select(chosen).to_pylist() if chosen else []
     return []
@@ -83,7 +85,7 @@ def _keys(members: Mapping[Any, Any], prefix: Path) -> Iterator[Path]:
 
 
 def _parse_object(value: Any) -> Mapping[Any, Any] | None:
-    """The JSON object that a text holds."""
+    """The JSON object in a text."""
     if isinstance(value, str) and value.lstrip()[:1] == "{":
         with suppress(RowError):
             return parse_exactly(value)

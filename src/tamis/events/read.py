@@ -1,4 +1,4 @@
-"""Events of any layout, as typed values."""
+"""Reads events of any layout as typed values."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read_events(
 
 
 def hold_events(source: Any) -> Any:
-    """The same events, so that they can be read more than once."""
+    """The same events, in a form that can be read more than once."""
     if isinstance(source, pa.Array | pa.ChunkedArray | pa.Table | pa.RecordBatch | list | tuple):
         return source
     if hasattr(source, "__arrow_c_stream__"):

@@ -1,6 +1,6 @@
-"""Events one by one as mappings, for operators and what is decided beside them.
+"""Events one by one as mappings, for operators and the tests evaluated with them.
 
-Attributes are as they come; texts of maps and JSON are read as the encoder reads them.
+Attributes are unchanged; texts of maps and JSON are read as the encoder reads them.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class EventRows:
         schema: Schema,
         names: Collection[str] | None = None,
     ) -> None:
-        """`names` are the columns that matter, where attributes have columns of their own."""
+        """`names` are the needed columns, if attributes are in separate columns."""
         if source is None:
             raise InputError(
-                "these events were encoded without being kept, and operators need them",
+                "these events were encoded without the original events, which operators need",
                 hint="encode them by Index.encode, a batch at a time",
             )
         is_table = isinstance(source, pa.Table | pa.RecordBatch)
@@ -88,13 +88,15 @@ def _asked_for(schema: pa.Schema, names: Collection[str] | None) -> tuple[str, .
 
 
 def _to_python(scalar: pa.Scalar) -> Any:
-    """The value; what Python has no value for, such as a date in the year 20000, is missing."""
+    """The value; a value that Python cannot represent, such as a date in the year 20000, is
+    missing.
+    """
     if isinstance(scalar, pa.StructScalar):
         return None if not scalar.is_valid else {x: _to_python(scalar[x]) for x in scalar}
     if isinstance(scalar, pa.ListScalar | pa.LargeListScalar) and scalar.is_valid:
         return list(map(_to_python, scalar.values))
     if isinstance(scalar, pa.FloatScalar) and scalar.is_valid:
-        return np.float32(scalar.as_py())  # to a number, it is what it prints as
+        return np.float32(scalar.as_py())  # for type number, the value that it prints as
     try:
         return scalar.as_py()
     except Exception:  # OverflowError, UnicodeDecodeError, unknown zones, …

@@ -1,1 +1,1 @@
-"""Which are true? Kernels, the batch and the single-event matcher, explain."""
+"""Which subscriptions are true? Kernels, the batch and the single-event matcher, explain."""

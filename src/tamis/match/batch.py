@@ -1,4 +1,4 @@
-"""The batch matcher: blocks of events through the kernel, and what is read out of them."""
+"""The batch matcher: runs blocks of events through the kernel and reads the results."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ if TYPE_CHECKING:
 
 N_PLANES: Final = 40  # bits of the counters: children of a node, matches of an event
 _ALIGNMENT: Final = 64  # bytes; a row is one cache line
-# A wider block reads the links of a node once for more events, and memory gives several lines in a
-# row almost for the price of one; beyond four groups nothing more is gained.
+# A wider block reads the links of a node once for more events, and memory delivers several adjacent
+# lines almost at the price of one; beyond four groups there is no further gain.
 MOST_GROUPS: Final = 4
 MOST_MASK_BYTES: Final = 256 << 20
 _NO_ROWS: Final = np.empty(0, dtype=np.int64)
 
 
 class Scratch(NamedTuple):
-    """What the kernel writes; made once and used for block after block."""
+    """Scratch space of the kernel; made once and reused for each block."""
 
     masks: np.ndarray  # uint64[n_stored * n_groups, WORDS]
     is_live: np.ndarray  # uint8[n_stored], bit g: some event of group g satisfies the node
     top_masks: np.ndarray  # uint64[N_TOPS * n_groups, WORDS]
     top_is_live: np.ndarray  # uint8[N_TOPS]
     entry_starts: np.ndarray  # int64[n_columns + 2], the block's entries by column
-    present: np.ndarray  # uint64[n_groups, WORDS], events that have the column at hand
+    present: np.ndarray  # uint64[n_groups, WORDS], events that have the current column
     unsure: np.ndarray  # uint64[n_groups, WORDS], … with a NULL element in it
-    of_code: np.ndarray  # uint64[n_groups, WORDS], … with the code at hand
+    of_code: np.ndarray  # uint64[n_groups, WORDS], … with the current code
     all_rows: np.ndarray  # uint64[n_groups, WORDS], the rows of the block
     planes: np.ndarray  # uint64[N_PLANES, WORDS]
     n_leaves: np.ndarray  # int64[1]
     found: np.ndarray  # int32[n_groups, n_roots], roots that some event satisfies
-    found_masks: np.ndarray  # uint64[n_groups * n_roots, WORDS], by which
+    found_masks: np.ndarray  # uint64[n_groups * n_roots, WORDS], the events that satisfy them
     n_found: np.ndarray  # int64[n_groups]
 
     @property
     def n_rows(self) -> int:
-        """How many events a block holds."""
+        """The number of events in a block."""
         return ROW * len(self.all_rows)
 
 
 def choose_groups(n_stored: int) -> int:
-    """How many groups of 512 events a block of an index of this size holds."""
+    """The number of groups of 512 events in a block, for an index of this size."""
     n_groups = MOST_GROUPS
     while n_groups > 1 and n_stored * n_groups * 8 * WORDS > MOST_MASK_BYTES:
         n_groups //= 2
@@ -95,7 +95,7 @@ class Pairs(NamedTuple):
     first_row: int
     starts: Int64
     subscriptions: Int32
-    bindings: list[dict[str, Any] | None] | None = None  # of variables, where they are asked for
+    bindings: list[dict[str, Any] | None] | None = None  # of variables, if requested
 
 
 def match_block_pairs(  # noqa: PLR0913
@@ -106,7 +106,7 @@ def match_block_pairs(  # noqa: PLR0913
     scratch: Scratch,
     bad_rows: Int64 = _NO_ROWS,
 ) -> Iterator[Pairs]:
-    """The matches of one block of events, a group at a time, each event's in order of the roots."""
+    """The matches of one block of events, group by group, each event's in the order of roots."""
     for group in match_groups(first_row, events, contents, roots, scratch, bad_rows):
         sizes = count_events(group, roots, scratch)
         starts = np.zeros(group.n_rows + 1, dtype=np.int64)
@@ -146,22 +146,22 @@ def count_block_by_subscription(  # noqa: PLR0913
     scratch: Scratch,
     counts: Int64,
 ) -> None:
-    """Add the matches of one block to each subscription's count, always-true ones left out."""
+    """Add the matches of one block to each subscription's count, without always-true ones."""
     n_rows = min(scratch.n_rows, len(events.row_starts) - 1 - first_row)
     count_block(first_row, n_rows, events, contents.leaves, contents.nodes, roots, scratch, counts)
 
 
 class Group(NamedTuple):
-    """512 events or fewer, and the roots that some of them satisfy; valid until the next block."""
+    """Up to 512 events, and the roots that some of them satisfy; valid until the next block."""
 
     first_row: int
     n_rows: int
     found: Int32
     masks: np.ndarray  # uint64[n_found, WORDS], the events of each; those of no event may be left
-    bad: Int64  # rows of the group in which there is no event: nothing matches them
+    bad: Int64  # rows of the group without a valid event: nothing matches them
 
     def without_bad(self, values: np.ndarray) -> np.ndarray:
-        """Of one value for each row, those of events."""
+        """The values of rows with valid events."""
         return np.delete(values, self.bad) if len(self.bad) else values
 
 
@@ -188,6 +188,6 @@ def match_groups(  # noqa: PLR0913
 
 
 def allocate(n: int, dtype: Any) -> np.ndarray:
-    """An array in Arrow's memory: results are large, and its allocator reuses what was freed."""
+    """An array in Arrow's memory: results are large, and Arrow's allocator reuses freed memory."""
     size = n * np.dtype(dtype).itemsize
     return np.frombuffer(pa.allocate_buffer(size), dtype=dtype) if n else np.empty(0, dtype)

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class Engine:
     """Matches events against the subscriptions of one `Contents`. Threads share it.
 
-    Of subscriptions in which operators have a say, it finds all that may match.
+    Of subscriptions with operators, it finds all candidates.
     """
 
     def __init__(
@@ -49,8 +49,9 @@ class Engine:
         rejects: Rejects,
         n_groups: int,
     ) -> None:
-        """`rejects` collects values of single events that cannot be read; `n_groups` is how many
-        groups of 512 events a block holds."""
+        """`rejects` collects values of single events that cannot be read; `n_groups` is the number
+        of groups of 512 events in a block.
+        """
         self.contents = contents
         self.operators = Operators(contents, registry)
         self.has_operators = bool(len(self.operators))
@@ -76,7 +77,7 @@ class Engine:
             return np.concatenate((roots.always, roots.subscriptions[places]))
 
     def _match_event(self, event: Mapping[str, Any], scratch: SingleScratch) -> Int32:
-        """Where in `roots.subscriptions` the matches are."""
+        """The positions of the matches in `roots.subscriptions`."""
         contents = self.contents
         n_found = match_event(
             0,
@@ -99,7 +100,7 @@ class Engine:
         return with_all_tops(self.contents)
 
     def make_single_scratch(self) -> SingleScratch:
-        """What matching one event writes."""
+        """Scratch space for matching one event."""
         return make_single_scratch(self.contents, self._single_roots)
 
     # ── blocks of events ───────────────────────────────────────────────────────────────────
@@ -112,7 +113,7 @@ class Engine:
         roots: RootArrays,
         read: Callable[[Group, Scratch], Any],
     ) -> list[Any]:
-        """What `read` makes of each group of a block and the roots found for it."""
+        """The results of `read` for each group of a block and the roots found for it."""
         with borrow(self._scratches, self._make_scratch) as scratch:
             groups = match_groups(first_row, events, self.contents, roots, scratch, bad_rows)
             return [read(group, scratch) for group in groups]
@@ -120,7 +121,7 @@ class Engine:
     def match_pairs(
         self, events: EventArrays, first_row: int, bad_rows: Int64, roots: RootArrays
     ) -> list[Pairs]:
-        """The matches of a block of events, a group at a time."""
+        """The matches of a block of events, group by group."""
         with borrow(self._scratches, self._make_scratch) as scratch:
             found = match_block_pairs(first_row, events, self.contents, roots, scratch, bad_rows)
             return list(found)
@@ -128,7 +129,7 @@ class Engine:
     def count_by_subscription(
         self, events: EventArrays, first_row: int, roots: RootArrays, counts: Int64
     ) -> None:
-        """Add the matches of a block to each subscription's count; always-true ones left out."""
+        """Add the matches of a block to each subscription's count, without always-true ones."""
         with borrow(self._scratches, self._make_scratch) as scratch:
             count_block_by_subscription(first_row, events, self.contents, roots, scratch, counts)
 
@@ -138,7 +139,7 @@ class Engine:
 
 @contextmanager
 def borrow(pool: SimpleQueue[Any], make: Callable[[], Any]) -> Iterator[Any]:
-    """What one thread needs for itself, given back to be used again."""
+    """An object for the exclusive use of one thread, returned for reuse."""
     try:
         own = pool.get_nowait()
     except Empty:

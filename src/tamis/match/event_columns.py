@@ -1,4 +1,4 @@
-"""What results say of events: the values of some of their attributes, or all of them."""
+"""Columns of events in results: the values of some attributes, or all of them."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
 
 WHOLE: Final = "*"  # among the names of event columns: the whole event
-ATTRIBUTES: Final = "attributes"  # what that column is called
-MOST_DIGITS: Final = 38  # of a decimal of Arrow's and Spark's
+ATTRIBUTES: Final = "attributes"  # the name of that column
+MOST_DIGITS: Final = 38  # digits of a decimal in Arrow and Spark
 _SCALARS = (bool, int, float, str)
 _SCALAR_KINDS: Final = frozenset((*_SCALARS, Decimal))
 
 
 class EventColumn:
-    """Reads one column from one batch of events after another, all as one type."""
+    """Reads one column from successive batches of events, all as one type."""
 
     def __init__(self, name: str, schema: Schema, asked_by: str) -> None:
-        """`name` is that of an attribute, or `WHOLE`; `asked_by` is the argument that has it."""
+        """`name` is that of an attribute, or `WHOLE`; `asked_by` is the argument that names it."""
         self.type: pa.DataType | None = None  # known from the first batch on
         self.name = ATTRIBUTES if name == WHOLE else name
         self._path = None if name == WHOLE else parse_path(name)
@@ -46,11 +46,14 @@ class EventColumn:
         self._n_events = self._n_named = self._n_rounded = 0
 
     def read(self, batch: EncodedEvents) -> pa.Array:
-        """The value of each event; NULL where it has none."""
+        """The value of each event; NULL if it has none."""
         if batch.source is None:
             raise InputError(
-                "these events were encoded without being kept: results cannot name what they have",
-                hint=f"hand over the events themselves with {self._asked_by}",
+                (
+                    "these events were encoded without the original events: results cannot "
+                    "contain their values"
+                ),
+                hint=f"pass the events themselves with {self._asked_by}",
             )
         values = self._find_texts(batch) if self._path is None else self._find(batch, self._path)
         self._n_events += len(values)
@@ -69,7 +72,7 @@ class EventColumn:
             raise InputError(
                 f'the values of "{self.name}" are of type {self.type} first, and of type '
                 f"{values.type} later",
-                hint=f'write all values of "{self.name}" as text',
+                hint=f'write all values of "{self.name}" as strings',
             ) from None
 
     def report(self) -> None:
@@ -78,7 +81,7 @@ class EventColumn:
             things = "value" if self._n_rounded == 1 else "values"
             warn(
                 f'{self._n_rounded:,} {things} of "{self.name}" were rounded to doubles: the first '
-                "events have doubles. Write the values as text to keep all digits"
+                "events have doubles. Write the values as strings to keep all digits"
             )
         if self._n_events and not self._n_named:
             warn(
@@ -107,7 +110,9 @@ class EventColumn:
 
 @contextmanager
 def _telling(name: str) -> Iterator[None]:
-    """Say which column has values that cannot be written: they hold themselves, or odd keys."""
+    """Raise an error that names the column whose values cannot be written: they contain themselves,
+    or unusual keys.
+    """
     try:
         yield
     except (TypeError, ValueError, RecursionError) as error:
@@ -122,7 +127,7 @@ def _to_json(event: Mapping[str, Any]) -> str:
 
 
 class EventValues:
-    """Reads the same columns from one event after another, as values that JSON has."""
+    """Reads the same columns from successive events, as JSON values."""
 
     def __init__(self, names: Sequence[str], taken: Sequence[str], columns: Sequence[str]) -> None:
         self._paths = {
@@ -133,7 +138,7 @@ class EventValues:
         self._missing = {name for name, path in self._paths.items() if path}
 
     def read(self, event: Mapping[str, Any]) -> dict[str, Any]:
-        """The value of each column; None where the event has none."""
+        """The value of each column; None if the event has none."""
         values = {
             name: event if path is None else value_at(event, path)
             for name, path in self._paths.items()
@@ -153,12 +158,12 @@ class EventValues:
 
     @property
     def missing(self) -> list[str]:
-        """The columns that no event has had, if there were events."""
+        """The columns that no event had, if there were events."""
         return sorted(self._missing) if self._n_events else []
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has instead of a value that it does not have."""
+    """The JSON form of a value that JSON does not have."""
     if isinstance(value, Decimal):
         return plain_number(value)
     if isinstance(value, np.floating):
@@ -167,21 +172,21 @@ def _plain(value: Any) -> Any:
 
 
 def read_names(names: Sequence[str], taken: Sequence[str], columns: Sequence[str]) -> list[str]:
-    """The names of event columns; refuses one that the result has already.
+    """The names of event columns; raises an error for one that the result has already.
 
-    `taken` are the result's own columns, `columns` those of subscriptions.
+    `taken` are the result's columns, `columns` those of subscriptions.
     """
     found = expect_names(names, "event_columns")
     shown = [ATTRIBUTES if name == WHOLE else name for name in found]
-    hint = "rename the attribute of the events, or ask for whole events: event_columns=['*']"
+    hint = "rename the attribute of the events, or request whole events: event_columns=['*']"
     expect_distinct(shown, taken, "event_columns", hint)
-    hint = "ask for one of them, and for the other in a second call"
+    hint = "request one of them, and the other in a second call"
     expect_distinct(shown, columns, "event_columns", hint)
     return found
 
 
 def _column_at(table: Any, path: tuple[str, ...]) -> pa.Array:
-    """The column of a path, through structs; of NULLs where there is none."""
+    """The column of a path, through structs; NULLs if there is none."""
     if path[0] not in table.schema.names:
         return pa.nulls(len(table))
     expect_readable(table.schema.field(path[0]))
@@ -192,7 +197,7 @@ def _column_at(table: Any, path: tuple[str, ...]) -> pa.Array:
         if not pa.types.is_struct(found.type) or found.type.get_field_index(name) < 0:
             return pa.nulls(len(table))
         found = pa.compute.struct_field(found, [name])
-    # Arrow cannot take rows of views, as Polars has them.
+    # Arrow has no `take` for string views, as Polars uses them.
     return plain_array(found) if _is_view(found.type) else found
 
 
@@ -202,10 +207,10 @@ def _is_view(type_: pa.DataType) -> bool:
 
 
 def to_array(values: Sequence[Any]) -> pa.Array:
-    """Values as one column: of their own type if they have one, else as text; never rounded.
+    """Values as one column: of their common type, else as strings; never rounded.
 
-    What JSON or CSV spells with a fraction is a double if that spells the same number. Decimals
-    stay decimals, and numbers of several kinds are decimals together.
+    A number with a fraction in JSON or CSV becomes a double if that spells the same number.
+    Decimals stay decimals, and numbers of several kinds become decimals.
     """
     plain = [_to_double(value) if isinstance(value, Written) else value for value in values]
     kinds = {type(value) for value in plain if value is not None}
@@ -222,7 +227,7 @@ def to_array(values: Sequence[Any]) -> pa.Array:
 
 
 def _refuse_endless(values: Sequence[Any]) -> None:
-    """Raise a ValueError for a list or dict that holds itself, on which Arrow crashes."""
+    """Raise a ValueError for a list or dict that contains itself, on which Arrow crashes."""
     for value in values:
         if isinstance(value, list | tuple | dict):
             json.dumps(value, default=str, skipkeys=True)
@@ -235,7 +240,7 @@ def _to_double(value: Written) -> float | Decimal:
 
 def _to_decimals(values: Sequence[Any]) -> pa.Array:
     """The numbers with as many digits after the point as the longest of them."""
-    # A double is the number that it is spelled as.
+    # A double is the number that it prints as.
     exact = [Decimal(repr(v)) if isinstance(v, float) else v for v in values]
     exponents = [v.as_tuple().exponent for v in exact if isinstance(v, Decimal)]
     scale = max((-e for e in exponents if isinstance(e, int)), default=0)
@@ -252,7 +257,7 @@ def _count_rounded(values: pa.Array, rounded: pa.Array) -> int:
 
 
 def spell_array(values: pa.Array) -> pa.Array:
-    """The values as texts."""
+    """The values as strings."""
     return pa.array([_spell(value) for value in values.to_pylist()], pa.string())
 
 

@@ -1,6 +1,6 @@
 """Explain: why a subscription matches an event, or why not.
 
-Truth comes from the reference evaluator at every node, so an explanation says what matching says.
+The reference evaluator gives the truth of every node, so an explanation agrees with matching.
 """
 
 from __future__ import annotations
@@ -64,21 +64,21 @@ _MARKS = {True: "✓", False: "✗", None: "?"}
 _MISSING = {False: "missing", True: "not bound"}  # an attribute, a variable
 _SHOWN = 60
 _BINDINGS_SHOWN = 5
-_Leaves: TypeAlias = dict[Condition, None]  # in order, each once
+_Leaves: TypeAlias = dict[Condition, None]  # in order, distinct
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One node of the expression and what it is for the event."""
+    """One node of the expression and its truth for the event."""
 
     text: str
     truth: Truth
-    values: tuple[tuple[str, Any], ...]  # of a leaf: attribute and value; None when missing
-    notes: tuple[str, ...]  # of a leaf: values that were set aside, and why
+    values: tuple[tuple[str, Any], ...]  # of a leaf: attribute and value; None if missing
+    notes: tuple[str, ...]  # of a leaf: rejected values, and why
     below: tuple[Step, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The step for programs, ready for JSON."""
+        """The step as a dictionary of JSON values."""
         shown: dict[str, Any] = {"expression": self.text, "truth": WORDS[self.truth]}
         if self.values:
             shown["values"] = {name: _jsonable(value) for name, value in self.values}
@@ -97,9 +97,9 @@ class Explanation:
     truth: Truth
     sentence: str
     tree: Step
-    # Leaves that would have to be true for a match, the fewest there are; empty for a match.
+    # The fewest leaves that would have to be true for a match; empty for a match.
     changes: tuple[str, ...]
-    is_valid: bool = True  # at the moment that was asked about
+    is_valid: bool = True  # at the given moment
 
     @property
     def matches(self) -> bool:
@@ -109,7 +109,7 @@ class Explanation:
     def asleep(
         self, at: datetime, valid_from: datetime | None, valid_until: datetime | None
     ) -> Explanation:
-        """The same, of a subscription that is not valid at the moment."""
+        """The same for a subscription that is not valid at the moment."""
         limits = [f"from {valid_from:%Y-%m-%d %H:%M:%S}"] if valid_from else []
         limits += [f"until {valid_until:%Y-%m-%d %H:%M:%S}"] if valid_until else []
         sentence = f"not valid at {at:%Y-%m-%d %H:%M:%S} UTC, but {' '.join(limits)}"
@@ -121,7 +121,7 @@ class Explanation:
         return "\n".join((f"{self.subscription_id}: {self.sentence}", *_draw(self.tree, "", "")))
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation for programs, ready for JSON."""
+        """The explanation as a dictionary of JSON values."""
         return {
             "subscription_id": self.subscription_id,
             "matches": self.matches,
@@ -182,7 +182,7 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Kn
 
 
 def _tell_likely(wanted: Iterable[Path], event: Mapping[str, Any]) -> Iterator[str]:
-    """Of attributes that the event does not have, the names in it that look like them."""
+    """For attributes that the event lacks, the similar names in it."""
     missing = [path for path in wanted if value_at(event, path) is None]
     names = find_names([event]) if missing else ()
     for path in missing:
@@ -192,7 +192,7 @@ def _tell_likely(wanted: Iterable[Path], event: Mapping[str, Any]) -> Iterator[s
 
 
 def _finding(node: OperatorCall, known: Known) -> str:
-    """What an operator says of the event."""
+    """The answer of an operator for the event."""
     call = call_of(node)
     answer = known.answers.get(call)
     if answer is None:
@@ -212,9 +212,11 @@ def _finding(node: OperatorCall, known: Known) -> str:
 def _changes(
     condition: Condition, event: Mapping[str, Any], missing: Missing, known: Known
 ) -> tuple[Condition, ...] | None:
-    """The fewest leaves that must become true for the condition to be; None if nothing helps."""
-    # Each node is asked twice at most, as it stands and negated: a XOR asks both of each operand,
-    # and would double the work with every level.
+    """The fewest leaves that must become true for the condition to be true; None if it is
+    impossible.
+    """
+    # Each node is computed at most twice, as it is and negated: a XOR needs both for each operand,
+    # and would double the work at every level.
     found_before: dict[tuple[int, bool], _Leaves | None] = {}
 
     def cheapest(node: Condition, *, is_negated: bool) -> _Leaves | None:
@@ -264,7 +266,7 @@ def _cheapest_few(below: list[_Leaves | None], n_needed: int) -> _Leaves | None:
 def _cheapest_parity(
     sides: list[tuple[_Leaves | None, _Leaves | None]], *, is_odd: bool
 ) -> _Leaves | None:
-    """The cheapest way to have an odd (even) number of true operands, one operand at a time."""
+    """The cheapest way to make an odd (even) number of operands true, one operand at a time."""
     even: _Leaves | None = {}
     odd: _Leaves | None = None
     for is_true, is_false in sides:
@@ -276,7 +278,7 @@ def _cheapest_parity(
 
 
 def _signed(leaf: Condition) -> Condition:
-    """The leaf's negation as a person would write it; the same test in both meanings of missing."""
+    """The leaf's negation as a person would write it; the same test in both modes of missing."""
     match leaf:
         case Literal():
             return inverse(leaf)
@@ -298,8 +300,9 @@ def _joined(sets: list[_Leaves | None]) -> _Leaves | None:
 
 
 def _shortest(sets: list[_Leaves | None]) -> _Leaves | None:
-    """The fewest leaves. Of equally few, those that take no attribute away: other leaves may need
-    it."""
+    """The fewest leaves. Among equals, those that do not remove an attribute, which other leaves
+    may need.
+    """
 
     def cost(leaves: _Leaves) -> tuple[int, int]:
         return len(leaves), sum(isinstance(leaf, IsNull) and not leaf.negated for leaf in leaves)
@@ -330,7 +333,7 @@ def _sentence(tree: Step, changes: tuple[Condition, ...] | None, event: Mapping[
 
 
 def _deciding(step: Step) -> Iterator[Step]:
-    """The lowest steps whose being true makes the whole true."""
+    """The lowest steps that together make the whole condition true."""
     below = [child for child in step.below if child.truth is True]
     if step.below and below and not step.text.startswith(("NOT", "xnor")):
         for child in below:
@@ -363,7 +366,7 @@ def _draw(step: Step, lead: str, branch: str) -> Iterator[str]:
 def _short(value: Any) -> str:
     try:
         shown = repr(value) if isinstance(value, str) else str(value)
-    except Exception:  # integers of more than 4,300 digits and foreign objects may refuse
+    except Exception:  # printing fails for integers of more than 4,300 digits and for some objects
         shown = f"a value of class {type(value).__name__}"
     return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…"
 

@@ -1,4 +1,4 @@
-"""Which words of a keyword query a document has: its text is seldom shown whole."""
+"""The words of a keyword query that a document has, since its text is rarely shown in full."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ _LONGEST: Final = 30  # characters of a word that are shown
 
 
 def tell_found(node: Matches, truth: Truth, event: Mapping[str, Any]) -> tuple[str, ...]:
-    """What was found of a query and what was not, where the truth of the query does not say it."""
+    """The words of a query that were found and not found, if the truth of the query does not
+    tell.
+    """
     has_text = any(attribute_value(one, event) is not None for one in node.attributes)
     if not has_text or len(query_words(node)) == 1:
         return ()
@@ -29,7 +31,7 @@ def tell_found(node: Matches, truth: Truth, event: Mapping[str, Any]) -> tuple[s
     found = [written[word] for word, is_there in truths.items() if is_there is True]
     lost = [written[word] for word, is_there in truths.items() if is_there is not True]
     if node.mode == "phrase" and truth is not True and not lost:
-        return ("the words are there, but not as this phrase",)
+        return ("the words occur, but not as this phrase",)
     notes = []
     if found and node.mode in ("any", "at_least"):
         notes.append(f"found: {_few(found)}")
@@ -39,7 +41,7 @@ def tell_found(node: Matches, truth: Truth, event: Mapping[str, Any]) -> tuple[s
 
 
 def _written_words(node: Matches) -> dict[str, str]:
-    """How each word is written in the query, the first time, by the form it is searched in."""
+    """The first spelling of each word in the query, by its searched form."""
     type_ = node.attributes[0].type
     assert type_ is not None
     normalize = get_analyser(type_.analyser).normalize

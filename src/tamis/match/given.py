@@ -1,4 +1,4 @@
-"""Events as callers hand them over, encoded: at once, or, of a stream, a part at a time."""
+"""Encodes events in any supported form: at once, or for a stream, in batches."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 def encode_parts(
     encoder: EventEncoder, events: Any, asked: Asked, *, keep: bool
 ) -> Iterator[EncodedEvents]:
-    """The events in codes, with their source if it is to be kept.
+    """The encoded events, with their source if it is kept.
 
-    A stream is read a part at a time. At the end, what could not be read is reported, and what is
-    odd about the events as a whole.
+    A stream is read in batches. At the end, values that could not be read are reported, and
+    problems of the events as a whole.
     """
     opened = open_events(events)
     watch = Watch(asked)
@@ -59,7 +59,7 @@ def _report(watch: Watch, find_names: Callable[[], set[AttributePath]]) -> None:
 def encode_whole(
     encoder: EventEncoder, events: Any, *, column: str | None, strict: bool, keep: bool
 ) -> EncodedEvents:
-    """All events in codes, a stream's too."""
+    """All events encoded, including those of a stream."""
     opened = open_events(events)
     if isinstance(opened, EventStream):
         opened = _hold(encoder, opened, column, keep=keep)

@@ -1,4 +1,4 @@
-"""The operators of an index that has several parts, as those of one."""
+"""The operators of an index with several parts, as if it had one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class JoinedOperators:
-    """What users ask of `Operators`, asked of those of all parts."""
+    """The interface of `Operators` over all parts."""
 
     def __init__(self, parts: Sequence[Operators]) -> None:
         self._parts = parts
@@ -32,7 +32,7 @@ class JoinedOperators:
 
     @property
     def limits(self) -> OperatorLimits:
-        """What operators may take before their predicates are undefined."""
+        """Limits for operators; beyond them their predicates are undefined."""
         return self._parts[0].limits
 
     @limits.setter
@@ -42,23 +42,23 @@ class JoinedOperators:
 
     @property
     def faults(self) -> list[Fault]:
-        """Calls that failed, with how often, why, and which subscriptions they left open."""
+        """Calls that failed: how often, why, and which subscriptions they left undecided."""
         return _join(fault for part in self._parts for fault in part.faults)
 
     @property
     def abandoned(self) -> dict[str, int]:
-        """Calls that took too long, were given up, and still run in this process, by operator."""
+        """Calls that timed out and still run in this process, by operator."""
         found: Counter[str] = Counter()
         for part in self._parts:
             found.update(part.abandoned)
         return dict(found)
 
     def take_faults(self) -> list[Fault]:
-        """The faults so far, which are forgotten here."""
+        """Return the faults so far and clear them."""
         return _join(fault for part in self._parts for fault in part.take_faults())
 
     def clear_faults(self) -> None:
-        """Forget the faults so far."""
+        """Clear the faults."""
         self.take_faults()
 
     @property
@@ -67,11 +67,11 @@ class JoinedOperators:
         return _merge(part.statistics for part in self._parts)
 
     def take_news(self) -> dict[str, dict[str, float]]:
-        """What was learned since this was last asked, to be given to others."""
+        """The statistics since the last call of this method, to be passed to others."""
         return _merge(part.take_news() for part in self._parts)
 
     def learn(self, statistics: Mapping[str, Mapping[str, float]]) -> None:
-        """Add what another index, or another process, has learned of calls."""
+        """Add the statistics of another index or another process."""
         for part in self._parts:
             part.learn(statistics)
 

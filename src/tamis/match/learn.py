@@ -1,8 +1,8 @@
-"""What a sample of events teaches: how often each leaf is true.
+"""Learns from a sample of events how often each leaf is true.
 
-By these rates an AND chooses its access child, the one least often true (A-Tree §5.2.2), and puts
-it first. Without a sample they are guessed from the kinds of tests, which cannot know which
-attributes are rare.
+An AND uses these rates to choose its access child, the one least often true (A-Tree §5.2.2), and
+puts it first. Without a sample the rates are estimated from the kinds of tests, which do not show
+which attributes are rare.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def learn(contents: Contents, sample: EncodedEvents) -> Contents:
-    """The same index, arranged for events such as the sample's."""
+    """The same index, optimised for events like those of the sample."""
     rates = (count_leaves(contents, sample) + 0.5) / (sample.n_rows + 1)
-    # Children are put in order, and those of an index are never written.
+    # Children are sorted in a copy, since the arrays of an index are read-only.
     nodes = contents.nodes._replace(children=contents.nodes.children.copy())
     triggers = build_triggers(nodes, rates.astype(np.float32))
     statistics = contents.statistics | {"sample": describe(contents, sample)}
@@ -55,7 +55,7 @@ def describe(contents: Contents, sample: EncodedEvents) -> dict[str, Any]:
             arrays.mark_rows * len(contents.columns) + arrays.mark_columns,
         )
     )
-    # A column with several codes of one event, an array, is there once.
+    # A column with several codes for one event, such as an array, counts once.
     present = np.bincount(
         np.unique(cells) % max(1, len(contents.columns)), minlength=len(contents.columns)
     )

@@ -1,8 +1,8 @@
-"""Ids handed out: the subscriptions' names as strings, quickly for a handful and for thousands.
+"""Returns ids of subscriptions as strings, fast for a few and for thousands.
 
-Making strings costs more than matching, so they are kept, in the order of the roots: what is found
-together lies together. Of a million they still lie far apart; handing one out writes to it, and
-memory would be waited for each time. So they are asked for some thousand at a time, and then taken.
+Making strings costs more than matching, so they are cached, in the order of the roots: ids found
+together are close together. Among a million they are still far apart; returning one writes to it,
+which would wait for memory each time. So some thousand are prefetched at a time, and then used.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from tamis.index.layout import RootArrays
 
 MOST_KEPT: Final = 4_000_000  # strings of about 70 bytes
-CHUNK: Final = 2_048  # strings asked for at a time: as many as the second cache holds
+CHUNK: Final = 2_048  # strings prefetched at a time: as many as the second-level cache holds
 
 
 class Names:
-    """The ids of subscriptions by place in `roots.subscriptions`."""
+    """The ids of subscriptions by position in `roots.subscriptions`."""
 
     def __init__(self, ids: pa.StringArray, roots: RootArrays) -> None:
         self.always: list[str] = ids.take(pa.array(roots.always)).to_pylist()
@@ -31,11 +31,11 @@ class Names:
         if len(ids) <= MOST_KEPT:
             in_order = ids.take(pa.array(roots.subscriptions))
             self._kept = in_order.to_numpy(zero_copy_only=False)
-            # In CPython an id is an address; elsewhere to prefetch nothing does no harm.
+            # In CPython an id is an address; elsewhere the prefetch has no effect.
             self._addresses = np.fromiter(map(id, self._kept), dtype=np.int64, count=len(in_order))
 
     def at(self, places: np.ndarray) -> list[str]:
-        """The ids of those that every event matches, and of those at the places."""
+        """The ids of subscriptions that every event matches, and of those at the positions."""
         if self._kept is None:
             ordinals = self._roots.subscriptions[places]
             return [*self.always, *self._ids.take(pa.array(ordinals)).to_pylist()]

@@ -1,4 +1,4 @@
-"""The operators of an index at work: who answers, what was learned, what went wrong."""
+"""The operators of an index: calls, statistics, and faults."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _NAMES = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 class Operators:
-    """What an `Index` knows of its operators. Its settings may be changed between events."""
+    """The operators of an `Index`. Its settings may be changed between events."""
 
     def __init__(self, contents: Contents, registry: Registry | None) -> None:
         self._contents = contents
@@ -62,7 +62,7 @@ class Operators:
 
     @property
     def limits(self) -> OperatorLimits:
-        """What operators may take before their predicates are undefined."""
+        """Limits for operators; beyond them their predicates are undefined."""
         return self._limits
 
     @limits.setter
@@ -74,16 +74,16 @@ class Operators:
 
     @property
     def faults(self) -> list[Fault]:
-        """Calls that failed, with how often, why, and which subscriptions they left open."""
+        """Calls that failed: how often, why, and which subscriptions they left undecided."""
         return [] if self._caller is None else self._caller.report.faults
 
     @property
     def abandoned(self) -> dict[str, int]:
-        """Calls that took too long, were given up, and still run in this process, by operator."""
+        """Calls that timed out and still run in this process, by operator."""
         return {} if self._caller is None else self._caller.abandoned
 
     def take_faults(self) -> list[Fault]:
-        """The faults so far, which are forgotten here."""
+        """Return the faults so far and clear them."""
         return [] if self._caller is None else self._caller.report.take()
 
     @property
@@ -92,11 +92,11 @@ class Operators:
         return self._statistics.to_json()
 
     def take_news(self) -> dict[str, dict[str, float]]:
-        """What was learned since this was last asked, to be given to others."""
+        """The statistics since the last call of this method, to be passed to others."""
         return self._statistics.take_news()
 
     def learn(self, statistics: Mapping[str, Mapping[str, float]]) -> None:
-        """Add what another index, or another process, has learned of calls."""
+        """Add the statistics of another index or another process."""
         for call, own in statistics.items():
             if not {"calls", "true", "seconds"} <= own.keys():
                 raise InputError(f"{call} has {own!r}; statistics are calls, true and seconds")
@@ -109,15 +109,14 @@ class Operators:
 
     @cached_property
     def is_decided_here(self) -> np.ndarray:
-        """For each subscription, by ordinal, whether operators have a say in it."""
+        """For each subscription, by ordinal, whether operators affect it."""
         found = np.zeros(len(self._contents.ids), dtype=np.bool_)
         found[self._contents.plan.arrays.subscriptions] = True
         return found
 
     @cached_property
     def attribute_names(self) -> frozenset[str] | None:
-        """Attributes that operators and what they decide look at, by their first names; None for
-        any."""
+        """The first names of the attributes that operators and residuals read; None for all."""
         signatures = self._contents.schema.operators
         if any(own.reads is None for own in signatures):
             return None
@@ -131,17 +130,17 @@ class Operators:
     def decide(
         self, events: Iterable[tuple[Mapping[str, Any], list[int]]], *, with_bindings: bool
     ) -> Iterator[Verdict]:
-        """Which candidates each event satisfies."""
+        """The candidates that each event satisfies."""
         return self._get_phase().decide(events, with_bindings=with_bindings)
 
     def verify(self, pairs: Pairs, rows: EventRows, *, with_bindings: bool = False) -> Pairs:
-        """Of a block's candidates those that match."""
+        """The candidates of a block that match."""
         is_open = self.is_decided_here[pairs.subscriptions]
         owners = np.repeat(np.arange(len(pairs.starts) - 1), np.diff(pairs.starts))
         places = np.flatnonzero(is_open)
         keep = ~is_open
         bindings: list[dict[str, Any] | None] = [None] * len(keep)
-        # Runs of one event's places: they are in the order of events.
+        # Runs of one event's candidates: they are in the order of events.
         firsts = np.flatnonzero(np.diff(owners[places], prepend=-1))
         groups = np.split(places, firsts[1:]) if len(places) else []
         asked = (
@@ -172,7 +171,7 @@ class Operators:
         failures: dict[OperatorCall, str] = {}
         views = Views(event)
         for call in calls_of(condition):
-            # One that the canonical form does without is in no plan, and decides nothing.
+            # A call that the canonical form does not contain is in no plan, and affects nothing.
             answer = self._get_caller().call(numbers[call], views) if call in numbers else None
             if isinstance(answer, Failure):
                 failures[call] = answer.message
@@ -205,7 +204,7 @@ class Operators:
 
     @cached_property
     def _sources(self) -> Sources:
-        from tamis.operators.sources import Sources  # and with it the kernels of the schedule
+        from tamis.operators.sources import Sources  # including the kernels of the schedule
 
         contents = self._contents
         return Sources(
@@ -231,13 +230,13 @@ class Operators:
 
 
 def spell_bindings(pairs: Pairs) -> pa.StringArray:
-    """Substitutions as JSON objects; NULL where nothing is bound."""
+    """Substitutions as JSON objects; NULL if nothing is bound."""
     told = pairs.bindings if pairs.bindings is not None else [None] * len(pairs.subscriptions)
     return pa.array([_spell(one) if one else None for one in told], pa.string())
 
 
 def _spell(bindings: Mapping[str, Any]) -> str:
-    # JSON has no NaN and no infinity: as Spark's to_json, by name.
+    # JSON has no NaN and no infinity: written by name, as Spark's to_json does.
     plain = {
         name: _NAMES.get(str(value), value) if isinstance(value, float) else value
         for name, value in bindings.items()
@@ -246,8 +245,9 @@ def _spell(bindings: Mapping[str, Any]) -> str:
 
 
 def read_registry(operators: Any) -> Registry | None:
-    """The registry that a caller means: their own, the common one with more modules imported, or
-    none at all."""
+    """The registry for a caller's argument: a given one, the default one with more modules
+    imported, or none.
+    """
     if operators is None or isinstance(operators, Registry):
         return operators
     if isinstance(operators, str | list | tuple):

@@ -1,8 +1,8 @@
-"""One question to an index: which subscriptions of which parts are to answer, and how.
+"""One question to an index: which subscriptions of which parts answer, and how.
 
-Put to events, it gives verified blocks: rows in which there is no event match nothing, always-true
-subscriptions match every event, and operators have had their say. A read-out (see `readouts`) says
-what is read from each block and how the blocks of all parts become a result.
+Applied to events, it returns verified blocks: rows without a valid event match nothing, always-true
+subscriptions match every event, and operators have been evaluated. A read-out (see `readouts`)
+defines what is read from each block and how the blocks of all parts are combined to a result.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 
 
 class Readout(Protocol[Read, Answer_co]):
-    """What is read from a block, and what becomes of it."""
+    """What is read from a block, and how results are combined."""
 
     def read(self, block: Block) -> Read:
-        """What one part says of one block of events; called by several threads at once."""
+        """The result of one part for one block of events; called by several threads at once."""
 
     def answer(self, blocks: Iterable[BlockRead[Read]]) -> Answer_co:
-        """What all blocks say together."""
+        """The combined result of all blocks."""
 
 
 class BlockRead(NamedTuple, Generic[Read]):
-    """What the parts say of one block of events."""
+    """The results of the parts for one block of events."""
 
     batch: EncodedEvents
     batch_row: int  # of the first event of the batch among all events
@@ -56,7 +56,7 @@ class BlockRead(NamedTuple, Generic[Read]):
 
 @dataclass(frozen=True)
 class AskedPart:
-    """A part of an index, and which of its subscriptions are to answer."""
+    """A part of an index, and which of its subscriptions answer."""
 
     number: int  # of the part
     engine: Engine
@@ -105,7 +105,7 @@ _NO_VERDICT = Verdict(set(), {})
 
 @dataclass(frozen=True)
 class Block:
-    """A block of events put to one part of an index. Its answers are verified."""
+    """A block of events matched against one part of an index. Its answers are verified."""
 
     part: AskedPart
     batch: EncodedEvents
@@ -117,20 +117,22 @@ class Block:
 
     @property
     def wanted(self) -> Wanted:
-        """The subscriptions that are to answer."""
+        """The subscriptions that answer."""
         return self.part.wanted
 
     def read_settled(self, read: Callable[[Group, Scratch], Any]) -> list[Any]:
-        """What `read` makes of each group of events and the roots, of `wanted.settled`, that it
-        satisfies: no match is listed."""
+        """The results of `read` for each group of events and the roots, of `wanted.settled`, that
+        it satisfies: no match is listed.
+        """
         events = self.batch.parts[self.part.number]
         return self.part.engine.read_groups(
             events, self.first_row, self.bad_rows, self.wanted.settled, read
         )
 
     def decided(self) -> list[Pairs]:
-        """The matches of the other subscriptions, those in which operators have a say, by ordinal
-        of the part; nothing where there are none."""
+        """The matches of the other subscriptions, those with operators, by ordinal of the part;
+        empty if there are none.
+        """
         return self._verified(self.wanted.decided) if self.part.engine.has_operators else []
 
     def pairs(self) -> list[Pairs]:
@@ -142,7 +144,7 @@ class Block:
         ]
 
     def count_settled(self, counts: Int64) -> None:
-        """Add to each subscription's count, by ordinal of the part, what `read_settled` reads."""
+        """Add the counts of `read_settled` to each subscription's count, by ordinal of the part."""
         wanted, bad_rows = self.wanted, self.bad_rows
         end_row = self.first_row + self.n_rows
         n_bad = np.count_nonzero((bad_rows >= self.first_row) & (bad_rows < end_row))
@@ -169,7 +171,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Question:
-    """Which subscriptions are asked for, and by how many threads."""
+    """Which subscriptions are requested, and the number of threads."""
 
     parts: Sequence[AskedPart]
     n_groups: int  # of 512 events in a block
@@ -219,7 +221,7 @@ class Question:
             )
             return BlockRead(batch, batch_row, first_row, [read(one) for one in blocks])
 
-        if not batch.n_rows:  # what its events have, has a type nevertheless
+        if not batch.n_rows:  # the columns of its events have a type nevertheless
             yield BlockRead(batch, batch_row, 0, [])
         yield from _in_order(run, range(0, batch.n_rows, size), self.threads)
 
@@ -228,7 +230,7 @@ _NO_ORDINALS = np.empty(0, dtype=np.int32)
 
 
 def _open_rows(engine: Engine, batch: EncodedEvents) -> EventRows | None:
-    """The events as operators are given them; None if there are no operators."""
+    """The events in the form that operators get; None if there are no operators."""
     if not engine.has_operators:
         return None
     names = engine.operators.attribute_names
@@ -242,12 +244,12 @@ def _count_roots(group: Group, scratch: Scratch) -> tuple[Int32, Int64]:
 
 
 def _in_order(function: Callable[[int], Read], rows: range, threads: int) -> Iterator[Read]:
-    """The results for all blocks, in order, by as many threads as asked."""
+    """The results for all blocks, in order, computed by the given number of threads."""
     if threads == 1:
         yield from map(function, rows)
         return
     with ThreadPoolExecutor(threads) as pool:
-        # A window of blocks ahead: results wait in memory only as many as threads work.
+        # A window of blocks ahead: only as many results wait in memory as threads work.
         pending = [pool.submit(function, row) for row in rows[: 2 * threads]]
         for row in rows[2 * threads :]:
             yield pending.pop(0).result()

@@ -1,4 +1,4 @@
-"""Tables of matches: who matched what, and what else was asked for."""
+"""Tables of matches: event, subscription, and the requested columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EVENT_ROW: Final = pa.field("event_row", pa.int32())
 SUBSCRIPTION_ID: Final = pa.field("subscription_id", pa.dictionary(pa.int32(), pa.string()))
 BINDINGS: Final = pa.field("bindings", pa.string())
-TAKEN: Final = ("event_row", "event_id", "subscription_id", "bindings")  # columns of our own
+TAKEN: Final = ("event_row", "event_id", "subscription_id", "bindings")  # our columns
 
 
 class Found(NamedTuple):
@@ -34,7 +34,7 @@ class Found(NamedTuple):
 
 
 class Result:
-    """Turns matches into record batches of the columns that were asked for."""
+    """Converts matches to record batches of the requested columns."""
 
     def __init__(  # noqa: PLR0913 - what is asked for
         self,
@@ -53,14 +53,14 @@ class Result:
         ids = []
         if event_id is not None:
             ids = [EventColumn(expect_name(event_id, "event_id"), schema, "event_id")]
-        # How to read what is asked for of events; the id, if there is one, comes first.
+        # Readers of the columns of events; the id, if there is one, comes first.
         self.readers = ids + [EventColumn(name, schema, "event_columns") for name in names]
         self._ids = catalogue.ids
         self._columns = {name: details.column(name) for name in columns}
         self._bindings = bindings
 
     def schema(self) -> pa.Schema:
-        """The columns; those of events have a type when the first of them are read."""
+        """The columns; those of events have a type once the first of them are read."""
         own = [pa.field(name, column.type) for name, column in self._columns.items()]
         read = [pa.field(reader.name, reader.type or pa.null()) for reader in self.readers]
         event = read.pop(0).with_name("event_id") if self._has_ids else EVENT_ROW
@@ -68,7 +68,7 @@ class Result:
         return pa.schema([event, SUBSCRIPTION_ID, *bindings, *own, *read])
 
     def batches(self, found: Iterable[Found]) -> Iterator[pa.RecordBatch]:
-        """The matches, a block of events at a time."""
+        """The matches, one block of events at a time."""
         for some in found:
             pairs = some.pairs
             rows = allocate(len(pairs.subscriptions), np.int32)

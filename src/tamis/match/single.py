@@ -14,26 +14,27 @@ if TYPE_CHECKING:
 
 
 class SingleScratch(NamedTuple):
-    """What the kernel writes; made once and used for event after event."""
+    """Scratch space of the kernel; made once and reused for each event."""
 
-    stamp: np.ndarray  # uint8[1], the number of the event looked at
+    stamp: np.ndarray  # uint8[1], the number of the current event
     is_true: np.ndarray  # uint8[n_stored], the last event for which the node was true
     present: np.ndarray  # uint8[n_columns], the last event that had the column
     definite: np.ndarray  # uint8[n_columns], … without a NULL element
-    pending: np.ndarray  # uint64[n_inner / 64], inner nodes to look at; zero between events
-    true_leaves: np.ndarray  # int32[n_leaves], true leaves at which subscriptions stand
+    pending: np.ndarray  # uint64[n_inner / 64], pending inner nodes; zero between events
+    true_leaves: np.ndarray  # int32[n_leaves], true leaves with subscriptions
     n_true_leaves: np.ndarray  # int64[1]
-    is_root: np.ndarray  # uint64[n_stored / 64], nodes at which subscriptions stand; these bits
+    is_root: np.ndarray  # uint64[n_stored / 64], nodes with subscriptions; these bits
     # stay in the cache, while `root_of` would have to be fetched for every true node
-    root_of: np.ndarray  # int32[n_stored], where the node stands in RootArrays, or -1
+    root_of: np.ndarray  # int32[n_stored], position of the node in RootArrays, or -1
     n_leaves: np.ndarray  # int64[1]
     first_top: np.ndarray  # int64[1], the root of the first top: every top is one
-    found: np.ndarray  # int32[n_subscriptions], where in `roots.subscriptions` the matches are
+    found: np.ndarray  # int32[n_subscriptions], positions of the matches in `roots.subscriptions`
 
 
 def with_all_tops(contents: Contents) -> RootArrays:
-    """The roots, and every top that is none as a root of nobody: where all its subscriptions are
-    hidden, it is still found by its number."""
+    """The roots, and every other top as a root without subscriptions: a top whose subscriptions are
+    all hidden is still found by its number.
+    """
     roots, n_stored = contents.roots, contents.n_stored
     first_top = int(np.searchsorted(roots.nodes, n_stored))
     tops = np.arange(n_stored, contents.n_nodes, dtype=roots.nodes.dtype)

@@ -1,4 +1,6 @@
-"""Columns of subscriptions that look like switches, such as `enabled`: nobody reads them here."""
+"""Columns of subscriptions that look like switches, such as `enabled`, which Tamis does not
+read.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def is_off(name: str, value: Any) -> bool:
         return text in _OFF_STATES or text in _OFF_STATES_TOO
     if folded in _ON:
         return text in _FALSE
-    # A moment, as deleted_at has, says since when.
+    # A timestamp, as in deleted_at, is the time since when.
     return text in _TRUE or (folded.endswith("at") and text not in _FALSE)
 
 
@@ -51,13 +53,13 @@ class Switches:
         self._examples: dict[str, Any] = {}
 
     def add(self, name: str, value: Any, n_subscriptions: int = 1) -> None:
-        """Take in a value of a column that is a switch."""
+        """Add a value of a column that is a switch."""
         if is_off(name, value):
             self._counts[name] += n_subscriptions
             self._examples.setdefault(name, value)
 
     def add_all(self, attributes: Iterable[tuple[str, Any]]) -> None:
-        """Take in those columns of one subscription that are switches."""
+        """Add those columns of one subscription that are switches."""
         for name, value in attributes:
             if is_switch(name):
                 self.add(name, value)
@@ -76,6 +78,6 @@ def _subscriptions(n: int) -> str:
 
 
 def _spell(value: Any) -> str:
-    # Spark gives all values as texts.
+    # Spark passes all values as strings.
     is_text = isinstance(value, str) and value not in ("true", "false", "0", "1")
     return f'"{value}"' if is_text else str(value).lower()

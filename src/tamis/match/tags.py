@@ -1,4 +1,4 @@
-"""Tags that are asked for and that no subscription has: reported, not refused."""
+"""Warns about requested tags that no subscription has."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN: Final = 5
 
 
 def report_tags(asked: Sequence[str], tags: pa.Array) -> None:
-    """Warn of those that are not among the tags of the subscriptions."""
+    """Warn about those that are not among the tags of the subscriptions."""
     known = [tag for tag in tags.unique().to_pylist() if tag is not None]
     unknown = [tag for tag in dict.fromkeys(asked) if tag not in known]
     if not unknown:

@@ -1,4 +1,4 @@
-"""How many events have each word or phrase that an index looks for."""
+"""Counts the events with each word or phrase that an index searches for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class TermCounts:
 
     def by_attribute(self) -> dict[str, dict[str, int]]:
         """How many events have each term of each text attribute."""
-        # Parts that look for the same term have counted the same events.
+        # Parts that search for the same term have counted the same events.
         found: dict[str, dict[str, int]] = {}
         for part, counts in zip(self._parts, self._counts, strict=True):
             firsts = part.leaves.column_codes.tolist()

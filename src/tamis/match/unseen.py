@@ -1,7 +1,7 @@
-"""Attributes that subscriptions use and that no event has a usable value of.
+"""Attributes that subscriptions use and for which no event has a valid value.
 
-Nothing is wrong with an event that lacks an attribute. But if none of many has it, or if they have
-one of a name that differs in case only, it is probably misspelt.
+An event may lack an attribute. But if none of many events has it, or if they have one whose name
+differs only in case, it is probably misspelt.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SHOWN: Final = 3
 
 
 class Asked:
-    """The attributes of which an index asks a value, and who uses them."""
+    """The attributes whose values an index needs, and the number of subscriptions that use them."""
 
     def __init__(self, parts: Sequence[Contents], table: AttributeTable) -> None:
         self.table = table
@@ -49,7 +49,7 @@ class Asked:
 
 
 class SingleRejects(Rejects):
-    """Warns of the first value of each attribute that cannot be used; counts nothing."""
+    """Warns about the first invalid value of each attribute; counts nothing."""
 
     __slots__ = ("_told",)
 
@@ -58,20 +58,20 @@ class SingleRejects(Rejects):
         self._told: set[Path] = set()
 
     def add_value(self, row: int, path: Path, type_: Type, value: Any, error: Exception) -> None:
-        """Warn of the value, unless there was one of the same attribute before."""
+        """Warn about the value, unless an earlier value of the same attribute was reported."""
         if path in self._told:
             return
         self._told.add(path)
         warn(
             f"a value of attribute {print_path(path)} was not read and is treated as missing: "
-            f"{error}. index.encode([event]).rejects lists what is wrong with "
-            "an event; no more values of this attribute are reported",
+            f"{error}. index.encode([event]).rejects lists the errors of an event; no more "
+            "values of this attribute are reported",
             RejectWarning,
         )
 
 
 class Watch:
-    """What the events of one call have, batch after batch."""
+    """The attributes found in the events of one call, batch after batch."""
 
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
@@ -82,7 +82,7 @@ class Watch:
         self._oddities = Oddities()
 
     def add(self, batch: EncodedEvents) -> None:
-        """Take in a batch."""
+        """Add a batch."""
         self._n_events += batch.n_rows
         if batch.has_values is not None:
             self._has_values |= batch.has_values
@@ -94,17 +94,17 @@ class Watch:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there were no events, good or bad."""
+        """Whether there were no events, valid or not."""
         return not self._n_events and not self._n_rejects
 
     @property
     def _unseen(self) -> list[Path]:
-        """The attributes without a usable value."""
+        """The attributes without a valid value."""
         paths = self._asked.table.paths
         return [paths[at] for at in np.flatnonzero(~self._has_values).tolist()]
 
     def tell_unread(self) -> str | None:
-        """What to say of single values and rows that cannot be used."""
+        """A note on single values and rows that are invalid."""
         single = self._n_rejects - Counter({name: self._n_rejects[name] for name in self._unusable})
         if not single:
             return None
@@ -116,16 +116,16 @@ class Watch:
         )
 
     def tell_oddities(self) -> list[str]:
-        """What to say of values that are read as they are, and perhaps not as they are meant."""
+        """A note on values that are read as they are, but perhaps not as intended."""
         return self._oddities.describe()
 
     @property
     def _unusable(self) -> list[str]:
-        """The attributes of which there are values, but none that can be used."""
+        """The attributes with values of which none is valid."""
         return [name for name in map(print_path, self._unseen) if self._n_rejects[name]]
 
     def tell_unreadable(self) -> str | None:
-        """What to say of them; None if there is nothing to say."""
+        """A note on them; None if there are none."""
         names = self._unusable
         if not names:
             return None
@@ -142,7 +142,7 @@ class Watch:
         return f"{name} ({values}; row {example.row}: {example.reason})"
 
     def tell_missing(self, find_names: Callable[[], Collection[Path]]) -> str | None:
-        """What to say of attributes that no event has; None if there is nothing to say."""
+        """A note on attributes that no event has; None if there are none."""
         unseen = [path for path in self._unseen if not self._n_rejects[print_path(path)]]
         if not self._n_events or not unseen:
             return None
@@ -150,7 +150,8 @@ class Watch:
         in_lists = find_in_lists(names)
         alike = find_likely(unseen, names, with_letters=self._n_events >= MANY)
         alike |= {path: in_lists[path] for path in unseen if path in in_lists}
-        # Of few events that have some attributes, others may be missing, whatever ends like them.
+        # Few events with some attributes may well lack others, even if a name ends like one of
+        # them.
         is_strange = not self._has_values.any() and not self._n_rejects
         is_sure = is_strange or self._n_events >= MANY
         alike = find_wrapped(unseen, names, with_ends=is_sure) | alike
@@ -162,12 +163,12 @@ class Watch:
 
 
 def tell_no_events(place: str) -> str:
-    """One sentence about a file in which there is nothing to match."""
+    """One sentence about a file without events to match."""
     return f"there are no events in {place}"
 
 
 def find_in_lists(names: Collection[Path]) -> dict[Path, Path]:
-    """The names of objects in lists, and where they are: perhaps each object is an event."""
+    """The names of objects in lists, and their paths: perhaps each object is an event."""
     return {
         path[path.index(ELEMENT) + 1 :]: path[: path.index(ELEMENT) + 1]
         for path in sorted(names, reverse=True)
@@ -178,8 +179,8 @@ def find_in_lists(names: Collection[Path]) -> dict[Path, Path]:
 def find_wrapped(
     missing: Collection[Path], names: Collection[Path], *, with_ends: bool
 ) -> dict[Path, Path]:
-    """For missing attributes the shortest name in the events that ends like it: something may be
-    wrapped around each event. Without `with_ends`, only if JSON in a text is all that is between.
+    """For missing attributes, the shortest name in the events that ends like it: each event may be
+    wrapped in another object. Without `with_ends`, only if the wrapping is JSON in a text.
     """
     found: dict[Path, Path] = {}
     wanted = {_fold(path): path for path in missing}
@@ -202,7 +203,7 @@ def _fold(path: Path) -> Path:
 def find_likely(
     missing: Collection[Path], names: Collection[Path], *, with_letters: bool = True
 ) -> dict[Path, Path]:
-    """For missing attributes the name in the events that looks like it, if there is one."""
+    """For missing attributes, the similar name in the events, if there is one."""
     wanted, given = set(missing), set(names)
     found: dict[Path, Path] = {}
     for pair in find_alike([*missing, *sorted(names)]):
@@ -220,11 +221,11 @@ def tell_missing(
     uses: Mapping[Path, Use],
     where: str,
 ) -> str:
-    """One sentence about attributes that no event has, with examples and what to do."""
+    """One sentence about attributes that no event has, with examples and a remedy."""
     n = len(missing)
     what = "an attribute that subscriptions use is" if n == 1 else f"{n:,} attributes that "
     what += "" if n == 1 else "subscriptions use are"
-    # Those that look like another first, then by how many subscriptions they concern.
+    # Those similar to another name first, then by the number of subscriptions affected.
     ordered = sorted(missing, key=lambda path: (path not in alike, -_count(uses, path), path))
     shown = "; ".join(_tell_one(path, alike, uses) for path in ordered[:SHOWN])
     shown += "; …" if n > SHOWN else ""

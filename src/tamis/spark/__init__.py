@@ -1,4 +1,6 @@
-"""And for a billion events? Transformations DataFrame → DataFrame, and the jobs that run them."""
+"""How are a billion events matched? Transformations DataFrame → DataFrame, and jobs that run
+them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of the events that are missing or of another type: known before anything runs."""
+"""Finds columns of the events that are missing or of another type, before anything runs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tamis.versions.part_set import PartSet
 
 SHOWN: Final = 3
-# As which types of Arrow's workers get values. Zones, digits and what is inside do not matter here.
+# The Arrow types in which workers get values. Zones, digits and element types do not matter here.
 _AS_ARROW: Final = (
     (BooleanType, pa.bool_()),
     (ByteType, pa.int8()),
@@ -74,8 +74,9 @@ _AS_ARROW: Final = (
 def report_columns(
     events: DataFrame, parts: PartSet, attributes: str | Sequence[str] | None
 ) -> None:
-    """Warn of attributes that the events cannot have by their schema, and of columns whose values
-    are all of another type. Of JSON in a column nothing is known before it is read."""
+    """Warn about attributes that the events cannot have by their schema, and about columns whose
+    values are all of another type. JSON in a column is unknown until it is read.
+    """
     columns = None if parts.is_compared else _known_columns(events, attributes)
     if columns is None:
         return
@@ -85,7 +86,7 @@ def report_columns(
     missing, unfit = [], []
     for path in parts.version.attributes:
         type_ = schema.get(path) if path else None
-        # A whole event, what only operators read, or what the caller does not want to be read.
+        # A whole event, attributes that only operators read, or those that the caller excluded.
         if type_ is None or path[0] in left_out:
             continue
         found = _find(columns, path)
@@ -103,7 +104,7 @@ def report_columns(
 
 
 def _known_columns(events: DataFrame, attributes: str | Sequence[str] | None) -> DataType | None:
-    """The type that has the attributes as its fields; None where the schema does not tell."""
+    """The type whose fields are the attributes; None if the schema does not tell."""
     if not isinstance(attributes, str):
         wanted = events.columns if attributes is None else attributes
         return StructType([field for field in events.schema.fields if field.name in wanted])
@@ -112,7 +113,7 @@ def _known_columns(events: DataFrame, attributes: str | Sequence[str] | None) ->
 
 
 def _find(type_: DataType, path: Path) -> DataType | None:
-    """The type of what is at a path; None if there is nothing."""
+    """The type of the value at a path; None if there is none."""
     for name in path:
         if isinstance(type_, MapType):
             type_ = type_.valueType
@@ -126,7 +127,7 @@ def _find(type_: DataType, path: Path) -> DataType | None:
 def _fits(found: DataType, type_: Type) -> bool:
     if isinstance(found, ArrayType) and type_.element is not None:
         return _fits(found.elementType, type_.element)
-    # What is not known here is not reported: the worker says what it makes of the values.
+    # An unknown type is not reported here: the worker reports its values.
     arrow_type = next((own for known, own in _AS_ARROW if isinstance(found, known)), None)
     return arrow_type is None or can_hold(arrow_type, type_)
 

@@ -1,4 +1,4 @@
-"""What went wrong on a worker or in Spark, without the lines of Java around it."""
+"""Errors of a worker or of Spark, without the surrounding lines of Java."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # The last line of a worker's traceback, and the hint below it.
 _OURS: Final = re.compile(r"^tamis\.errors\.(\w+): (.*?)(?:\n  hint: ([^\n]*))?$", re.MULTILINE)
 
-# What we or Spark say of a module that a worker cannot import, if it is one that we need.
+# The message, ours or Spark's, about a module that a worker cannot import, if we need it.
 _OWN_MODULES: Final = ("tamis", "click", "numba", "numpy", "orjson", "pyarrow", "re2", "rich")
 _LACKING: Final = re.compile(
     rf"^ModuleNotFoundError: (?:{LACKING} '([\w.]+)'|"
@@ -28,7 +28,7 @@ _LACKING: Final = re.compile(
 
 @contextmanager
 def telling() -> Iterator[None]:
-    """Raise what a worker raised; Spark's own errors stay as they are."""
+    """Raise the error that a worker raised; Spark's own errors are raised unchanged."""
     try:
         yield
     except PySparkException as error:
@@ -39,7 +39,7 @@ def telling() -> Iterator[None]:
 
 
 def read_failure(told: str) -> errors.TamisError | None:
-    """The error of ours that a worker's traceback ends with, or what the worker lacks."""
+    """The Tamis error at the end of a worker's traceback, or the error for a missing module."""
     found = _OURS.search(told)
     if found is None:
         lacking = _LACKING.search(told)
@@ -51,7 +51,7 @@ def read_failure(told: str) -> errors.TamisError | None:
     return (kind if is_plain else errors.TamisError)(found[2], hint=found[3])
 
 
-# What a trace of Java's begins its causes with, and the last line of a trace of Python's.
+# The start of a cause in a Java trace, and the last line of a Python trace.
 _CAUSE: Final = re.compile(r"^Caused by: (?:[\w.$]+\.)?([\w$]+: .+)$", re.MULTILINE)
 _PYTHON: Final = re.compile(r"^(\w[\w.]*(?:Error|Exception|Interrupt): .+)$", re.MULTILINE)
 _CLASS: Final = re.compile(r"\b(?:[a-z]\w*\.){2,}(?=[A-Z])")
@@ -59,7 +59,7 @@ MOST_CHARACTERS: Final = 500
 
 
 def shorten_failure(told: str) -> str:
-    """The reason that Spark gives, on one line: the innermost cause, if it names one."""
+    """The reason that Spark gives, on one line: the innermost cause, if there is one."""
     causes = _PYTHON.findall(told) if "Traceback (most recent" in told else []
     causes = causes or _CAUSE.findall(told)
     reason = causes[-1] if causes else told.strip().partition("\n")[0]

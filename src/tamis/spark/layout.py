@@ -1,4 +1,4 @@
-"""Where the attributes are in an events DataFrame, and which columns leave the JVM."""
+"""Finds the attributes in an events DataFrame, and selects the columns that leave the JVM."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     Path = tuple[str, ...]
 
 EVENT_ID: Final = "event_id"
-# Columns of ours beside the attributes; no attribute is likely to have these names.
+# Our columns in addition to the attributes; no attribute is likely to have these names.
 ID: Final = "\x01id"
 EVENT: Final = "\x01event"
 KEPT: Final = "\x01kept"
-ANONYMOUS: Final = "\x01anonymous"  # for an event id: there is none, and none is needed
+ANONYMOUS: Final = "\x01anonymous"  # instead of an event id: there is none, and none is needed
 _DISGUISED: Final = "\x01="  # before a name in hexadecimal digits; see `_disguise`
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What a worker is given: the id, perhaps a column to keep, then attributes."""
+    """The columns that a worker gets: the id, optionally a column to keep, then attributes."""
 
-    event: str | None  # the column that holds whole events; None: one column for each attribute
+    event: str | None  # the column that contains whole events; None: one column for each attribute
     id_type: DataType
     kept_type: DataType | None
 
@@ -54,7 +54,7 @@ def select_events(
     attributes: str | Sequence[str] | None,
     keep: Column | None = None,
 ) -> tuple[DataFrame, Layout]:
-    """The ids of the events and what `paths` name of them, nothing else."""
+    """The ids of the events and the attributes that `paths` name."""
     identity = _identity(events, event_id)
     columns = [identity.alias(ID)] + ([] if keep is None else [keep.alias(KEPT)])
     event = None
@@ -70,7 +70,9 @@ def select_events(
 
 
 def _expect_readable(events: DataFrame, selected: StructType) -> None:
-    """Refuse columns whose values Python's Arrow has no class for: their batches cannot be read."""
+    """Raise an error for columns whose values PyArrow has no class for: their batches cannot be
+    read.
+    """
     if not _has_months(selected):
         return
     names = [field.name for field in events.schema.fields if _has_months(field.dataType)]
@@ -94,7 +96,7 @@ def _has_months(type_: DataType) -> bool:
 def expect_some(
     events: DataFrame, paths: Iterable[Path], attributes: str | Sequence[str] | None
 ) -> None:
-    """Refuse columns none of which any subscription mentions: hardly what was meant."""
+    """Raise an error if no subscription uses any of the columns: that is hardly intended."""
     if isinstance(attributes, str):
         return
     for name in attributes or ():
@@ -103,14 +105,14 @@ def expect_some(
     available = set(events.columns if attributes is None else attributes)
     if () not in paths and wanted and not wanted.keys() & available:
         raise InputError(
-            f"the events have none of the attributes that subscriptions mention: "
+            "the events have none of the attributes that subscriptions use: "
             f"{', '.join(sorted(wanted)[:10])}; they have: {', '.join(sorted(available)[:10])}",
-            hint="if one column holds whole events, name it: attributes='event'",
+            hint="if one column contains whole events, name it: attributes='event'",
         )
 
 
 def choose_id(events: DataFrame, event_id: str | None) -> str | None:
-    """The column of ids: as named, else `event_id`; None where the events have no such column."""
+    """The column of ids: the named one, else `event_id`; None if the events have no such column."""
     return EVENT_ID if event_id is None and EVENT_ID in events.columns else event_id
 
 
@@ -159,7 +161,7 @@ def _as_json(events: DataFrame, attributes: str | Sequence[str] | None) -> Colum
 
 
 def _inside(events: DataFrame, attributes: str, path: Path) -> Column:
-    """An attribute of whole events; of JSON and of maps it is text."""
+    """An attribute of whole events; for JSON and maps it is a string."""
     column = _find(events, attributes)
     type_ = events.schema[attributes].dataType
     if isinstance(type_, StringType | BinaryType):
@@ -188,18 +190,18 @@ def _find(events: DataFrame, name: str) -> Column:
 
 
 def expect_frame(given: Any, what: str) -> None:
-    """Refuse what is no DataFrame of Spark, as a frame of another library is none."""
+    """Raise an error unless the value is a Spark DataFrame."""
     if not isinstance(given, DataFrame):
         library, name = type(given).__module__.partition(".")[0], type(given).__name__
         found = name if library == "builtins" else f"a {library} {name}"
         raise InputError(
-            f"{what} are a Spark DataFrame, not {found}",
-            hint="spark.createDataFrame(frame) makes one of a pandas frame, spark.read of a file",
+            f"{what} must be a Spark DataFrame, not {found}",
+            hint="spark.createDataFrame(frame) converts a pandas frame; spark.read reads a file",
         )
 
 
 def expect_column(names: list[str], name: str, whose: str) -> None:
-    """Refuse a name that no column has, or several."""
+    """Raise an error for a name that no column has, or several columns have."""
     if names.count(name) == 1:
         return
     shown = ", ".join(names[:20])
@@ -218,7 +220,7 @@ def _attribute_columns(
     events: DataFrame, paths: Iterable[Path], attributes: Sequence[str] | None
 ) -> list[Column]:
     available = set(events.columns if attributes is None else attributes)
-    # An operator may read anything: the empty path is the whole event.
+    # An operator may read any attribute: the empty path is the whole event.
     everything: list[Path] = [()]
     wanted = dict.fromkeys(available, everything) if () in paths else _by_first_name(paths)
     found = [field for field in events.schema.fields if field.name in wanted.keys() & available]
@@ -233,9 +235,9 @@ def _attribute_columns(
 
 
 def _disguise(name: str) -> str:
-    """The name of a column on its way to a worker.
+    """The name under which a column is sent to a worker.
 
-    `mapInArrow` takes the names of columns for references, in which a dot leads into a struct.
+    `mapInArrow` treats the names of columns as references, in which a dot accesses a struct.
     """
     is_plain = "." not in name and "`" not in name and not name.startswith(_DISGUISED)
     return name if is_plain else _DISGUISED + name.encode().hex()
@@ -257,7 +259,7 @@ def _whole_event(events: DataFrame, name: str, paths: Iterable[Path]) -> Column:
 
 
 def _prune(column: Column, type_: DataType, paths: list[Path]) -> Column:
-    """The column, of a struct only the fields that some path names."""
+    """The column; for a struct, only the fields that some path names."""
     if not isinstance(type_, StructType) or () in paths:
         return column
     wanted = _by_first_name(paths)
@@ -266,12 +268,12 @@ def _prune(column: Column, type_: DataType, paths: list[Path]) -> Column:
         for field in type_.fields
         if field.name in wanted
     ]
-    # A NULL struct becomes one of NULL fields: both have no attributes.
+    # A NULL struct becomes a struct of NULL fields: neither has attributes.
     return F.struct(*fields) if fields else column
 
 
 def _by_first_name(paths: Iterable[Path]) -> dict[str, list[Path]]:
-    """The rests of the paths by their first names."""
+    """The remaining paths by their first names."""
     found: dict[str, list[Path]] = {}
     for path in paths:
         found.setdefault(path[0], []).append(path[1:])
@@ -279,7 +281,7 @@ def _by_first_name(paths: Iterable[Path]) -> dict[str, list[Path]]:
 
 
 def undisguised(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch, or table, with the names that its columns have in the events."""
+    """The batch, or table, with the original names of its columns."""
     names = batch.schema.names
     if not any(name.startswith(_DISGUISED) for name in names):
         return batch
@@ -293,5 +295,5 @@ def _own_name(name: str) -> str:
 
 
 def only_attributes(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch without the columns that jobs add for themselves."""
+    """The batch without the columns that jobs add."""
     return batch.select([name for name in batch.schema.names if name not in (ID, KEPT)])

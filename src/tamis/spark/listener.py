@@ -1,4 +1,4 @@
-"""Metrics of running streams: what Spark knows of a batch, with what the matching says of it."""
+"""Metrics of running streams: Spark's metrics of a batch, together with those of matching."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class StreamMetrics:
     version: str | None  # of the index that answered
     n_events: int  # rows that Spark read
     n_matches: int  # rows that were written
-    n_rejects: int  # values that were treated as missing; 0 unless they are asked for
+    n_rejects: int  # values that were treated as missing; 0 unless requested
     events_per_second: float  # as Spark reports it
     seconds: float  # the whole trigger
-    lag: dict[str, Any]  # by source: what it says of its backlog
+    lag: dict[str, Any]  # by source: its report on the backlog
 
     def to_json(self) -> str:
         """One line for a file or a log."""
@@ -41,19 +41,20 @@ class StreamMetrics:
 
 
 class MetricsListener(StreamingQueryListener):
-    """Hands metrics to `tell` after each batch. Add it with `spark.streams.addListener`, and let
-    `stream(on_batch=…)` call its `on_batch`."""
+    """Passes metrics to `tell` after each batch. Add it with `spark.streams.addListener`, and let
+    `stream(on_batch=…)` call its `on_batch`.
+    """
 
     def __init__(self, tell: Callable[[StreamMetrics], None]) -> None:
         self._tell = tell
         self._reports: dict[int, BatchReport] = {}
 
     def on_batch(self, report: BatchReport) -> None:
-        """Take in what the matching says of a batch, which comes before Spark's own progress."""
+        """Store the matching's report on a batch, which comes before Spark's progress."""
         self._reports[report.batch_id] = report
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802 - Spark's name
-        """Spark's own numbers for a batch."""
+        """Spark's metrics for a batch."""
         progress = event.progress
         report = self._reports.pop(progress.batchId, None)
         if report is None:
@@ -76,10 +77,10 @@ class MetricsListener(StreamingQueryListener):
         )
 
     def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
-        """Nothing to count yet."""
+        """Does nothing: there is nothing to count yet."""
 
     def onQueryIdle(self, event: QueryIdleEvent) -> None:  # noqa: N802
-        """Nothing to count."""
+        """Does nothing: there is nothing to count."""
 
     def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
-        """Nothing more to count."""
+        """Does nothing: there is nothing more to count."""

@@ -1,9 +1,9 @@
-"""Which part a subscription goes to.
+"""Assigns subscriptions to parts.
 
-By hash of its id, or by shared structure: subscriptions that mention the same attributes sit
-together, so a part looks at fewer of them and shares more nodes (Irmak's index partitions). Both
-depend on the subscription alone, so a change touches one part, or two. The choice is one of speed:
-it never changes an answer.
+Either by a hash of the id, or by shared structure: subscriptions that use the same attributes are
+in the same part, so a part needs fewer attributes and shares more nodes (Irmak's index partitions).
+Both depend only on the subscription, so a change affects one part, or two. The choice affects the
+speed only, never an answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 HASH: Final = "hash"
 STRUCTURE: Final = "structure"
 PARTITIONINGS: Final = (HASH, STRUCTURE)
-N_SLOTS: Final = 4096  # what is counted to find bounds; the finest that parts can be cut
+N_SLOTS: Final = 4096  # counted to find bounds; the finest division into parts
 
 _TEXTS: Final = r"'(?:[^'\\]|\\.|'')*'"
 _NAMES: Final = r"`(?:[^`]|``)+`|[A-Za-z_][A-Za-z_0-9.]*"
@@ -32,10 +32,10 @@ _WORDS: Final = (
 
 
 def structure_slot(expression: Column) -> Column:
-    """A number below N_SLOTS, near for expressions that mention the same attributes.
+    """A number below N_SLOTS, close for expressions that use the same attributes.
 
-    The two smallest hashes among the names (a min-hash): expressions with the same rarest name by
-    hash come together, and among them those with the same second one.
+    It is made of the two smallest hashes among the names (a min-hash): expressions with the same
+    smallest hash are close, and among them those with the same second one.
     """
     bare = F.regexp_replace(expression, _TEXTS, " ")
     names = F.regexp_extract_all(bare, F.lit(f"({_NAMES})"), F.lit(1))
@@ -48,14 +48,14 @@ def structure_slot(expression: Column) -> Column:
 
 
 def hash_slot(subscription_id: Column) -> Column:
-    """A number below N_SLOTS, spread evenly."""
+    """A number below N_SLOTS, evenly distributed."""
     return F.pmod(F.xxhash64(subscription_id), F.lit(N_SLOTS)).cast("int")
 
 
 def choose_bounds(slots: DataFrame, n_parts: int) -> list[int]:
-    """The first slot of each part, so that parts are about equally large.
+    """The first slot of each part, such that parts are about equally large.
 
-    In: slot int, one row for each subscription. One small row per slot comes to the driver.
+    In: slot int, one row for each subscription. One small row per slot is sent to the driver.
     """
     counts = {row["slot"]: row["count"] for row in slots.groupBy("slot").count().collect()}
     total, seen, bounds = sum(counts.values()), 0, [0]
@@ -69,7 +69,7 @@ def choose_bounds(slots: DataFrame, n_parts: int) -> list[int]:
 
 
 def even_bounds(n_parts: int) -> list[int]:
-    """Bounds for slots that are spread evenly."""
+    """Bounds for evenly distributed slots."""
     return [part * N_SLOTS // n_parts for part in range(n_parts)]
 
 
@@ -82,7 +82,7 @@ def part_of(slot: Column, bounds: list[int]) -> Column:
 
 
 def check_partitioning(kind: str, n_parts: int | None) -> None:
-    """Refuse what cannot be."""
+    """Raise an error for an invalid partitioning."""
     if kind not in PARTITIONINGS:
         raise InputError(f'unknown partitioning "{kind}"; allowed: {", ".join(PARTITIONINGS)}')
     if n_parts is not None and not 1 <= n_parts <= N_SLOTS:
@@ -90,5 +90,5 @@ def check_partitioning(kind: str, n_parts: int | None) -> None:
 
 
 def describe(kind: str, bounds: list[int]) -> dict[str, Any]:
-    """As a version remembers it."""
+    """The form stored in a version."""
     return {"kind": kind, "bounds": bounds}

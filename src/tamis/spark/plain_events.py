@@ -1,4 +1,4 @@
-"""Events as plain Python values, read without the encoder: for audits of it."""
+"""Events as plain Python values, read without the encoder, to audit it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 
 def plain_events(batch: pa.RecordBatch, layout: Layout, schema: Schema) -> Iterator[Any]:
-    """The events as the reference evaluator takes them, whatever their layout; None where there is
-    none."""
+    """The events as the reference evaluator takes them, in any layout; None for an invalid
+    event.
+    """
     held = only_attributes(batch) if layout.event is None else batch
     rows = EventRows(held, layout.event, schema)
     yield from (rows[row] for row in range(batch.num_rows))
@@ -41,7 +42,7 @@ def typed_schema(schema: Schema, paths: list[Path]) -> pa.Schema:
 
 
 def typed_rows(events: Iterator[Any], schema: Schema, paths: list[Path]) -> pa.Table:
-    """The attributes of the events as the reference evaluator reads them; else NULL."""
+    """The attributes of the events as the reference evaluator reads them; otherwise NULL."""
     attributes = [Attribute(path, type=schema[path]) for path in paths]
     rows = []
     for event in events:
@@ -76,7 +77,7 @@ def _has_part(number: Any) -> bool:
 
 
 def _split(value: Any, type_: Type) -> Any:
-    """A number as the parts that the text printed for Spark asks for."""
+    """A number as the parts that the text printed for Spark uses."""
     if type_.element == NUMBER and value is not None:
         return [_split(own, NUMBER) for own in value]
     if type_ != NUMBER or value is None:
@@ -104,4 +105,4 @@ def _arrow_type(below: Type | dict[str, Any]) -> pa.DataType:
         return pa.list_(_arrow_type(NUMBER))
     if below == NUMBER:
         return pa.struct([pa.field(name, arrow_type(own)) for name, own in NUMBER_PARTS.items()])
-    return pa.bool_() if below.name == "any" else arrow_type(below)  # only presence is asked
+    return pa.bool_() if below.name == "any" else arrow_type(below)  # only presence is tested

@@ -1,4 +1,4 @@
-"""A Spark session on this machine, for those who bring none."""
+"""Starts a Spark session on this machine, for callers without one."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 LOGGING = Path(__file__).with_name("log4j2.properties")
 JAVA_OPTIONS = "spark.driver.extraJavaOptions"
-REQUEST = "spark.tamis.localSession"  # what a running session was asked for
+REQUEST = "spark.tamis.localSession"  # the settings of a running session
 
 
 def local_session(
     app_name: str = "tamis", cores: int | str = "*", **conf: str | int | bool
 ) -> SparkSession:
-    """A quiet session in this process: loopback only, no UI, nothing left behind.
+    """A quiet session in this process: loopback only, no UI, no files left behind.
 
-    `app_name` is what Spark calls it, `cores` how many cores it uses (`"*"`: all).
-    `conf` adds to the settings or replaces them, `**{"spark.driver.memory": "4g"}`; Java options
-    are added. Asked again for the same, it returns the running session.
+    `app_name` is its name in Spark, `cores` the number of cores it uses (`"*"`: all). `conf` adds
+    or replaces settings, `**{"spark.driver.memory": "4g"}`; Java options are added. A second call
+    with the same arguments returns the running session.
     """
     given = {key: _to_text(value) for key, value in conf.items()}
     request = repr((app_name, str(cores), sorted(given.items())))
@@ -58,7 +58,7 @@ def _reuse(running: SparkSession, request: str) -> SparkSession:
         name = running.conf.get("spark.app.name", None)  # a client has no SparkContext
         raise TamisError(
             f'a Spark session with other settings, "{name}", is already '
-            "running in this process; there can be one",
+            "running in this process; only one is possible",
             hint="use that session, or call its stop() first",
         )
     return running
@@ -74,14 +74,14 @@ def _settings(app_name: str, cores: int | str) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.warehouse.dir": _temporary_warehouse(),
-        # What an expression means must not depend on the machine or on a shell variable: these
+        # The meaning of an expression must not depend on the machine or on a shell variable: these
         # four are part of the language's contract.
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
         "spark.sql.caseSensitive": "true",
         "spark.sql.variable.substitute": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # The default of 200 is for clusters: on one machine it is 200 tiny tasks per shuffle.
+        # The default of 200 is for clusters: on one machine it means 200 tiny tasks per shuffle.
         "spark.sql.shuffle.partitions": str(max(2, _count_cores(cores))),
     }
 
@@ -90,7 +90,7 @@ def _count_cores(cores: int | str) -> int:
     if cores == "*":
         return os.cpu_count() or 1
     if not str(cores).isdecimal() or int(cores) < 1:
-        raise TamisError(f'cores is {cores!r}; a number from 1 on, or "*" for all, is allowed')
+        raise TamisError(f'cores is {cores!r}; a number of at least 1, or "*" for all, is allowed')
     return int(cores)
 
 
@@ -115,7 +115,7 @@ def _start(settings: Mapping[str, str], java: JavaHome) -> SparkSession:
         except PySparkRuntimeError as error:
             raise TamisError(
                 f"Spark does not start with Java {java.version} ({java.source}, {java.path})",
-                hint="the lines above say why; spark-submit needs bash on PATH",
+                hint="see the lines above; spark-submit needs bash on PATH",
             ) from error
 
 
@@ -125,11 +125,11 @@ def _start_variables(java: JavaHome) -> dict[str, str | None]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": LOOPBACK,
-        "SPARK_REMOTE": None,  # would make a client of a remote session
+        "SPARK_REMOTE": None,  # would make this a client of a remote session
     }
     home = Path(pyspark.__file__).parent
     if (home / "bin" / "spark-submit").is_file():
-        # The Spark that belongs to this pyspark, whatever SPARK_HOME says.
+        # The Spark of this pyspark, regardless of SPARK_HOME.
         variables["SPARK_HOME"] = str(home)
     return variables
 

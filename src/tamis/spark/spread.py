@@ -1,8 +1,9 @@
-"""How the work is spread: replicate the index, split it, or both (Irmak §1.3).
+"""How the work is distributed: replicate the index, split it, or both (Irmak §1.3).
 
-Replicated, every task opens all parts and sees a share of the events: best while the parts fit
-into a worker's memory. Split, the parts are dealt into groups and every group sees all events; the
-events' own partitions remain, so groups times partitions is the product of both ways.
+If the index is replicated, every task opens all parts and gets a share of the events: best while
+the parts fit into a worker's memory. If it is split, the parts are divided into groups and every
+group gets all events; the events' partitions remain, so the number of tasks is groups times
+partitions.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SPLIT: Final = "split"
 PRODUCT: Final = "product"
 AUTO: Final = "auto"
 SPREADS: Final = (AUTO, REPLICATE, SPLIT, PRODUCT)
-BYTES_PER_NODE: Final = 4 * 64  # at most what the batch kernel writes for each node
+BYTES_PER_NODE: Final = 4 * 64  # upper bound of the batch kernel's bytes per node
 MEMORY: Final = "spark.tamis.memory"  # bytes one Python worker may use for an index
 
 
@@ -37,7 +38,7 @@ class Spread:
 
 
 def choose_spread(spark: SparkSession, parts: PartSet, how: str, n_groups: int | None) -> Spread:
-    """The groups that were asked for, or as few as fit into a worker's memory."""
+    """The requested groups, or as few as fit into a worker's memory."""
     if how not in SPREADS:
         raise InputError(f'unknown spread "{how}"; allowed: {", ".join(SPREADS)}')
     if n_groups is not None and not n_groups >= 1:
@@ -53,7 +54,7 @@ def choose_spread(spark: SparkSession, parts: PartSet, how: str, n_groups: int |
 
 
 def deal(parts: tuple[Part, ...], n_groups: int) -> list[list[Part]]:
-    """The parts in groups of about the same need, largest first."""
+    """The parts in groups of about the same memory, largest first."""
     groups: list[list[Part]] = [[] for _ in range(n_groups)]
     for part in sorted(parts, key=need, reverse=True):
         min(groups, key=lambda group: sum(map(need, group))).append(part)
@@ -61,7 +62,7 @@ def deal(parts: tuple[Part, ...], n_groups: int) -> list[list[Part]]:
 
 
 def need(part: Part) -> int:
-    """Bytes of memory that matching with the part takes: its pages and the kernel's masks."""
+    """Bytes of memory that matching with the part needs: its pages and the kernel's masks."""
     return part.n_bytes + BYTES_PER_NODE * part.n_nodes
 
 
@@ -85,17 +86,17 @@ def _expect_fitting(spark: SparkSession, parts: PartSet, how: str) -> None:
             f"the index needs {needed:,} bytes and a worker has {memory:,}",
             hint=f"build with more parts and spread them, or set {MEMORY} if a worker has more"
             if how != REPLICATE or len(parts.parts) == 1
-            else "let spread be auto or product, which give a worker fewer parts",
+            else "use spread auto or product, which give a worker fewer parts",
         )
 
 
 def worker_memory(spark: SparkSession) -> int:
-    """Bytes one worker may use for an index: as told, else a fair share of this machine."""
+    """Bytes one worker may use for an index: as configured, else a fair share of this machine."""
     told = spark.conf.get(MEMORY, None)
     if told is not None:
         if not told.isdecimal():
             raise InputError(f'{MEMORY} is "{told}"; a number of bytes is allowed')
         return int(told)
-    # The index's pages are shared by all workers, their masks are not; half is left to the JVM.
+    # All workers share the index's pages but not their masks; half is left to the JVM.
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return int(physical // (2 * (os.cpu_count() or 1)))

@@ -1,5 +1,4 @@
-"""What the SQL functions report: notes on the standard error of the worker, as SQL has no place
-for warnings."""
+"""Notes of the SQL functions on the standard error of the worker, since SQL has no warnings."""
 
 from __future__ import annotations
 
@@ -20,8 +19,9 @@ _printed: set[tuple[str, str]] = set()  # of this worker: function and kind
 
 
 def print_notes(function: str, index: Index, events: EncodedEvents, source: Any) -> None:
-    """Print what is odd about a batch of events, which `source` holds as they came; each kind once
-    per worker."""
+    """Print notes about unusual values of a batch of events, whose original form is `source`; each
+    kind once per worker.
+    """
     for kind, note in _find_notes(index, events, source):
         if note is not None and (function, kind) not in _printed:
             _printed.add((function, kind))

@@ -20,7 +20,7 @@ CHUNK_ROWS = 65_536
 
 @dataclass(frozen=True, slots=True)
 class ReadRejects:
-    """The rejects of the parts whose numbers come in."""
+    """The rejects of the parts with the given numbers."""
 
     parts: PartSet
     SCHEMA: ClassVar[str] = (
@@ -35,13 +35,13 @@ class ReadRejects:
 
 @dataclass(frozen=True, slots=True)
 class ReadSubscriptions:
-    """The subscriptions of the parts whose numbers come in, except replaced ones."""
+    """The subscriptions of the parts with the given numbers, except replaced ones."""
 
     parts: PartSet
-    with_attributes: bool = False  # as JSON objects, in one more column
+    with_attributes: bool = False  # as JSON objects, in an additional column
 
     def schema(self) -> str:
-        """The columns that come out."""
+        """The schema of the result."""
         more = f", `{PACKED}` string" if self.with_attributes else ""
         return (
             "subscription_id string, expression string, tags array<string>, owner string, "

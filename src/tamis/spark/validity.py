@@ -1,4 +1,4 @@
-"""Whether a row of subscriptions is valid, as Spark computes it; the rule is `index.validity`'s."""
+"""Whether a row of subscriptions is valid, computed by Spark; `index.validity` defines the rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def is_valid(at: datetime) -> Column:
-    """Whether a row of subscriptions answers at a moment."""
+    """Whether a row of subscriptions is valid at a moment."""
     return _has_begun(at) & ~is_expired(at)
 
 
@@ -22,5 +22,5 @@ def _has_begun(at: datetime) -> Column:
 
 
 def is_expired(at: datetime) -> Column:
-    """Whether a row of subscriptions will never answer again."""
+    """Whether a row of subscriptions will never be valid again."""
     return F.coalesce(F.col("valid_until") <= F.lit(at), F.lit(False))

@@ -1,4 +1,4 @@
-"""How work is sent to Spark's Python workers, which may lack what it needs."""
+"""Sends work to Spark's Python workers, which may lack required packages."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ WHAT_TO_DO: Final = (
 
 
 def run_on_workers(frame: DataFrame, task: Task, schema: Any) -> DataFrame:
-    """The frame's batches as the task maps them, on workers."""
+    """The frame's batches, mapped by the task on workers."""
     return frame.mapInArrow(_explained(task), schema)
 
 
 def _explained(task: Task) -> Task:
-    """The task in a function that needs nothing but Python, to say what a worker lacks.
+    """The task wrapped in a function that needs only Python, to report what a worker lacks.
 
-    A local function is sent as code; the task is sent by name, and only this function sees it fail
-    to be found. Spark's own message is the end of a long trace, and says nothing of what to do.
+    A local function is sent as code; the task is sent by name, and only this function notices if it
+    cannot be found. Spark's own message is at the end of a long trace and gives no remedy.
     """
     content: bytes = cloudpickle.dumps(task)  # type: ignore[no-untyped-call]
     lacking, what_to_do = LACKING, WHAT_TO_DO

@@ -1,1 +1,1 @@
-"""The hot loops: only these are compiled."""
+"""The hot loops, compiled by Numba."""

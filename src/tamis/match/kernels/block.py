@@ -1,10 +1,10 @@
 """The batch kernel: a block of events at once, one bit per event and node.
 
 A block is one to eight groups of 512 events; each node has a mask of 512 bits per group. AND is &,
-OR is |. A node shared by many expressions is computed once per block. Nodes come in runs of one
-operator, each evaluated by a loop that knows nothing else. Only nodes that others are made of keep
-their masks: tops, at which subscriptions stand and nothing else, are evaluated a few at a time and
-go into the list of what was found. So what is looked up at random is as small as it can be.
+OR is |. A node shared by many expressions is computed once per block. Nodes are in runs of one
+operator, each evaluated by a specialised loop. Only nodes that are children of others keep their
+masks: tops, which have only subscriptions, are evaluated a few at a time and their results are
+listed immediately. So the memory that is accessed at random is as small as possible.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tamis.match.kernels.rows import (
 )
 
 N_TOPS = 512  # evaluated at a time: their masks stay in the cache
-PREFETCHED = np.uint64(32)  # children ahead of the one at hand
+PREFETCHED = np.uint64(32)  # children ahead of the current one
 
 
 @kernel
@@ -43,7 +43,7 @@ def match_block(
     roots,  # RootArrays
     scratch,  # Scratch
 ):
-    """Find, for each group of the block, the roots that some event satisfies, and by which."""
+    """Find, for each group of the block, the roots that some event satisfies, and the events."""
     n_groups = set_masks(first_row, n_rows, events, leaves, nodes, scratch)
     n_leaves, n_stored = scratch.n_leaves[0], len(scratch.is_live)
     masks, is_live = scratch.masks, scratch.is_live
@@ -132,7 +132,7 @@ def evaluate(begin, end, nodes, scratch, out, is_live_out, first_out, n_groups):
 
 @kernel(inline="always")
 def prefetch(ahead, until, children, masks, n_groups):
-    """Ask for the masks of the children up to `until`; return where to go on."""
+    """Prefetch the masks of the children up to `until`; return where to continue."""
     while ahead < until:
         first_row = np.uint64(np.uint32(children[ahead])) * n_groups
         for group in range(n_groups):
@@ -143,7 +143,7 @@ def prefetch(ahead, until, children, masks, n_groups):
 
 @kernel
 def evaluate_ors(starts, children, masks, out, out_live, n_groups):
-    """Any child."""
+    """OR of the children."""
     ahead, last = np.uint64(starts[0]), np.uint64(starts[-1])
     for node in range(np.uint64(len(starts) - 1)):
         begin, end = np.uint64(starts[node]), np.uint64(starts[node + np.uint64(1)])
@@ -161,7 +161,9 @@ def evaluate_ors(starts, children, masks, out, out_live, n_groups):
 
 @kernel
 def evaluate_ands(starts, children, masks, is_live, out, out_live, n_groups):
-    """All children. Most ANDs are dead, and the bytes of their children show it without a mask."""
+    """AND of the children. Most ANDs are false for all events, and the bytes of their children show
+    it without a mask.
+    """
     all_groups = np.uint8((np.uint64(1) << n_groups) - np.uint64(1))
     for node in range(np.uint64(len(starts) - 1)):
         begin, end = np.uint64(starts[node]), np.uint64(starts[node + np.uint64(1)])
@@ -188,7 +190,7 @@ def evaluate_ands(starts, children, masks, is_live, out, out_live, n_groups):
 
 @kernel
 def evaluate_xors(starts, children, parities, masks, out, out_live, n_groups):
-    """An odd (even) number of true ones among pairs of which one side holds each."""
+    """Whether the number of true operands is odd (even), from pairs in which one side is true."""
     ahead, last = np.uint64(starts[0]), np.uint64(starts[-1])
     for node in range(np.uint64(len(starts) - 1)):
         begin, end = np.uint64(starts[node]), np.uint64(starts[node + np.uint64(1)])
@@ -215,7 +217,7 @@ def evaluate_xors(starts, children, parities, masks, out, out_live, n_groups):
 
 @kernel
 def evaluate_at_leasts(starts, children, least, masks, planes, out, out_live, n_groups):
-    """At least so many children, counted for all events of a row at once."""
+    """Whether at least so many children are true, counted for all events of a row at once."""
     for node in range(np.uint64(len(starts) - 1)):
         begin, end = np.uint64(starts[node]), np.uint64(starts[node + np.uint64(1)])
         n_planes = 0

@@ -1,8 +1,8 @@
-"""The single-event kernel: push from triggers, look at the rest.
+"""The single-event kernel: true nodes trigger others, which are then evaluated.
 
 True nodes are stamped with the event's number; the nodes they trigger are marked pending in a
-bitmap. Pending nodes are taken in rising order, and children come before parents, so a node's
-children are known when it is looked at. Nothing is cleared between events but what was marked.
+bitmap. Pending nodes are processed in ascending order, and children come before parents, so a
+node's children are known when it is evaluated. Only marked bits are cleared between events.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tamis.kernels.compiled import kernel
 from tamis.kernels.sorting import sort_run
 from tamis.match.kernels.rows import lowest_bit
 
-LAST_STAMP = 255  # stamps are bytes: a hundred thousand nodes' fit the cache
+LAST_STAMP = 255  # stamps are bytes: those of a hundred thousand nodes fit the cache
 
 
 @kernel
@@ -27,7 +27,7 @@ def match_event(
     triggers,  # TriggerArrays
     scratch,  # SingleScratch; `found` is the output
 ):
-    """Write where in `roots.subscriptions` the event's matches are; return how many."""
+    """Write the positions of the event's matches in `roots.subscriptions`; return how many."""
     stamp = next_stamp(scratch)
     set_leaves(row, stamp, events, leaves, triggers, scratch)
     # Stamped in the order of the event's columns; found in the order of nodes, as in a batch.
@@ -58,7 +58,7 @@ def match_event(
 
 @kernel
 def next_stamp(scratch):
-    """The number of the next event; after the last one all stamps are wiped."""
+    """The number of the next event; after the last one all stamps are cleared."""
     if scratch.stamp[0] == LAST_STAMP:
         scratch.is_true[:] = 0
         scratch.present[:] = 0
@@ -83,11 +83,11 @@ def push(
     is_root,  # uint64[n_stored / 64]
     root_of,  # int32[n_stored]
     n_leaves,
-    first_top,  # the root that stands at the first top
-    found,  # int32[n_subscriptions], output: places in `roots.subscriptions`
+    first_top,  # the root of the first top
+    found,  # int32[n_subscriptions], output: positions in `roots.subscriptions`
     n_found,
 ):
-    """Look at the pending nodes in rising order; return how many subscriptions were found."""
+    """Evaluate the pending nodes in ascending order; return how many subscriptions were found."""
     first_inner = np.uint64(n_leaves)
     n_stored = np.uint64(len(is_true))
     for word in range(np.uint64(len(pending))):
@@ -121,7 +121,7 @@ def has_bit(bits, at):
 
 @kernel(inline="always")
 def trigger(node, starts, parents, pending):
-    """Mark the parents to be looked at because `node` is true."""
+    """Mark the parents as pending, since `node` is true."""
     for at in range(np.uint64(starts[node]), np.uint64(starts[node + np.uint64(1)])):
         parent = np.uint64(np.uint32(parents[at]))
         pending[parent >> np.uint64(6)] |= np.uint64(1) << (parent & np.uint64(63))
@@ -129,7 +129,7 @@ def trigger(node, starts, parents, pending):
 
 @kernel(inline="always")
 def emit(root, starts, found, n_found):
-    """Append the places of the subscriptions that stand at a root; return the new number."""
+    """Append the positions of the subscriptions of a root; return the new number."""
     for at in range(starts[root], starts[root + 1]):
         found[n_found] = at
         n_found += 1
@@ -138,7 +138,7 @@ def emit(root, starts, found, n_found):
 
 @kernel(inline="always")
 def is_satisfied(operator, inner, stamp, required, starts, children, is_true):
-    """Whether a node other than OR holds, its children being known."""
+    """Whether a node other than OR is true, given its children."""
     begin, end = np.uint64(starts[inner]), np.uint64(starts[inner + np.uint64(1)])
     if operator == AND:
         for at in range(begin, end):
@@ -160,7 +160,7 @@ def is_satisfied(operator, inner, stamp, required, starts, children, is_true):
 
 @kernel(inline="always")
 def set_true(leaf, stamp, triggers, scratch):
-    """Stamp a leaf, once, list it and mark what it triggers."""
+    """Stamp a leaf once, list it, and mark the nodes it triggers."""
     node = np.uint64(np.uint32(leaf))
     if scratch.is_true[node] != stamp:
         scratch.is_true[node] = stamp

@@ -1,4 +1,4 @@
-"""The leaves' masks of one block, column by column, from the codes of its events."""
+"""Computes the masks of leaves for one block, column by column, from the codes of its events."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from tamis.kernels.compiled import kernel
 from tamis.kernels.prefetch import prefetch_row
 from tamis.match.kernels.rows import ROW, either, fill, has_bit, load, store, without
 
-# Entries that carry no code: the column is there, and its negated tests are undefined, or not. An
-# array with a NULL element is the one, an empty array the other.
+# Entries without a code: the column is present, and its negated tests are undefined, or not. An
+# array with a NULL element is the former, an empty array the latter.
 _UNSURE = -1
 _EMPTY = -2
-FEW = 24  # entries that insertion sorts faster than a call of sort
-AHEAD = np.uint64(16)  # masks asked for before they are needed
+FEW = 24  # up to this number, insertion sort is faster than a call of sort
+AHEAD = np.uint64(16)  # masks prefetched ahead
 
 
 @kernel(inline="always")
 def count_groups(n_rows):
-    """How many groups of 512 the rows of a block make."""
+    """The number of groups of 512 rows in a block."""
     return np.uint64((n_rows + ROW - 1) // ROW)
 
 
@@ -66,7 +66,7 @@ def clear(first, last, n_groups, scratch):
 
 @kernel
 def sort_entries(first_row, n_rows, events, entry_starts, rows, codes):
-    """Write the block's entries by column; marks after the codes, which they overrule."""
+    """Write the block's entries by column; marks come after the codes, which they override."""
     entry_starts[:] = 0
     for entry in range(events.row_starts[first_row], events.row_starts[first_row + n_rows]):
         entry_starts[events.columns[entry] + 2] += 1
@@ -74,7 +74,7 @@ def sort_entries(first_row, n_rows, events, entry_starts, rows, codes):
         entry_starts[events.mark_columns[mark] + 2] += 1
     for column in range(2, len(entry_starts)):
         entry_starts[column] += entry_starts[column - 1]
-    # entry_starts[c + 1] is where column c goes on; when all is written, where c + 1 begins.
+    # entry_starts[c + 1] is the next position of column c; when all is written, the start of c + 1.
     for row in range(n_rows):
         at_row = first_row + row
         for entry in range(events.row_starts[at_row], events.row_starts[at_row + 1]):
@@ -93,9 +93,9 @@ def sort_entries(first_row, n_rows, events, entry_starts, rows, codes):
 
 @kernel
 def set_entries(rows, codes, begin, end, n_groups, events, leaves, scratch):
-    """Set what the codes of one column make true: postings, threshold slots, presence.
+    """Set the leaves that the codes of one column make true: postings, threshold slots, presence.
 
-    Entries are taken by code, and a code's leaves are set once for all its events.
+    Entries are processed by code, and a code's leaves are set once for all its events.
     """
     masks, is_live, of_code = scratch.masks, scratch.is_live, scratch.of_code
     posting_starts, posting_leaves = leaves.posting_starts, leaves.posting_leaves
@@ -165,7 +165,7 @@ def place_of(row):
 
 @kernel(inline="always")
 def add_presence(rows, begin, end, is_unsure, present, unsure):
-    """Note that events have the column; what is unsure of an event stays so."""
+    """Record that events have the column; an undefined event stays undefined."""
     for entry in range(begin, end):
         group, word, bit = place_of(rows[entry])
         present[group, word] |= bit
@@ -213,7 +213,7 @@ def add_row(row, live, found, group, n_groups, masks, is_live):
 
 @kernel
 def accumulate_thresholds(column, group, n_groups, leaves, scratch):
-    """Each event set one bit at its place; a running OR gives every threshold its mask."""
+    """Each event set one bit in its slot; a running OR gives every threshold its mask."""
     masks, is_live, threshold_leaves = scratch.masks, scratch.is_live, leaves.threshold_leaves
     live = np.uint8(1) << np.uint8(group)
     so_far = fill(np.uint64(0))
@@ -227,7 +227,7 @@ def accumulate_thresholds(column, group, n_groups, leaves, scratch):
 
 @kernel
 def set_complements(column, group, n_groups, leaves, scratch):
-    """The masks of a column's leaves that are true where their base is not."""
+    """The masks of a column's leaves that are true if their base is not."""
     masks, is_live = scratch.masks, scratch.is_live
     complements, bases = leaves.complement_leaves, leaves.complement_bases
     definite = without(load(scratch.present, group), load(scratch.unsure, group))
@@ -252,7 +252,7 @@ def set_presence(column, has_entries, group, n_groups, leaves, scratch):
 
 @kernel
 def set_total_complements(n_groups, leaves, scratch):
-    """The masks of leaves that are true on all events where their base is not."""
+    """The masks of leaves that are true for all events for which their base is not."""
     masks, is_live = scratch.masks, scratch.is_live
     for at in range(leaves.column_complements[-1], len(leaves.complement_leaves)):
         base = np.uint64(np.uint32(leaves.complement_bases[at]))
@@ -265,7 +265,7 @@ def set_total_complements(n_groups, leaves, scratch):
 
 @kernel(inline="always")
 def write_leaf(masks, is_live, leaf, group, n_groups, row):
-    """Put the mask of a leaf."""
+    """Store the mask of a leaf."""
     node = np.uint64(np.uint32(leaf))
     store(masks, node * n_groups + group, row)
     if has_bit(row):

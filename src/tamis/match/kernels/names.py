@@ -1,4 +1,4 @@
-"""Ask for objects before Python touches them."""
+"""Prefetches objects before Python touches them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from tamis.kernels.prefetch import prefetch_address
 
 @kernel
 def fetch_objects(places, addresses):
-    """Say that the objects at these places will be used soon."""
+    """Prefetch the objects at these positions."""
     for at in range(len(places)):
         prefetch_address(addresses[places[at]])

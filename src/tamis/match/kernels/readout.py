@@ -1,4 +1,4 @@
-"""What is read out of a block: pairs, or counts with or without examples."""
+"""Reads results from a block: pairs, or counts with or without examples."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def count_by_event(found, masks, roots, planes, counts):
 
 @kernel
 def write_pairs(found, masks, starts, subscriptions, offsets, pairs):
-    """Write each event's subscriptions from its offset on; offsets end where the next begin."""
+    """Write each event's subscriptions from its offset on; offsets are advanced to the next
+    event's.
+    """
     for at in range(np.uint64(len(found))):
         root = np.uint64(np.uint32(found[at]))
         begin, end = np.uint64(starts[root]), np.uint64(starts[root + np.uint64(1)])
@@ -63,14 +65,14 @@ def write_pairs(found, masks, starts, subscriptions, offsets, pairs):
 
 @kernel
 def write_rows(first_row, starts, rows):
-    """Write the number of its event's row beside each pair."""
+    """Write the row number of its event for each pair."""
     for event in range(len(starts) - 1):
         rows[starts[event] : starts[event + 1]] = first_row + event
 
 
 @kernel
 def append_runs(starts, values, offsets, out):
-    """Write each event's run of values from its offset on; offsets end behind what was written."""
+    """Write each event's run of values from its offset on; offsets are advanced past the values."""
     for event in range(len(offsets)):
         offset = offsets[event]
         for at in range(starts[event], starts[event + 1]):
@@ -81,7 +83,7 @@ def append_runs(starts, values, offsets, out):
 
 @kernel
 def find_first_events(masks, counts, firsts):
-    """Write how many events each mask has, and the number of the first; -1 if it has none."""
+    """Write the number of events of each mask, and the first event; -1 if it has none."""
     for at in range(len(counts)):
         counts[at], firsts[at] = 0, -1
         for word in range(WORDS):
@@ -93,7 +95,7 @@ def find_first_events(masks, counts, firsts):
 
 @kernel
 def find_first_roots(found, masks, firsts):
-    """Write the first root of each event that has one; others keep what is there."""
+    """Write the first root of each event that has one; other entries stay unchanged."""
     missing = fill(~np.uint64(0))
     for at in range(len(found)):
         new = both(load(masks, np.uint64(at)), missing)

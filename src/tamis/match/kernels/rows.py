@@ -1,7 +1,7 @@
 """Rows of eight words: 512 events, one bit each, held in registers.
 
-Written out word by word on purpose: a loop over the words of two rows of one array would be
-guarded against overlap at every step, and would go through memory.
+Written out word by word on purpose: a loop over the words of two rows of one array would check for
+overlap at every step, and would go through memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ ROW = 64 * WORDS  # events
 
 @kernel(inline="always")
 def load(rows, at):
-    """The row at `at`, which is unsigned: a signed one would be checked for being negative."""
+    """The row at `at`, which is unsigned: for a signed index Numba would check for negative
+    values.
+    """
     return (
         rows[at, 0],
         rows[at, 1],
@@ -31,7 +33,7 @@ def load(rows, at):
 
 @kernel(inline="always")
 def store(rows, at, row):
-    """Put a row at `at`."""
+    """Store a row at `at`."""
     rows[at, 0] = row[0]
     rows[at, 1] = row[1]
     rows[at, 2] = row[2]
@@ -116,7 +118,7 @@ def has_bit(row):
 
 @kernel(inline="always")
 def count_bits(word):
-    """How many bits of a 64-bit word are set."""
+    """The number of set bits of a 64-bit word."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
     word = (word & np.uint64(0x3333333333333333)) + (
         (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
@@ -135,8 +137,8 @@ def lowest_bit(word):
 def add_to_counters(planes, first_plane, row):
     """Add 2**first_plane to the counter of each event whose bit is set.
 
-    The counters are bit-sliced: planes[p] holds bit p of all of them. Carries die out quickly, so
-    an addition touches two planes on average.
+    The counters are bit-sliced: planes[p] holds bit p of all of them. Carries are short, so an
+    addition touches two planes on average.
     """
     plane = first_plane
     carry = row

@@ -1,4 +1,4 @@
-"""Numbers of matches, by event and by subscription. No pair is made, except by operators."""
+"""Numbers of matches, by event and by subscription. No pairs are produced, except by operators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class EventCounts:
     """How many subscriptions each event satisfies."""
 
     def read(self, block: Block) -> Int64:
-        """The number of each event of the block."""
+        """The number of matches of each event of the block."""
         roots = block.wanted.settled
 
         def count(group: Group, scratch: Scratch) -> Int64:
@@ -50,12 +50,12 @@ class SubscriptionCounts:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        # By part: counts as long as the part. A thread adds to one that no other uses, instead of
-        # making one for each block.
+        # By part: counts as long as the part. A thread adds to an array that no other thread uses,
+        # instead of making one for each block.
         self._tallies: list[SimpleQueue[Int64]] = [SimpleQueue() for _ in catalogue.parts]
 
     def read(self, block: Block) -> None:
-        """Add the block to what was counted before."""
+        """Add the block to the counts so far."""
         part = block.part
         n_subscriptions = len(part.engine.contents.ids)
         with borrow(

@@ -1,4 +1,4 @@
-"""Matches of several parts, put together event by event."""
+"""Combines the matches of several parts event by event."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Counts with an example of each: the first event of a subscription, the first match of an event.
 
-Both are read out of the masks that counting needs anyway: no pair is made, except by operators.
+Both are read from the masks that counting needs anyway: no pairs are produced, except by operators.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Counted(NamedTuple):
     """How many matches each subscription or event has, and the first of them."""
 
     counts: Int64
-    firsts: Int64  # rows of events, or ordinals of subscriptions; -1 where there is no match
+    firsts: Int64  # rows of events, or ordinals of subscriptions; -1 without a match
 
     @classmethod
     def nothing(cls, n: int) -> Counted:
-        """No match of any."""
+        """A summary without matches."""
         return cls(np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64))
 
     def add(self, places: Any, counts: Any, firsts: Any) -> None:
-        """Add what was counted later; `places` names none twice."""
+        """Add later counts; `places` are distinct."""
         self.counts[places] += counts
         known = self.firsts[places]
         self.firsts[places] = np.where(known < 0, firsts, known)
@@ -48,13 +48,13 @@ class Places(NamedTuple):
 
     places: Int32
     counts: Int64
-    firsts: Int64  # of the batch; -1 where there is none
+    firsts: Int64  # of the batch; -1 if there is none
 
 
 class PartRead(NamedTuple):
-    """What a block of events says of a part's subscriptions."""
+    """The summary of a block of events for a part's subscriptions."""
 
-    roots: list[Places]  # of those in which operators have no say, by root
+    roots: list[Places]  # of those without operators, by root
     decided: list[Places]  # of the others, by ordinal of the part
     n_events: int
     first_event: int  # row of the batch; -1 if there is none
@@ -67,7 +67,7 @@ class SubscriptionSummary:
         self._tallies = [_Tally(part) for part in parts]
 
     def read(self, block: Block) -> PartRead:
-        """What the block says of a part."""
+        """The summary of the block for a part."""
         own = block.bad_rows - block.first_row
         good = np.delete(np.arange(block.n_rows), own[(own >= 0) & (own < block.n_rows)])
         return PartRead(
@@ -87,7 +87,7 @@ class SubscriptionSummary:
 
 
 class _Tally:
-    """What was counted of one part, in the order of events."""
+    """The counts of one part, in the order of events."""
 
     def __init__(self, part: AskedPart) -> None:
         self._roots = part.wanted.settled
@@ -104,7 +104,7 @@ class _Tally:
             self._counted.add(self._roots.always, read.n_events, first)
 
     def finish(self) -> Counted:
-        """The numbers of the part's subscriptions, hidden ones left out."""
+        """The numbers of the part's subscriptions, without hidden ones."""
         roots, by_root = self._roots, self._by_root
         sizes = np.diff(roots.subscription_starts)
         self._counted.add(
@@ -137,7 +137,7 @@ class EventSummary:
     """How many subscriptions each event satisfies, and the ordinal of the first one."""
 
     def read(self, block: Block) -> list[Counted]:
-        """The same of the block, a group at a time."""
+        """The same for the block, group by group."""
         if block.part.engine.has_operators:
             return [_first_pairs(pairs) for pairs in block.pairs()]
         roots, numbering = block.wanted.roots, block.part.numbering

@@ -1,1 +1,1 @@
-"""What runs: jobs that read, write and publish. Transformations alone are in `transforms`."""
+"""Jobs that read, write and publish. `transforms` has the pure transformations."""

@@ -1,4 +1,4 @@
-"""The backtest job: what subscriptions would have matched."""
+"""The backtest job: how often subscriptions would have matched past events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tamis.versions.part_set import PartSet
     from tamis.versions.rule_set import RuleSet
 
-Z: Final = 1.959963984540054  # of a confidence of 95%
+Z: Final = 1.959963984540054  # for a confidence of 95%
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Backtest:
     """How often subscriptions match. Printing it shows those that match most.
 
     version: the name of the version that answers
-    n_events: in all; n_looked_at: of these, the same unless only a sample is looked at
-    totals: subscription_id, n (in the events that were looked at), expected, low, high (in all
-    events: the same as n unless only a sample was looked at)
+    n_events: in total; n_looked_at: of these, evaluated; the same unless there is a sample
+    totals: subscription_id, n (in the evaluated events), expected, low, high (in all
+    events: the same as n unless there is a sample)
     by_day: day, subscription_id, n; None without a day
     samples: subscription_id, event_id: a few matches of each
 
-    The DataFrames are computed when they are asked for.
+    The DataFrames are computed when they are used.
     """
 
     version: str
@@ -65,15 +65,15 @@ class Backtest:
 
 @dataclass(frozen=True, slots=True)
 class ChangedBacktest:
-    """What changed rules would do. Printing it shows the totals and the samples.
+    """The effect of changed rules. Printing it shows the totals and the samples.
 
     version: the name of the version that the rules are compared with
-    n_events: in all; n_looked_at: of these, the same unless only a sample is looked at
+    n_events: in total; n_looked_at: of these, evaluated; the same unless there is a sample
     totals: subscription_id, change (rewritten, or added if the version has no such subscription),
-    n_before, n_after, n_gained, n_lost: of the events that were looked at
+    n_before, n_after, n_gained, n_lost: of the evaluated events
     samples: subscription_id, change (gained or lost), event_id: a few events of each
 
-    The DataFrames are computed when they are asked for.
+    The DataFrames are computed when they are used.
     """
 
     version: str
@@ -101,7 +101,7 @@ class ChangedBacktest:
 def _describe(told: Backtest | ChangedBacktest) -> str:
     shown = f"{told.version}, {told.n_events:,} events"
     is_all = told.n_events == told.n_looked_at
-    return shown if is_all else f"{shown}, of which {told.n_looked_at:,} were looked at"
+    return shown if is_all else f"{shown}, of which {told.n_looked_at:,} were evaluated"
 
 
 @overload
@@ -152,15 +152,15 @@ def backtest(  # noqa: PLR0913
     changed: Mapping[str, str] | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Backtest | ChangedBacktest:
-    """Count the matches of each subscription, those without any included.
+    """Count the matches of each subscription, including those without matches.
 
-    `sample`, a share of the events, gives expected counts and their 95% interval (Wilson) soon;
-    without it all events are looked at. `day` is a column to count by: a date, say. `n_samples` are
-    the matches listed of each subscription; `seed` decides which events are taken. `event_id`,
-    `attributes` and `at` are as for `match`.
+    `sample`, a share of the events, gives expected counts and their 95% interval (Wilson) quickly;
+    without it all events are evaluated. `day` is a column to count by, for example a date.
+    `n_samples` is the number of matches listed for each subscription; `seed` determines which
+    events are drawn. `event_id`, `attributes` and `at` are as for `match`.
 
-    `changed`, new expressions by id, counts only these, beside what the version answers by the
-    ones it has; nothing is published. `limits` are those of the new expressions.
+    `changed`, new expressions by id, counts only these and compares them with the current ones of
+    the version; nothing is published. `limits` are those of the new expressions.
     """
     expect_frame(events, "events")
     if sample is not None and not 0 < sample <= 1:
@@ -192,7 +192,7 @@ def backtest(  # noqa: PLR0913
 
 
 def _few(pairs: DataFrame, keys: list[str], n: int, seed: int) -> DataFrame:
-    """At most `n` events of each key, drawn by lot."""
+    """At most `n` events of each key, drawn at random."""
     order = Window.partitionBy(*keys).orderBy(F.xxhash64("event_id", F.lit(seed)))
     ranked = pairs.withColumn("rank", F.row_number().over(order)).where(F.col("rank") <= n)
     return ranked.select(*keys, "event_id")
@@ -200,23 +200,25 @@ def _few(pairs: DataFrame, keys: list[str], n: int, seed: int) -> DataFrame:
 
 # ── changed rules ───────────────────────────────────────────────────────────────────────────
 
-BEFORE: Final = "0"  # before a rule's id: as the version has it
-AFTER: Final = "1"  # as it would be
+BEFORE: Final = "0"  # before a rule's id: as in the version
+AFTER: Final = "1"  # as changed
 
 
 def _both(
     spark: SparkSession, parts: PartSet, changed: Mapping[str, str], limits: Limits
 ) -> RuleSet:
-    """The changed rules as they are and as they would be, in one index: one pass over the events
-    answers for both, so a pair is gained or lost by the event's row, whatever its id."""
+    """The changed rules before and after, in one index: one pass over the events evaluates both, so
+    a pair is gained or lost by the event's row, whatever its id.
+    """
     if not isinstance(changed, Mapping) or not changed:
         raise InputError(
-            "changed is empty or no mapping", hint='new expressions by id: {"adult": "age >= 21"}'
+            "changed is empty or not a mapping",
+            hint='new expressions by id: {"adult": "age >= 21"}',
         )
     for name, text in changed.items():
         if not isinstance(name, str) or not isinstance(text, str):
-            raise InputError(f"changed has {name!r}: {text!r}; ids and expressions are text")
-    make_rules(parts, changed, limits)  # an error names the rule by its id
+            raise InputError(f"changed has {name!r}: {text!r}; ids and expressions must be strings")
+    make_rules(parts, changed, limits)  # the error names the rule by its id
     listed = subscriptions(spark, parts)
     awake = listed if parts.at is None else listed.where(is_valid(parts.at))
     rows = awake.where(F.col("subscription_id").isin(*changed)).collect()
@@ -261,7 +263,7 @@ def _count_changes(  # noqa: PLR0913
 
 
 def _of(side: str) -> Column:
-    """The ids of an event's rules on one side."""
+    """The ids of an event's rules before or after."""
     own = F.filter("subscription_ids", lambda name: name.startswith(side))
     return F.transform(own, lambda name: F.substring(name, 2, 2**31 - 1))
 
@@ -271,7 +273,7 @@ def _tagged(kind: str, ids: Column) -> Column:
 
 
 def _expected(n: Column, n_looked_at: int, n_events: int) -> list[Column]:
-    """Matches in all events, with Wilson's interval for a share."""
+    """Expected matches in all events, with Wilson's interval for a share."""
     if n_looked_at in (0, n_events):
         exact = n.cast("double")
         return [exact.alias(name) for name in ("expected", "low", "high")]
@@ -280,7 +282,7 @@ def _expected(n: Column, n_looked_at: int, n_events: int) -> list[Column]:
     centre = (rate + Z * Z / (2 * n_looked_at)) / scale
     spread = rate * (1 - rate) / n_looked_at + Z * Z / (4 * n_looked_at * n_looked_at)
     half = F.sqrt(spread) * (Z / scale)
-    # What the sample left out is all that is uncertain.
+    # Only the events outside the sample are uncertain.
     width = half * math.sqrt(1 - n_looked_at / n_events)
     low, high = (centre - width) * n_events, (centre + width) * n_events
     return [

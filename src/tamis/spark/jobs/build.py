@@ -1,4 +1,4 @@
-"""The build job: subscriptions into parts, parts into a version."""
+"""The build job: builds parts from subscriptions, and a version from parts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from tamis.match.switches import Switches
     from tamis.versions.storage import Storage
 
-OFFERED: Final = "operators"  # in a version's provenance: those that could be called
+OFFERED: Final = "operators"  # in a version's provenance: the operators that could be called
 SUBSCRIPTIONS_PER_PART: Final = 500_000
 _NAMED: Final = ("misspelt", "unused", "unknown")
 _COUNTED: Final = ("subscriptions", "rejects", "expired", "parts", "built")
@@ -68,17 +68,17 @@ _COUNTED: Final = ("subscriptions", "rejects", "expired", "parts", "built")
 
 @dataclass(frozen=True, slots=True)
 class BuildReport:
-    """What a build did."""
+    """The result of a build."""
 
-    version: Version  # the newest one now
+    version: Version  # now the newest one
     n_subscriptions: int  # of that version
-    n_rejects: int  # subscriptions that were left out because something is wrong with them
+    n_rejects: int  # subscriptions that are invalid and were left out
     n_parts: int  # of that version
-    n_built: int  # of the parts; the others were taken over from the version before
-    n_expired: int = 0  # subscriptions left out, as they are never valid again
+    n_built: int  # of the parts; the others were reused from the previous version
+    n_expired: int = 0  # subscriptions left out because they will never be valid again
     pruned: tuple[str, ...] = ()  # names of versions and folders of parts that were deleted
-    is_published: bool = True  # False: the newest version was the same, and stays
-    misspelt: tuple[Lookalike, ...] = ()  # attributes that look like others used much more often
+    is_published: bool = True  # False: the newest version was equal, and stays
+    misspelt: tuple[Lookalike, ...] = ()  # similar to others used much more often
     unused: tuple[str, ...] = ()  # attributes of the declared schema that no subscription uses
     unknown: tuple[str, ...] = ()  # ids to remove that no subscription had
 
@@ -108,22 +108,23 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 ) -> BuildReport:
     """Build the index of all subscriptions and publish it as the store's next version.
 
-    In: subscription_id (or id) string, expression string, and if there tags array<string>,
+    In: subscription_id (or id) string, expression string, and optionally tags array<string>,
     valid_from timestamp, valid_until timestamp; all other columns are kept as attributes
 
-    A subscription that is wrong becomes a row of `rejects`. If there are no subscriptions, or all
-    are wrong or have expired, an `InputError` is raised and nothing is published. Of several
-    with one id the first is taken, of those that have not expired when the build starts. Parts
-    whose subscriptions have not changed are taken over if they are whole, unless `incremental` is
-    off; if no part has changed, the newest version stays and nothing is published. `operators`
-    names modules that register operators; workers need only know their signatures.
+    An invalid subscription becomes a row of `rejects`. If there are no subscriptions, or all are
+    invalid or have expired, an `InputError` is raised and nothing is published. Of several
+    subscriptions with the same id, the first that has not expired when the build starts is used.
+    Parts whose subscriptions have not changed are reused if they are undamaged, unless
+    `incremental` is false; if no part has changed, the newest version stays and nothing is
+    published. `operators` names modules that register operators; workers need only their
+    signatures.
 
     `id_column` and `expression_column` are the names of these columns in the input. `schema`
-    declares the attributes' types, which are inferred from the expressions without it; `missing`
-    says what a test on a missing attribute is, and `limits` how large an expression may be.
-    `parts` is how many parts are made, by size if not given, and `partition_by` how subscriptions
-    are dealt to them (hash, structure). `retention` says which older versions are kept, and
-    `provenance` is kept with the version as it is.
+    declares the attributes' types, which are inferred from the expressions without it; `missing` is
+    the result of a test on a missing attribute, and `limits` bounds the size of expressions.
+    `parts` is the number of parts, chosen by size if not given, and `partition_by` how
+    subscriptions are distributed to them (hash, structure). `retention` determines which older
+    versions are kept, and `provenance` is stored with the version unchanged.
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     if missing not in tuple(Missing):
@@ -137,7 +138,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     try:
         with telling():
             n_rows, n_expired = count_rows(rows, now)
-            # What comes from an index may be nothing: all of its subscriptions were removed.
+            # Subscriptions from an index may be none: all of them were removed.
             if not n_rows and PACKED not in subscriptions.columns:
                 raise _nothing_to_build(n_expired)
             switches = find_switches(rows)
@@ -194,19 +195,19 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 
 
 def offered_names(schema: Schema) -> list[str]:
-    """The operators that subscriptions could call: with others, rejects may be right."""
+    """The operators that subscriptions could call: with other operators, rejects may be valid."""
     return sorted(own.name for own in schema.operators)
 
 
 def report_columns(names: Collection[str], switches: Switches) -> None:
-    """Warn of columns of subscriptions that do not do what they seem to."""
+    """Warn about columns of subscriptions that have no effect."""
     told = tell_columns(names, switches)
     if told is not None:
         warn(told)
 
 
 def report_misspelt(version: Version, new: Container[str] | None = None) -> tuple[Lookalike, ...]:
-    """The attributes that look misspelt, which are warned of; `new` are those that may be."""
+    """The attributes that are probably misspelt, with a warning; `new` are the candidates."""
     found = [one for one in find_lookalikes(version.uses) if new is None or one.attribute in new]
     if found:
         warn(tell_lookalikes(found))
@@ -229,7 +230,7 @@ def _nothing_to_build(n_expired: int) -> InputError:
 
 
 def _expect_some(target: IndexStore, parts: tuple[Part, ...], n_rows: int) -> None:
-    """Refuse to publish a version of which every row was rejected, and show one of them."""
+    """Raise an error if every row was rejected, and show one of them."""
     if not n_rows or any(part.n_subscriptions for part in parts):
         return
     part = next(part for part in parts if part.n_rejects)
@@ -252,13 +253,13 @@ def _prune(target: IndexStore, retention: Retention | None) -> list[str]:
     try:
         return target.prune(retention)
     except TamisError as error:
-        # The version is published: that is what was asked for.
+        # The version is published, so the request succeeded.
         warnings.warn(f"old versions were not removed: {error.message}", TamisWarning, stacklevel=3)
         return []
 
 
 def is_same(newest: Version | None, made: Version) -> bool:
-    """Whether the newest version has the same parts and means the same by them."""
+    """Whether the newest version has equal parts with the same meaning."""
     return newest is not None and all(
         getattr(newest, name) == getattr(made, name)
         for name in ("parts", "schema", "missing", "partitioning")
@@ -273,7 +274,7 @@ def _keep_statistics(made: Version, newest: Version | None) -> Version:
 
 
 def infer_schema(rows: DataFrame, limits: Limits) -> Schema:
-    """The schema that most uses of each attribute, in all partitions, speak for."""
+    """The schema inferred from most uses of each attribute, over all partitions."""
     told = run_on_workers(
         rows.select("expression"), CollectVotes(limits), CollectVotes.SCHEMA
     ).collect()
@@ -285,7 +286,7 @@ def infer_schema(rows: DataFrame, limits: Limits) -> Schema:
 
 @dataclass(frozen=True, slots=True)
 class CollectVotes:
-    """The votes of one partition's expressions: one row, however many expressions."""
+    """The votes of one partition's expressions: one row for any number of expressions."""
 
     limits: Limits
     SCHEMA: ClassVar[str] = "partition int, votes binary"
@@ -308,7 +309,7 @@ def deal_rows(
 ) -> tuple[DataFrame, list[int]]:
     """The rows with the number of their part, and the parts' bounds.
 
-    The bounds of the version before are kept while they fit: else every part would change.
+    The bounds of the previous version are kept while they fit: otherwise every part would change.
     """
     wanted = n_parts or max(1, -(-n_rows // SUBSCRIPTIONS_PER_PART))
     known = {} if before is None else before.partitioning
@@ -328,7 +329,7 @@ def deal_rows(
 
 
 def _with_first_slot(slotted: DataFrame) -> DataFrame:
-    """Rows with one id in the slot of the first of them: their part finds that they are many."""
+    """Rows with the same id go to the same part, which reports the duplicates."""
     repeated = (
         slotted.groupBy("subscription_id")
         .agg(F.min_by("slot", "position").alias("first_slot"), F.count("*").alias("n"))
@@ -344,7 +345,7 @@ def _with_first_slot(slotted: DataFrame) -> DataFrame:
 
 @dataclass(frozen=True, slots=True)
 class Reusable:
-    """Parts of the version before that may stand for themselves again, by digest."""
+    """Parts of the previous version that may be reused, by digest."""
 
     parts: dict[str, Part]
 
@@ -357,14 +358,14 @@ class Reusable:
         alike = schema.with_operators(own for own in schema.operators if own.name in called)
         is_same = known.to_json() == alike.to_json()
         is_same &= before.provenance.get(OFFERED, []) == offered_names(schema)
-        # An attribute that a declared schema no longer has makes rejects of what mentions it.
+        # If a declared schema no longer has an attribute, expressions that use it become rejects.
         has_all = all(path in schema for path in known) or not is_declared
         agrees = all(known[path] == schema[path] for path in known if path in schema)
         return cls(
             {
                 part.digest: replace(part, n_hidden=0)
                 for part in before.parts
-                # What was rejected may be right under another schema.
+                # Rejected subscriptions may be valid under another schema.
                 if part.kind == BASE and (is_same or (has_all and agrees and part.n_rejects == 0))
             }
         )
@@ -372,7 +373,7 @@ class Reusable:
 
 @dataclass(frozen=True, slots=True)
 class BuiltPart:
-    """What a task says of its part."""
+    """A task's report on its part."""
 
     number: int
     n_rows: int
@@ -382,7 +383,7 @@ class BuiltPart:
 
 @dataclass(frozen=True, slots=True)
 class BuildPart:
-    """Builds the part whose rows come in, unless it is there already; says one row about it."""
+    """Builds the part of the given rows, unless it exists already; returns one row about it."""
 
     storage: Storage
     schema: Schema
@@ -394,7 +395,7 @@ class BuildPart:
     sample: str | None = None  # an object with a sample of events
     statistics: Mapping[str, Any] = field(default_factory=dict)  # kept with the part
     terms: str | None = None  # an object with the frequencies of words
-    operators: tuple[str, ...] = ()  # modules, which check constants where workers have them
+    operators: tuple[str, ...] = ()  # modules, which check constants if workers have them
     SCHEMA: ClassVar[str] = "number int, n_rows bigint, is_new boolean, part string"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -407,7 +408,7 @@ class BuildPart:
 
     def build(self, table: pa.Table) -> tuple[bool, Part]:
         """Whether the part was built, and the part."""
-        # In the order of ids, so that equal subscriptions make equal parts wherever they lay.
+        # Sorted by id, so that equal subscriptions make equal parts wherever they were stored.
         rows = table.sort_by([("subscription_id", "ascending"), ("position", "ascending")])
         rows = rows.select(list(ROW_NAMES[1:]))
         digest = digest_rows(rows, str(self.missing), self.limits)
@@ -454,7 +455,7 @@ class BuildPart:
 
 
 def run_parts(dealt: DataFrame, n_parts: int, task: BuildPart) -> list[BuiltPart]:
-    """Build all parts, one task each. A few hundred bytes per part come to the driver."""
+    """Build all parts, one task each. A few hundred bytes per part are sent to the driver."""
     rows = dealt.select(*ROW_NAMES, "part")
     by_part = rows.repartitionById(n_parts, "part")
     told = run_on_workers(by_part, task, BuildPart.SCHEMA).collect()
@@ -462,18 +463,18 @@ def run_parts(dealt: DataFrame, n_parts: int, task: BuildPart) -> list[BuiltPart
         BuiltPart(row["number"], row["n_rows"], row["is_new"], read_part(json.loads(row["part"])))
         for row in told
     ]
-    if not built:  # no rows at all: an index of nothing is an index
+    if not built:  # no rows at all: an empty index is valid
         is_new, part = task.build(EMPTY_ROWS.empty_table())
         built = [BuiltPart(0, 0, is_new, part)]
     return sorted(built, key=lambda entry: entry.number)
 
 
 def expect_all(built: list[BuiltPart], n_rows: int) -> None:
-    """Refuse to publish if rows were lost or came twice."""
+    """Raise an error if rows were lost or duplicated."""
     n_seen = sum(entry.n_rows for entry in built)
     if n_seen != n_rows:
         raise InputError(
             f"the parts were built of {n_seen:,} subscriptions, but {n_rows:,} were read; "
             "nothing was published",
-            hint="the input gives other rows when it is read again: write it to a table first",
+            hint="the input returns other rows when it is read again: write it to a table first",
         )

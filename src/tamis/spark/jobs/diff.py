@@ -1,4 +1,4 @@
-"""The diff job: what another version would answer, over the same events."""
+"""The diff job: compares the answers of two versions over the same events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Diff:
     before, after: the names of the versions
     counts: one row for each subscription that is not the same in both: subscription_id string,
     n_before, n_after bigint, change string (added, removed, rewritten, or counted for one whose
-    text is the same but whose count is not); computed when it is asked for
+    text is the same but whose count is not); computed when it is used
     """
 
     before: str

@@ -1,4 +1,4 @@
-"""The statistics job: what events look like, for people and for the next build."""
+"""The statistics job: describes events, for people and for the next build."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 SAMPLE_ROWS: Final = 20_000
 TOP: Final = 10
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
-COLUMNS_AT_ONCE: Final = 50  # more make Spark compile one huge method
+COLUMNS_AT_ONCE: Final = 50  # more would make Spark compile one huge method
 ERROR: Final = 0.02  # relative, of the sketches
 
 
 def compute_statistics(
     events: DataFrame, paths: list[tuple[str, ...]] | None = None
 ) -> dict[str, Any]:
-    """For each attribute: share of events that have it, distinct values, most frequent values,
-    quantiles. Exact are the counts; the others are sketches of a fixed size.
+    """For each attribute: the share of events that have it, distinct values, most frequent values,
+    quantiles. Counts are exact; the others are sketches of a fixed size.
 
-    `paths` are the attributes to look at; without them, all columns.
+    `paths` are the attributes to describe; without them, all columns.
     """
     expect_frame(events, "events")
     wanted = paths or [(name,) for name in events.columns]
@@ -67,12 +67,12 @@ def save_statistics(
     sample_rows: int = SAMPLE_ROWS,
     seed: int = 0,
 ) -> Version:
-    """Compute statistics of the attributes that subscriptions mention, and publish them with a
-    sample of the events and how many of them have each word that subscriptions look for: the next
-    build chooses access children by the one and puts words in order by the other.
+    """Compute statistics of the attributes that subscriptions use, and publish them with a sample
+    of the events and the number of events with each word that subscriptions search for. The next
+    build uses the sample to choose access children and the counts to order words.
 
     `attributes` is the column of whole events, a struct; without it each attribute has a column.
-    `sample_rows` is how many events are kept, `seed` decides which.
+    `sample_rows` is the number of events kept, and `seed` determines which.
     """
     expect_frame(events, "events")
     target = store if isinstance(store, IndexStore) else IndexStore(store)
@@ -97,18 +97,20 @@ def save_statistics(
 
 
 def _write(target: IndexStore, what: str, suffix: str, content: bytes) -> dict[str, Any]:
-    """Write an object of the statistics; how they name it."""
-    # Named by its content: the same statistics are the same objects.
+    """Write an object of the statistics; returns its name."""
+    # Named by its content: equal statistics are the same objects.
     name = f"statistics/{hashlib.sha256(content).hexdigest()[:16]}{suffix}"
     target.storage.write(name, content)
     return {what: name, f"{what}_crc32": zlib.crc32(content)}
 
 
 def _with_statistics(version: Version, told: dict[str, Any]) -> Version | None:
-    """The version with new statistics; None if it has them. What was learned of operators stays."""
+    """The version with new statistics; None if it already has them. Statistics of operators
+    stay.
+    """
     learned = version.statistics.get("operators")
     kept = {} if learned is None else {"operators": learned}
-    # As they come back from storage.
+    # In the form in which they are read from storage.
     statistics = json.loads(json.dumps(kept | told))
     return None if version.statistics == statistics else replace(version, statistics=statistics)
 
@@ -127,7 +129,7 @@ def _flatten(events: DataFrame, attributes: str | None) -> DataFrame:
 
 
 def _count_terms(events: DataFrame, target: IndexStore, version: Version) -> pa.Table | None:
-    """How many events have each word or phrase; None where no attribute can be a text."""
+    """How many events have each word or phrase; None if no attribute can be a text."""
     schema = version.typed_schema()
     if not any(schema[path] == STRING for path in version.attributes):
         return None
@@ -139,7 +141,7 @@ def _sample(events: DataFrame, version: Version, n_events: int, n_rows: int, see
     selected, _ = select_events(events, version.attributes, None, None)
     attributes = selected.drop(selected.columns[0])
     if n_events > n_rows:
-        # A little more than wanted, then cut: what a sample gives varies.
+        # Slightly more than needed, then cut: the size of a sample varies.
         attributes = attributes.sample(min(1.0, 1.1 * n_rows / n_events), seed)
     return undisguised(attributes.limit(n_rows).toArrow())
 
@@ -160,7 +162,7 @@ def _summary(path: tuple[str, ...], found: tuple[Column, Any]) -> Column:
     column, type_ = found
     simple = isinstance(type_, NumericType | StringType | BooleanType | DateType)
     nothing = F.lit(None)
-    # Elements of arrays have no sketch of their own: presence is what is known of them.
+    # Elements of arrays have no sketches: only their presence is known.
     distinct = nothing if isinstance(type_, ArrayType) else F.approx_count_distinct(column, ERROR)
     top = F.call_function("approx_top_k", column, F.lit(TOP)) if simple else nothing
     quantiles = (

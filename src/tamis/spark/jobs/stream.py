@@ -1,9 +1,8 @@
 """The match stream: micro-batches, each answered by one recorded version, exactly once.
 
-Before a batch is matched, the version it is answered by and the moment it is asked of are recorded
-beside the checkpoint under the batch's number; a batch that is run again after a crash finds the
-record and gives the same rows.
-Its output is the folder of that number, overwritten as a whole.
+Before a batch is matched, the version that answers it and the moment of the question are recorded
+next to the checkpoint under the batch's number. A batch that runs again after a crash finds the
+record and produces the same rows. Its output is the folder of that number, overwritten as a whole.
 """
 
 from __future__ import annotations
@@ -39,24 +38,24 @@ if TYPE_CHECKING:
     Sink = Callable[[DataFrame, int], None]
 
 PINS: Final = "tamis-versions"
-KEPT_PINS: Final = 1000  # Spark may run only its last batch again; the others are for people
+KEPT_PINS: Final = 1000  # Spark may rerun only its last batch; the others are for people
 
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What came of one micro-batch."""
+    """The result of one micro-batch."""
 
     batch_id: int  # Spark's number
     version: str  # the name of the one that answered
     n_matches: int  # rows that were written
-    n_rejects: int  # values that were treated as missing; 0 unless they are asked for
+    n_rejects: int  # values that were treated as missing; 0 unless requested
     seconds: float  # from the batch's arrival until all was written
     n_faults: int = 0  # calls of operators without an answer, by event
 
 
 @dataclass
 class MatchBatch:
-    """What `foreachBatch` calls."""
+    """The function that `foreachBatch` calls."""
 
     store: IndexStore
     checkpoint: Storage
@@ -103,8 +102,9 @@ class MatchBatch:
         return sum(fault.n_events for fault in faults)
 
     def pin(self, batch_id: int) -> PartSet:
-        """The version that answers this batch, and the moment it is asked of: the current one and
-        now, recorded before they are used."""
+        """The version that answers this batch, and the moment of the question: the current version
+        and time, recorded before they are used.
+        """
         name = f"{PINS}/{batch_id}"
         recorded = self.checkpoint.read(name)
         if recorded is None:
@@ -129,9 +129,9 @@ class MatchBatch:
 
 
 def with_some(batch: DataFrame, paths: Sequence[tuple[str, ...]], attributes: Any) -> DataFrame:
-    """The batch with a column, of NULLs, that the version mentions, if it mentions no other.
+    """The batch with an added column of NULLs that the version uses, if it uses no other column.
 
-    Who publishes a version that no longer looks at these events must not stop the stream.
+    Publishing a version that no longer uses these events must not stop the stream.
     """
     names = sorted({path[0] for path in paths if path})
     is_seen = () in paths or bool(set(names) & set(batch.columns))
@@ -178,16 +178,17 @@ def stream(  # noqa: PLR0913
     name: str | None = None,
     on_batch: Callable[[BatchReport], None] | None = None,
 ) -> StreamingQuery:
-    """Match a stream of events by the store's current version, batch by batch; the running query.
+    """Match a stream of events against the store's current version, batch by batch; returns the
+    running query.
 
     `output` is a path for Parquet, a folder for each batch, or a function of a DataFrame and the
-    batch's number, which must be idempotent: a batch can come again after a crash. Each row says
-    which version answered. `checkpoint` is the folder in which Spark remembers what it has read,
-    and in which each batch's version is recorded. `rejects` is a place as `output` is, for the rows
-    of `event_rejects`. `trigger` is as for Spark: `{"availableNow": True}`; `name` is what Spark
-    calls the query. `on_batch` is called with a `BatchReport` after each batch. `event_id`,
-    `attributes`, `tags`, `bindings`, `operators`, `learned`, `spread` and `groups` are as for
-    `match`.
+    batch's number, which must be idempotent: a batch can be repeated after a crash. Each row
+    contains the version that answered. `checkpoint` is the folder in which Spark records what it
+    has read, and in which each batch's version is recorded. `rejects` is a destination like
+    `output`, for the rows of `event_rejects`. `trigger` is as for Spark: `{"availableNow": True}`;
+    `name` is the name of the query in Spark. `on_batch` is called with a `BatchReport` after each
+    batch. `event_id`, `attributes`, `tags`, `bindings`, `operators`, `learned`, `spread` and
+    `groups` are as for `match`.
     """
     if is_remote():
         raise InputError(
@@ -197,7 +198,7 @@ def stream(  # noqa: PLR0913
     expect_frame(events, "events")
     if not events.isStreaming:
         raise InputError(
-            "the events are no stream", hint="read them with spark.readStream, or use match"
+            "the events are not a stream", hint="read them with spark.readStream, or use match"
         )
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     options = {
@@ -208,7 +209,7 @@ def stream(  # noqa: PLR0913
         "spread": spread,
         "groups": groups,
     }
-    # An index or a column that is not there is reported now, not in the first batch.
+    # A missing index or column is reported now, not in the first batch.
     parts = open_version(target)
     match(events, parts, **options)
     place = os.fspath(checkpoint)
