@@ -129,7 +129,7 @@ def test_match_notes_blanks_around_values(tmp_path):
     assert matched.exit_code == 0
     assert matched.stderr == (
         "note: values of an attribute have a blank before or after them, so that tests on them "
-        "fail: workclass (2 of 2 values; row 0: ' Private', which is not 'Private'). Remove the "
+        "fail: workclass (2 of 2 values; event 1: ' Private', which is not 'Private'). Remove the "
         "blanks from the events, unless they are intended\n"
     )
 
@@ -143,3 +143,17 @@ def test_check_and_build_note_columns_that_look_like_switches(tmp_path):
     )
     assert run("check", path).stderr == told
     assert run("build", path, "-o", tmp_path / "i").stderr == told
+
+
+@pytest.mark.parametrize("chunk", [1, 4_096])
+def test_match_notes_a_key_that_comes_twice(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr("tamis.cli.event_feed.CHUNK", chunk)
+    subscriptions = write_subscriptions(tmp_path / "s.jsonl", [("a", "level > 5")])
+    run("build", subscriptions, "-o", tmp_path / "i")
+    (tmp_path / "e.jsonl").write_text('{"level": 1}\n{\n{"level": 1, "level": 9}\n')
+    matched = run("match", tmp_path / "i", tmp_path / "e.jsonl", "--only-matches")
+    assert matched.stdout == '{"event": 3, "matches": ["a"]}\n'
+    assert matched.stderr.endswith(
+        'note: 1 event has a key twice, such as "level" in event 3; the last value counts. Write '
+        "each key once\n"
+    )

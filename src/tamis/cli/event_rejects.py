@@ -92,7 +92,7 @@ class EventRejects:
     def count(self, rows: Rows, events: list[Any] | None, batch: EncodedEvents) -> None:
         """Take in the rows of a batch that hold events, and what became of these."""
         self.n_events += len(rows)
-        self._watch.add(batch)
+        self._watch.add(batch, rows.numbers)
         if self._others or self._reads:
             self._count_listed(rows, self._find_wrong(events or [], batch.rejects))
         elif self.sink and len(batch.rejects):
@@ -193,7 +193,7 @@ class EventRejects:
         missing = self._watch.tell_missing(find_names)
         if missing is not None:
             print_note(missing)
-        for told in self._watch.tell_oddities():
+        for told in self._watch.tell_oddities("event"):
             print_note(told)
 
     def _report_rows(self) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SHOWN: Final = 3
 
@@ -46,19 +49,29 @@ class Oddities:
         for attribute, found in other.padded.items():
             self.add_padded(attribute, found)
 
-    def describe(self) -> list[str]:
-        """One sentence about each kind, with a remedy."""
-        told = [_describe_padded(self.padded)] if self.padded else []
+    def numbered(self, numbers: Sequence[int]) -> Oddities:
+        """The same with other numbers for rows, such as those of their file."""
+        other = Oddities()
+        other.n_repeated = self.n_repeated
         if self.repeated is not None:
-            told.append(_describe_repeated(self.n_repeated, *self.repeated))
+            other.repeated = (numbers[self.repeated[0]], self.repeated[1])
+        for attribute, found in self.padded.items():
+            other.padded[attribute] = found._replace(row=numbers[found.row])
+        return other
+
+    def describe(self, unit: str = "row") -> list[str]:
+        """One sentence about each kind, with a remedy."""
+        told = [_describe_padded(self.padded, unit)] if self.padded else []
+        if self.repeated is not None:
+            told.append(_describe_repeated(self.n_repeated, *self.repeated, unit))
         return told
 
 
-def _describe_padded(padded: dict[str, Padded]) -> str:
+def _describe_padded(padded: dict[str, Padded], unit: str) -> str:
     n = len(padded)
     what = "an attribute have" if n == 1 else f"{n:,} attributes have"
     shown = "; ".join(
-        f"{attribute} ({found.n_padded:,} of {found.n_values:,} values; row {found.row}: "
+        f"{attribute} ({found.n_padded:,} of {found.n_values:,} values; {unit} {found.row}: "
         f"{found.value!r}, which is not {found.value.strip()!r})"
         for attribute, found in list(padded.items())[:SHOWN]
     )
@@ -68,9 +81,9 @@ def _describe_padded(padded: dict[str, Padded]) -> str:
     )
 
 
-def _describe_repeated(n_events: int, row: int, key: str) -> str:
+def _describe_repeated(n_events: int, row: int, key: str, unit: str) -> str:
     what = "1 event has" if n_events == 1 else f"at least {n_events:,} events have"
     return (
-        f'{what} a key twice, such as "{key}" in row {row}; the last value counts. '
+        f'{what} a key twice, such as "{key}" in {unit} {row}; the last value counts. '
         "Write each key once"
     )

@@ -81,8 +81,8 @@ class Watch:
         self._examples: dict[str | None, Reject] = {}
         self._oddities = Oddities()
 
-    def add(self, batch: EncodedEvents) -> None:
-        """Add a batch."""
+    def add(self, batch: EncodedEvents, numbers: Sequence[int] | None = None) -> None:
+        """Add a batch; `numbers` are those of its rows in their source, if they have any."""
         self._n_events += batch.n_rows
         if batch.has_values is not None:
             self._has_values |= batch.has_values
@@ -90,7 +90,8 @@ class Watch:
             self._n_rejects[attribute] += n_rejects
         for reject in batch.rejects:
             self._examples.setdefault(reject.attribute, reject)
-        self._oddities.merge(batch.rejects.oddities)
+        odd = batch.rejects.oddities
+        self._oddities.merge(odd if numbers is None else odd.numbered(numbers))
 
     @property
     def is_idle(self) -> bool:
@@ -115,9 +116,9 @@ class Watch:
             "index.encode(events).rejects lists them"
         )
 
-    def tell_oddities(self) -> list[str]:
-        """A note on values that are read as they are, but perhaps not as intended."""
-        return self._oddities.describe()
+    def tell_oddities(self, unit: str = "row") -> list[str]:
+        """Sentences about suspicious values that are read nevertheless."""
+        return self._oddities.describe(unit)
 
     @property
     def _unusable(self) -> list[str]:
