@@ -176,9 +176,11 @@ def test_a_lost_connection_comes_back(postgres):
     place = postgres.new_place()
     with SubscriptionStore.open(place) as store:
         assert store.apply([Subscribe("a", "x = 1")]) == [Accepted(1)]
+        assert store.get("a").revision == 1
         with psycopg.connect(postgres.uri, autocommit=True) as other:
             others = "FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
             other.execute(f"SELECT pg_terminate_backend(pid) {others} AND datname IS NOT NULL")
+        assert store.get("a").revision == 1  # readers connect again
         with pytest.raises(StoreError, match="there is no connection") as raised:
             store.apply([Subscribe("b", "x = 1")])
         assert "may be stored or not" in raised.value.hint

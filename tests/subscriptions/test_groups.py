@@ -121,7 +121,7 @@ def test_close_finishes_what_was_submitted(place):
     store.close()
     store.close()
     assert all(isinstance(future.result()[0], Accepted) for future in futures)
-    for late in (lambda: store.apply([Subscribe("late", "x = 1")]), store.renew_epoch):
+    for late in (lambda: store.apply([Subscribe("late", "x = 1")]), store.renew_epoch, store.list):
         with pytest.raises(StoreError, match="is closed"):
             late()
     with SubscriptionStore.open(place) as store:

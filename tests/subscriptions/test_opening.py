@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 from tamis.errors import (
     HistoryError,
@@ -19,7 +20,8 @@ from tamis.errors import (
     StoreFormatError,
     StoreInUseError,
 )
-from tamis.subscriptions import Accepted, Subscribe, SubscriptionStore, tables
+from tamis.subscriptions import Accepted, Subscribe, SubscriptionStore, sqlite, tables
+from tamis.subscriptions.reading import reading
 from tests.subscriptions.places import Clock
 from tests.waiting import HANG_SECONDS
 
@@ -181,3 +183,19 @@ def test_passwords_are_not_shown():
     assert "secret" not in str(raised.value)
     assert "user:***@127.0.0.1" in str(raised.value)
     assert "is the server running" in raised.value.hint
+
+
+def test_a_file_system_without_shared_memory(folder, monkeypatch):
+    monkeypatch.setattr(sqlite, "_PRAGMAS", ("journal_mode = DELETE",))
+    with pytest.raises(StoreError, match="no shared memory"):
+        SubscriptionStore.open(folder)
+    monkeypatch.undo()
+    SubscriptionStore.open(folder).close()
+
+
+def test_readers_of_postgres_cannot_write(postgres):
+    place = postgres.new_place()
+    with SubscriptionStore.open(place) as store, reading(store._database) as connection:
+        with pytest.raises(DBAPIError, match="read-only transaction"):
+            connection.execute(text("UPDATE tamis_store SET epoch = 'mine'"))
+        connection.rollback()

@@ -6,6 +6,7 @@ What passes here fits into every database: text without NUL and lone surrogates,
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import orjson
@@ -136,15 +137,18 @@ def _expression(value: Any) -> str:
 
 
 def _tags(value: Any) -> str:
-    if value == ():
-        return ""
     if not isinstance(value, tuple | list) or not all(type(tag) is str for tag in value):
         raise _WrongError(f"tags is {value!r:.100}; a list of texts is expected")
-    tags = tuple(dict.fromkeys(value))
+    return _check_tags(tuple(value))
+
+
+@lru_cache(maxsize=1024)  # few sets of tags are on many subscriptions
+def _check_tags(given: tuple[str, ...]) -> str:
+    tags = tuple(dict.fromkeys(given))
     if "" in tags:
         raise _WrongError("a tag is empty")
     joined = _text(join_tags(tags), "tags", TAGS_BYTES)
-    if joined.count(TAG_SEPARATOR) != len(tags) + 1:
+    if tags and joined.count(TAG_SEPARATOR) != len(tags) + 1:
         raise _WrongError(f"a tag holds the control character U+001F: {tags!r:.100}")
     return joined
 

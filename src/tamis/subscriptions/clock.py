@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from tamis.language.moments import read_at
 from tamis.language.types.moments import to_microseconds
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class StoreClock:
 
     def now(self) -> int:
         """The moment, in microseconds since 1970."""
-        return self.advance(to_microseconds(self._clock()))
+        return self.advance(to_microseconds(read_at(self._clock())))
 
     def advance(self, moment: int) -> int:
         """See a moment; the latest seen."""

@@ -17,6 +17,7 @@ class Database(Protocol):
 
     where: str  # for messages, without passwords
     reader: Engine
+    is_closed: bool
 
     def hold(self) -> Connection:
         """A connection to write with, whose holder is the only writer; `StoreInUseError` if
@@ -35,4 +36,4 @@ class Database(Protocol):
         """Close a connection of `hold`, if there is one, and let another writer come."""
 
     def close(self) -> None:
-        """Close the reading connections."""
+        """Close the reading connections; nothing is read afterwards."""

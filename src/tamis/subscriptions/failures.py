@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FULL_HINT: Final = "free some space; nothing of these changes was stored"
+_IO_HINT: Final = "is the disk full or failing? these changes were not acknowledged"
 _READ_ONLY_HINT: Final = "make it writable for this user, or open it with read_only=True"
 _DAMAGED_HINT: Final = "restore it from a backup, then give it a new epoch with `renew_epoch`"
 _AWAY_HINT: Final = (
@@ -29,7 +30,7 @@ _SQLITE: Final[dict[int, tuple[str, str | None, bool]]] = {
     sqlite3.SQLITE_CANTOPEN: ("its file cannot be opened", _READ_ONLY_HINT, False),
     sqlite3.SQLITE_CORRUPT: ("it is damaged", _DAMAGED_HINT, True),
     sqlite3.SQLITE_NOTADB: ("it is damaged, or not a database", _DAMAGED_HINT, True),
-    sqlite3.SQLITE_IOERR: ("the file system reports an error", FULL_HINT, False),
+    sqlite3.SQLITE_IOERR: ("the file system reports an error", _IO_HINT, False),
     sqlite3.SQLITE_BUSY: ("another process keeps it locked", None, False),
 }
 # By SQLSTATE of PostgreSQL.

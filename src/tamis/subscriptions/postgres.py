@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _LOCK_CLASS: Final = 0x7A_61_6D_69  # any number that is the same in all versions
 _TAKE_LOCK: Final = text(
-    f"SELECT pg_try_advisory_lock({_LOCK_CLASS}, hashtext(current_schema()::text))"
+    f"SELECT pg_try_advisory_lock({_LOCK_CLASS}, hashtext(coalesce(current_schema()::text, '')))"
 )
 _PATIENCE_SECONDS: Final = 2.0  # the server may not know yet that a writer was killed
 # A server may be set to acknowledge before the disk has it; this session is not.
@@ -59,7 +59,9 @@ class PostgresDatabase:
                 hint='write "postgresql://user:password@host/database"',
             ) from None
         self.where = url.set(drivername="postgresql").render_as_string(hide_password=True)
-        self.reader = _engine(url, max_overflow=-1)
+        self.is_closed = False
+        # Connections that a restart of the server cut are replaced.
+        self.reader = _engine(url, max_overflow=-1, pool_pre_ping=True)
         # Nobody writes by these, by mistake either.
         event.listen(self.reader, "connect", _make_read_only)
         self._writer = _engine(url, poolclass=NullPool)
@@ -104,6 +106,7 @@ class PostgresDatabase:
             connection.close()  # which ends the session, and so its lock
 
     def close(self) -> None:
+        self.is_closed = True
         self.reader.dispose()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlalchemy import and_, case, func, or_, select
 
-from tamis.errors import HistoryError, InputError
+from tamis.errors import HistoryError, InputError, StoreError
 from tamis.subscriptions.checking import is_storable
 from tamis.subscriptions.failures import translated
 from tamis.subscriptions.model import Kind, State
@@ -47,6 +47,8 @@ class Filters(NamedTuple):
 @contextmanager
 def reading(database: Database) -> Iterator[Connection]:
     """A connection for one page."""
+    if database.is_closed:
+        raise StoreError(f"the store at {database.where} is closed")
     with translated(database.where), database.reader.begin() as connection:
         yield connection
 

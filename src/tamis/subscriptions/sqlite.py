@@ -13,7 +13,7 @@ from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from tamis.durable import make_directory, sync_directory, try_lock, unlock
-from tamis.errors import StoreFormatError, StoreInUseError
+from tamis.errors import StoreError, StoreFormatError, StoreInUseError
 from tamis.subscriptions.rows import Row
 from tamis.subscriptions.tables import CHANGES
 
@@ -54,6 +54,7 @@ class SqliteDatabase:
         self._file = folder / FILE
         self._log = folder / f"{FILE}-wal"
         self._lock: int | None = None
+        self.is_closed = False
         if read_only and not self._file.is_file():
             raise StoreFormatError(
                 f"there is no store of subscriptions in {folder}",
@@ -98,6 +99,7 @@ class SqliteDatabase:
                 self._lock = None
 
     def close(self) -> None:
+        self.is_closed = True
         self.reader.dispose()
 
     def _holder(self) -> str:
@@ -124,6 +126,13 @@ class SqliteDatabase:
         connection = _connect(f"file:{quote(str(self._file))}?mode=rwc")
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}").fetchall()
+        (journal,) = connection.execute("PRAGMA journal_mode").fetchone()
+        if journal != "wal":
+            connection.close()
+            raise StoreError(
+                f"the file system of {self.where} has no shared memory, which SQLite's log needs",
+                hint="choose a folder on a local disk, or PostgreSQL",
+            )
         return connection
 
     def _connect_reader(self) -> sqlite3.Connection:

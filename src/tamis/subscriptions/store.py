@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -25,7 +26,6 @@ from tamis.subscriptions.tables import CHANGES, STORE, expect_format, new_epoch
 from tamis.subscriptions.writer import Writer, find_latest
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
     from datetime import datetime
@@ -133,7 +133,8 @@ class SubscriptionStore:
     def prune(self, before: int) -> int:
         """Forget states before a change, and changes up to it; how many entries were deleted.
 
-        The state as of that change stays, so this and all later ones can still be rebuilt.
+        The state as of that change stays, so this and all later ones can still be rebuilt. For a
+        retention by age, ask `change_at` for the number.
         """
         writer = self._expect_writer()
         before = expect_count(before, "before", least=0)
@@ -282,7 +283,7 @@ class SubscriptionStore:
 def _find_database(place: str | os.PathLike[str], *, read_only: bool) -> Database:
     if isinstance(place, str) and place.startswith(("postgresql://", "postgresql+psycopg://")):
         return PostgresDatabase(place)
-    if not isinstance(place, str | Path) or "://" in str(place):
+    if not isinstance(place, str | os.PathLike) or "://" in str(place):
         raise InputError(
             f"{place!r} is no place for a store",
             hint='write the path of a folder, or "postgresql://user@host/database"',
