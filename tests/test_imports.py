@@ -18,7 +18,7 @@ ROOT = "tamis"  # the package's own __init__.py, the public face
 
 ENGINE = {"errors", "arguments", "durable", "kernels", "language", "text", "logic"}
 ENGINE |= {"operators", "events", "index", "match"}
-SHARED = ENGINE | {"input", "validate"}
+SHARED = ENGINE | {"input", "places", "validate"}
 
 # What each part may import, type-only and lazy imports included.
 ALLOWED = {
@@ -26,6 +26,7 @@ ALLOWED = {
     "arguments": {"errors"},
     "durable": set(),
     "kernels": set(),
+    "places": set(),
     "language": {"errors", "text"},
     "text": {"errors", "kernels"},
     "logic": {"errors", "language", "text"},
@@ -36,7 +37,7 @@ ALLOWED = {
     "input": {"errors", "language", "events"},
     "match": ENGINE - {"match"} | {"input"},
     "validate": {"errors", "language", "text", "logic", "operators", "input"},
-    "versions": ENGINE | {"input"},
+    "versions": ENGINE | {"input", "places"},
     "spark": SHARED | {"versions"},
     "broker": SHARED | {"versions"},
     ROOT: SHARED | {"versions", "spark", "broker"},

@@ -127,13 +127,17 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 def open(  # noqa: A001, PLR0913 - all that decides how it is opened
     path: str | os.PathLike[str],
     *,
+    version: int | str | None = None,
     verify: bool = True,
     trusted: bool = True,
     mmap: bool = True,
     key: str | bytes | None = None,
     operators: Any = (),
 ) -> Index:
-    """The index that `Index.save` wrote to the directory `path`, memory-mapped.
+    """The index at `path`, memory-mapped: one that `Index.save` wrote, or a version of one.
+
+    A folder or URI to which `tamis.spark` publishes holds versions: the newest is opened, or the
+    one that `version` names, by its number or its name. `Index.version` is its name.
 
     With `verify` the checksums of all files are compared; a damaged, incomplete or unknown one
     raises an `IndexFormatError` that names the file. `trusted=False` is for an index that somebody
@@ -146,10 +150,15 @@ def open(  # noqa: A001, PLR0913 - all that decides how it is opened
     """
     from tamis.kernels.cold import announce
     from tamis.match.index import Index
+    from tamis.places import holds_versions
 
     announce()
-    options = {"verify": verify, "trusted": trusted, "mmap": mmap, "key": key}
-    return Index.open(path, operators=operators, **options)
+    options: dict[str, Any] = {"verify": verify, "trusted": trusted, "mmap": mmap, "key": key}
+    if version is None and not holds_versions(path):
+        return Index.open(path, operators=operators, **options)
+    from tamis.versions import open_index
+
+    return open_index(path, version, operators=operators, **options)
 
 
 def parse(text: str, schema: Any = None, limits: Limits = DEFAULT_LIMITS) -> Condition:

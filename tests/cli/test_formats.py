@@ -245,9 +245,9 @@ def test_swapped_arguments_are_recognised(tmp_path, index):
     assert subscriptions.read_text().count("\n") == len(SUBSCRIPTIONS)
 
 
-def test_an_index_for_spark_is_recognised(tmp_path):
+def test_a_store_without_versions_is_recognised(tmp_path):
     (tmp_path / "CURRENT").write_text("v00000001")
-    with pytest.raises(tamis.IndexFormatError, match="contains versions of an index for Spark"):
+    with pytest.raises(tamis.IndexFormatError, match="holds no version of an index"):
         tamis.open(tmp_path)
 
 

@@ -18,6 +18,7 @@ import pytest
 from tamis import durable
 from tamis.errors import ExpressionError, IndexFormatError, InputError, TamisWarning
 from tamis.index.build import build_contents
+from tamis.places import CURRENT
 from tamis.versions import part_set
 from tamis.versions.manifest import DELTA
 from tamis.versions.opening import open_version
@@ -28,7 +29,7 @@ from tamis.versions.part_files import (
     write_part,
 )
 from tamis.versions.storage import Storage
-from tamis.versions.store import CURRENT, IndexStore, Retention
+from tamis.versions.store import IndexStore, Retention
 from tamis.versions.tables import read_rejects, read_subscriptions
 from tests.effort import examples
 from tests.versions.object_store import object_store  # noqa: F401 - a fixture

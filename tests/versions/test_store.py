@@ -16,6 +16,7 @@ import pytest
 import tamis
 from tamis.errors import IndexFormatError, InputError
 from tamis.index.build import build_contents
+from tamis.places import CURRENT
 from tamis.versions import manifest, storage
 from tamis.versions.cache import PartCache
 from tamis.versions.manifest import BASE, Version, read_version
@@ -23,7 +24,7 @@ from tamis.versions.opening import open_version
 from tamis.versions.part_files import write_part
 from tamis.versions.part_set import _OPEN, PartSet
 from tamis.versions.storage import Storage
-from tamis.versions.store import CURRENT, IndexStore, Retention
+from tamis.versions.store import IndexStore, Retention
 from tests.versions.object_store import object_store  # noqa: F401 - a fixture
 
 FOREVER = Retention(versions=100)

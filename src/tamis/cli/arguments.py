@@ -7,13 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tamis.errors import InputError
-
-MANIFEST = "manifest.json"  # of a saved index; what reads one would load the whole engine
-
-
-def is_index(path: str) -> bool:
-    """Whether a saved index is there."""
-    return Path(path, MANIFEST).is_file()
+from tamis.places import is_index
 
 
 def refuse_swapped(index_path: str, *others: str) -> None:

@@ -6,7 +6,7 @@ import click
 
 import tamis
 from tamis.cli.arguments import refuse_swapped
-from tamis.cli.options import trust_options
+from tamis.cli.options import opening_options
 from tamis.cli.output import print_data
 
 
@@ -18,9 +18,14 @@ from tamis.cli.output import print_data
     type=click.IntRange(min=0),
     help="Draw this number of levels below the root; by default all.",
 )
-@trust_options
-def dot_command(
-    index_path: str, subscription_id: str, depth: int | None, trusted: bool, key: bytes | None
+@opening_options
+def dot_command(  # noqa: PLR0913 - one parameter per option
+    index_path: str,
+    subscription_id: str,
+    depth: int | None,
+    trusted: bool,
+    key: bytes | None,
+    version: str | None,
 ) -> None:
     """Write the nodes of SUBSCRIPTION_ID, and the subscriptions that share them, as Graphviz text.
 
@@ -31,5 +36,6 @@ def dot_command(
     from tamis.index.dot import to_dot
 
     refuse_swapped(index_path, subscription_id)
-    index = tamis.open(index_path, trusted=trusted, key=key, operators=None)
-    print_data(to_dot(index.contents, index.ordinal(subscription_id), depth))
+    index = tamis.open(index_path, version=version, trusted=trusted, key=key, operators=None)
+    number, ordinal = index.catalogue.place(index.ordinal(subscription_id))
+    print_data(to_dot(index.parts[number], ordinal, depth))

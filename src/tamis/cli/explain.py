@@ -10,7 +10,13 @@ from rich.text import Text
 import tamis
 from tamis.cli.arguments import refuse_swapped
 from tamis.cli.console import make_console, printable
-from tamis.cli.options import at_option, open_source, operators_option, output_option, trust_options
+from tamis.cli.options import (
+    at_option,
+    open_source,
+    opening_options,
+    operators_option,
+    output_option,
+)
 from tamis.cli.output import print_json
 from tamis.events.json_texts import parse_event
 
@@ -35,7 +41,7 @@ MARK_STYLES: Final = {"✓": "green", "✗": "red", "?": "yellow"}
 )
 @at_option
 @operators_option
-@trust_options
+@opening_options
 @output_option
 def explain_command(  # noqa: PLR0913 - one parameter per option
     index_path: str,
@@ -44,6 +50,7 @@ def explain_command(  # noqa: PLR0913 - one parameter per option
     at: datetime | None,
     trusted: bool,
     key: bytes | None,
+    version: str | None,
     output: str,
 ) -> None:
     """Explain why SUBSCRIPTION_ID of INDEX matches an event, or why not.
@@ -58,7 +65,7 @@ def explain_command(  # noqa: PLR0913 - one parameter per option
     source = open_source(event) if event == "-" else event
     text = source if isinstance(source, str) else source.read()
     parsed = parse_event(text)
-    index = tamis.open(index_path, trusted=trusted, key=key)
+    index = tamis.open(index_path, version=version, trusted=trusted, key=key)
     explanation = index.explain(subscription_id, parsed, at=at)
     if output == "json":
         print_json(explanation.to_dict())

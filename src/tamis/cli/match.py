@@ -18,9 +18,9 @@ from tamis.cli.options import (
     choose_format,
     format_option,
     open_source,
+    opening_options,
     operators_option,
     split_names,
-    trust_options,
 )
 from tamis.cli.output import open_sink, prepare_kernels
 from tamis.errors import InputError
@@ -40,7 +40,7 @@ OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS
 @click.argument("events", default="-")
 @format_option
 @operators_option
-@trust_options
+@opening_options
 @click.option(
     "--output",
     type=click.Choice(OUTPUTS),
@@ -103,6 +103,7 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     file_format: str | None,
     trusted: bool,
     key: bytes | None,
+    version: str | None,
     output: str,
     counts: str | None,
     bindings: bool,
@@ -139,7 +140,7 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     expect_file(events, "events")
     expect_rejects_place(rejects_file, events)
     prepare_kernels()
-    index = tamis.open(index_path, trusted=trusted, key=key)
+    index = tamis.open(index_path, version=version, trusted=trusted, key=key)
     run = Run(index, output, only_matches=only_matches, threads=threads, bindings=bindings)
     if subset is not None:
         run.subset = read_subset(subset, index)

@@ -113,9 +113,16 @@ key_option = click.option(
 )
 
 
-def trust_options(command: _Command) -> _Command:
+version_option = click.option(
+    "--version",
+    metavar="NAME",
+    help="Open this version, such as v00000012, if INDEX holds versions; by default the newest.",
+)
+
+
+def opening_options(command: _Command) -> _Command:
     """How an index is opened; the keywords are those of `tamis.open`."""
-    command = key_option(command)
+    command = version_option(key_option(command))
     return click.option(
         "--untrusted",
         "trusted",

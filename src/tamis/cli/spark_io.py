@@ -7,7 +7,6 @@ from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from tamis.cli.arguments import is_index
 from tamis.cli.spark_formats import (
     choose_output_format,
     find_format,
@@ -21,6 +20,7 @@ from tamis.input.formats import DELIMITERS, Format
 from tamis.input.sniffing import guess_lines
 from tamis.input.subscription_rows import CSV_HINT
 from tamis.language.names import parse_path
+from tamis.places import is_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

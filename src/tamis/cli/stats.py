@@ -8,7 +8,7 @@ import click
 
 import tamis
 from tamis.cli.console import make_console, print_columns, printable
-from tamis.cli.options import output_option, trust_options
+from tamis.cli.options import opening_options, output_option
 from tamis.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from tamis.index.stats import Always, Constant, NodeUse, Selectivity, Stats
+    from tamis.match.catalogue import IndexPart
 
 NAMED: Final = 5  # ids and patterns that are named to people
 
@@ -30,27 +31,53 @@ NAMED: Final = 5  # ids and patterns that are named to people
     show_default=True,
     help="Show this number of the largest nodes and columns.",
 )
-@trust_options
+@opening_options
 @output_option
-def stats_command(index_path: str, top: int, trusted: bool, key: bytes | None, output: str) -> None:
+def stats_command(  # noqa: PLR0913 - one parameter per option
+    index_path: str,
+    top: int,
+    trusted: bool,
+    key: bytes | None,
+    version: str | None,
+    output: str,
+) -> None:
     """Show the contents of INDEX: counts, sharing, sizes, widest nodes, nodes that are always
     evaluated.
+
+    A version of an index is shown part by part.
 
     Exit codes: 0 shown, 1 no such index or a damaged one, 2 wrong usage.
     """
     from tamis.index.stats import compute_stats
 
-    index = tamis.open(index_path, trusted=trusted, key=key, operators=None)
-    stats = compute_stats(index.contents, index_path, top=top)
+    index = tamis.open(index_path, version=version, trusted=trusted, key=key, operators=None)
+    report = _Report(make_console())
+    if index.version is None:
+        stats = compute_stats(index.contents, index_path, top=top)
+        print_json(stats.to_dict()) if output == "json" else report.show(stats)
+        return
+    # Of the files of a part, not of what later parts leave of it.
+    found = [(part, compute_stats(part.contents, top=top)) for part in index.catalogue.parts]
     if output == "json":
-        print_json(stats.to_dict())
-    else:
-        _Report(make_console()).show(stats)
+        parts = [{"hidden": part.n_hidden, **stats.to_dict()} for part, stats in found]
+        print_json({"version": index.version, "subscriptions": len(index), "parts": parts})
+        return
+    report.show_version(index, found)
 
 
 class _Report:
     def __init__(self, console: Console) -> None:
         self.console = console
+
+    def show_version(self, index: tamis.Index, found: list[tuple[IndexPart, Stats]]) -> None:
+        """The version, then each of its parts."""
+        self._table(
+            ["version", "subscriptions", "parts"],
+            [[str(index.version), f"{len(index):,}", f"{len(found):,}"]],
+        )
+        for number, (part, stats) in enumerate(found, start=1):
+            self._title(f"part {number}: {part.n_hidden:,} subscriptions hidden by later parts")
+            self.show(stats)
 
     def show(self, stats: Stats) -> None:
         counts = stats.counts

@@ -6,15 +6,16 @@ import click
 
 import tamis
 from tamis.cli.console import make_console
-from tamis.cli.options import key_option, output_option
+from tamis.cli.options import key_option, output_option, version_option
 from tamis.cli.output import print_json
 
 
 @click.command("verify")
 @click.argument("index_path", metavar="INDEX")
 @key_option
+@version_option
 @output_option
-def verify_command(index_path: str, key: bytes | None, output: str) -> None:
+def verify_command(index_path: str, key: bytes | None, version: str | None, output: str) -> None:
     """Check INDEX: its checksums, its structure and, with --key, its signature.
 
     An index that passes cannot crash the process that opens it, whoever wrote it. Only a signature
@@ -23,16 +24,16 @@ def verify_command(index_path: str, key: bytes | None, output: str) -> None:
     Exit codes: 0 it is valid, 1 it is damaged, not an index or not signed with the key, 2 wrong
     usage.
     """
-    contents = tamis.open(index_path, trusted=False, key=key, operators=None).contents
+    index = tamis.open(index_path, version=version, trusted=False, key=key, operators=None)
+    n_nodes = sum(part.n_nodes for part in index.parts)
     if output == "json":
-        numbers = {"subscriptions": len(contents.ids), "nodes": contents.n_nodes}
+        numbers = {"subscriptions": len(index), "nodes": n_nodes}
         told = {"index": index_path, "valid": True, "signature_checked": key is not None}
         print_json(told | numbers)
         return
     signed = ", signed with this key" if key is not None else ""
     make_console().print(
-        f"{index_path} is valid{signed}: {len(contents.ids):,} subscriptions, "
-        f"{contents.n_nodes:,} nodes",
+        f"{index_path} is valid{signed}: {len(index):,} subscriptions, {n_nodes:,} nodes",
         markup=False,
         highlight=False,
     )

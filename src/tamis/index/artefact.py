@@ -278,8 +278,6 @@ def _not_an_index(directory: Path) -> IndexFormatError:
     """A description of what the path holds instead of an index."""
     if directory.is_file():
         what = "is a file, not an index"
-    elif (directory / "CURRENT").is_file():  # written by the store of tamis.spark
-        what = "contains versions of an index for Spark (tamis.spark), not a saved index"
     elif directory.exists():
         what = f"is not an index: it has no {MANIFEST}"
     else:

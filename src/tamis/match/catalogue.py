@@ -29,10 +29,14 @@ class IndexPart(NamedTuple):
     is_hidden: np.ndarray | None = None
 
     @property
+    def n_hidden(self) -> int:
+        """How many subscriptions do not answer."""
+        return 0 if self.is_hidden is None else int(np.count_nonzero(self.is_hidden))
+
+    @property
     def n_shown(self) -> int:
         """How many subscriptions answer."""
-        n_hidden = 0 if self.is_hidden is None else np.count_nonzero(self.is_hidden)
-        return len(self.contents.ids) - int(n_hidden)
+        return len(self.contents.ids) - self.n_hidden
 
 
 class Numbering:
@@ -160,6 +164,7 @@ class Catalogue:
         for tag in tags:
             if not isinstance(tag, str):
                 raise InputError(f"a tag is text, not {type(tag).__name__}: {tag!r}")
+
         lists = self.gather(lambda contents: contents.tags)
         flat = lists.flatten()
         report_tags(tags, flat)

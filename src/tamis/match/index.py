@@ -163,6 +163,11 @@ class Index:
         return list(self.ids.take(pa.array(found)).to_pylist())
 
     @property
+    def version(self) -> str | None:
+        """The name of the version that answers, such as v00000012; None without versions."""
+        return None if self.place is None else self.place.version
+
+    @property
     def unused_attributes(self) -> list[str]:
         """The attributes of the schema that no subscription uses."""
         return unused_attributes(self.parts)

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 class Place(Protocol):
     """Where an index can be found again."""
 
+    @property
+    def version(self) -> str | None:
+        """The name of its version; None if it has no versions."""
+
     def reopen(self, kind: type[Index]) -> Index:
         """The index of that place, if it is still the same."""
 
@@ -29,6 +33,10 @@ class SavedPlace(NamedTuple):
     content: str | None  # the name of its content, which tells one index from another
     operators: Any
     options: dict[str, Any]
+
+    @property
+    def version(self) -> None:
+        """A saved index has no versions."""
 
     @classmethod
     def at(

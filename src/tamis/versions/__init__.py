@@ -6,6 +6,7 @@ from tamis.versions.manifest import Part, Version, Versions
 from tamis.versions.opening import open_version
 from tamis.versions.part_set import PartSet
 from tamis.versions.store import IndexStore, Retention, roll_back, versions
+from tamis.versions.version_index import open_index
 
 __all__ = [
     "IndexStore",
@@ -14,6 +15,7 @@ __all__ = [
     "Retention",
     "Version",
     "Versions",
+    "open_index",
     "open_version",
     "roll_back",
     "versions",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -31,6 +31,17 @@ EVICTED_ATTEMPTS: Final = 5
 MOST_OPEN: Final = 8  # parts that a process keeps open beyond those it needs now
 
 
+class Opening(NamedTuple):
+    """How the files of parts are opened, as `tamis.open` says it."""
+
+    verify: bool = True
+    trusted: bool = True
+    mmap: bool = True
+
+
+DEFAULT_OPENING: Final = Opening()
+
+
 @dataclass(frozen=True, slots=True)
 class PartSet:
     """Some parts of one version, and how to open them. It can be sent to another process."""
@@ -41,6 +52,7 @@ class PartSet:
     is_plain: bool = False  # one artefact by itself, at the storage's root
     at: datetime | None = None  # the moment whose valid subscriptions answer; None: all do
     operators: tuple[str, ...] = ()  # modules to import before parts are opened
+    opening: Opening = DEFAULT_OPENING
     is_compared: bool = False  # what is odd about the events' columns was reported before
 
     @property
@@ -80,25 +92,32 @@ class PartSet:
         return index
 
     def _open_contents(self, part: Part) -> Contents:
-        contents = self.map_part(part)
-        learned = self.version.statistics.get("operators")
-        if learned is not None:
-            # A part may be older than what was learned; it is not written again for that.
-            contents = replace(contents, statistics=contents.statistics | {"operators": learned})
+        contents = self.read_contents(part)
         hidden = self.hidden(part)
         if hidden is not None:
             contents = hide(contents, find_hidden(contents, hidden))
         # Those that are not valid at the moment are hidden already.
         return replace(contents, validity=NO_VALIDITY)
 
+    def read_contents(self, part: Part) -> Contents:
+        """The arrays of one part, with what its version has learned about operators."""
+        contents = self.map_part(part)
+        learned = self.version.statistics.get("operators")
+        if learned is None:
+            return contents
+        # A part may be older than what was learned; it is not written again for that.
+        return replace(contents, statistics=contents.statistics | {"operators": learned})
+
     def map_part(self, part: Part) -> Contents:
         """The arrays of one part, as they were written."""
+        opening = self.opening
         if self.storage.is_local:
-            return artefact.open_contents(self.directory(part))
+            return artefact.open_contents(self.directory(part), **opening._asdict())
+        opening = opening._replace(verify=False)  # the cache has verified it
         for _ in range(EVICTED_ATTEMPTS):
             directory = self.directory(part)
             try:
-                return artefact.open_contents(directory, verify=False)  # the cache has verified it
+                return artefact.open_contents(directory, **opening._asdict())
             except IndexFormatError:
                 if directory.exists():  # else another process has just evicted the copy
                     raise
@@ -135,19 +154,21 @@ class PartSet:
 
     def replaced(self, part: Part) -> pa.ChunkedArray | None:
         """The ids of the part's subscriptions that later parts replace or remove, and others."""
-        found = [self._hidden_by(delta) for delta in self._deltas_after(part)]
+        later = self._deltas_after(part)
+        found = [ids for delta in later for ids in self.hides(delta, self.map_part(delta))]
         return pa.chunked_array(found, pa.string()) if found else None
 
     def _deltas_after(self, part: Part) -> list[Part]:
         parts = self.version.parts
         return [later for later in parts[parts.index(part) + 1 :] if later.hides_earlier]
 
-    def _hidden_by(self, delta: Part) -> pa.Array:
-        """The ids that a delta replaces or removes in the parts before it."""
-        added = self.map_part(delta).ids
-        table = self.read(delta, REMOVED)
+    def hides(self, part: Part, contents: Contents) -> list[pa.Array]:
+        """The ids that a part with these contents replaces or removes in the parts before it."""
+        if not part.hides_earlier:
+            return []
+        table = self.read(part, REMOVED)
         removed = [] if table is None else table["subscription_id"].chunks
-        return pa.concat_arrays([added, *removed])
+        return [contents.ids, *removed]
 
     # ── validity ───────────────────────────────────────────────────────────────────────────
 

@@ -12,7 +12,6 @@ it has opened, whatever is published later.
 from __future__ import annotations
 
 import json
-import re
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tamis.durable import DRAFT, LOCK
 from tamis.errors import IndexFormatError, InputError, TamisWarning
+from tamis.places import CURRENT, MANIFEST, VERSION
 from tamis.versions.manifest import (
     PART_ID,
     RESTORE,
@@ -37,11 +37,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-CURRENT: Final = "CURRENT"
 PARTS: Final = "parts"
-ARTEFACT_MANIFEST: Final = "manifest.json"
 PUBLISH_ATTEMPTS: Final = 100
-_VERSION: Final = re.compile(r"v([0-9]{8,18})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +118,14 @@ class IndexStore:
                     return found
         return None
 
+    def is_used(self) -> bool:
+        """Whether versions are or were here; a folder of a saved index is none."""
+        is_saved = self.storage.exists(MANIFEST)
+        return not is_saved and (bool(self._folders()) or self.storage.exists(CURRENT))
+
     def expect_versions(self) -> None:
         """Raise an `InputError` for the folder of a single saved index."""
-        if self.storage.exists(ARTEFACT_MANIFEST):
+        if self.storage.exists(MANIFEST):
             raise InputError(
                 f"{self.uri} is one saved index, without versions",
                 hint="build versions in another folder: tamis spark build",
@@ -145,7 +147,7 @@ class IndexStore:
     def version(self, which: int | str) -> Version:
         """One version, by number or name."""
         name = version_name(which) if isinstance(which, int) else which
-        match = _VERSION.fullmatch(name)
+        match = VERSION.fullmatch(name)
         found = self._read(int(match[1])) if match else None
         if found is None:
             known = ", ".join(version_name(number) for number in self.numbers()[-5:])
@@ -173,7 +175,7 @@ class IndexStore:
         return next((n for n in reversed(rising) if self.storage.exists(_manifest_of(n))), None)
 
     def _folders(self) -> list[int]:
-        found = (_VERSION.fullmatch(each.name) for each in self.storage.list() if each.is_folder)
+        found = (VERSION.fullmatch(each.name) for each in self.storage.list() if each.is_folder)
         return sorted(int(match[1]) for match in found if match)
 
     def _read(self, number: int) -> Version | None:
@@ -251,7 +253,7 @@ class IndexStore:
 
     def _expect_parts(self, version: Version) -> None:
         for part in version.parts:
-            if not self.storage.exists(f"{part.folder}/{ARTEFACT_MANIFEST}"):
+            if not self.storage.exists(f"{part.folder}/{MANIFEST}"):
                 raise IndexFormatError(
                     f"{self.storage.where(part.folder)} is missing: nothing is published",
                     hint="rebuild the index; parts are pruned when no version names them",
@@ -272,7 +274,7 @@ class IndexStore:
         versions = self._read_all()
         gone = _choose_gone(versions, policy)
         for number in gone:
-            self.storage.delete_own(version_name(number), ARTEFACT_MANIFEST, _is_version_file)
+            self.storage.delete_own(version_name(number), MANIFEST, _is_version_file)
         # Read again: another process may have published meanwhile.
         kept = self._read_all()
         for number in kept:
@@ -287,7 +289,7 @@ class IndexStore:
             and (folder in orphaned or datetime.now(UTC) - changed_at > policy.leftovers_for)
         ]
         for folder in dead:
-            self.storage.delete_own(folder, ARTEFACT_MANIFEST, _is_file_of_part)
+            self.storage.delete_own(folder, MANIFEST, _is_file_of_part)
         return [version_name(number) for number in gone] + dead
 
     def _read_all(self) -> dict[int, Version | None]:
@@ -347,7 +349,7 @@ def _choose_gone(versions: dict[int, Version | None], policy: Retention) -> list
 
 
 def _is_version_file(name: str) -> bool:
-    return name.startswith(ARTEFACT_MANIFEST + CLAIM) or DRAFT.fullmatch(name) is not None
+    return name.startswith(MANIFEST + CLAIM) or DRAFT.fullmatch(name) is not None
 
 
 def _is_file_of_part(name: str) -> bool:
@@ -355,7 +357,7 @@ def _is_file_of_part(name: str) -> bool:
 
 
 def _manifest_of(number: int) -> str:
-    return f"{version_name(number)}/{ARTEFACT_MANIFEST}"
+    return f"{version_name(number)}/{MANIFEST}"
 
 
 def _warn(message: str) -> None:

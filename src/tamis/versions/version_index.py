@@ -1,0 +1,100 @@
+"""A version of a store as one index, which answers as a saved index does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow as pa
+
+from tamis.arguments import expect_path
+from tamis.errors import IndexFormatError, InputError
+from tamis.index import artefact
+from tamis.index.hiding import find_hidden
+from tamis.match.catalogue import IndexPart
+from tamis.match.index import Index
+from tamis.match.operators import read_registry
+from tamis.versions.manifest import version_name
+from tamis.versions.part_set import Opening, PartSet
+from tamis.versions.store import IndexStore
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+    from tamis.versions.manifest import Version
+    from tamis.versions.storage import Storage
+
+
+def open_index(  # noqa: PLR0913 - all that decides how it is opened
+    path: str | os.PathLike[str],
+    version: int | str | None = None,
+    *,
+    verify: bool = True,
+    trusted: bool = True,
+    mmap: bool = True,
+    key: str | bytes | None = None,
+    operators: Any = (),
+) -> Index:
+    """The index at `path`: a version of a store, the newest unless `version` names one, or a saved
+    index. The options are those of `tamis.open`."""
+    expect_path(path)
+    opening = Opening(verify=verify, trusted=trusted, mmap=mmap)
+    store = IndexStore(path)
+    if version is None and not store.is_used():
+        return Index.open(path, key=key, operators=operators, **opening._asdict())
+    if version is not None:
+        store.expect_versions()
+    found = store.current() if version is None else store.version(version)
+    if key is not None:
+        raise InputError(
+            f"{store.uri} holds versions, which are not signed; only a saved index is",
+            hint="leave the key out, or save and sign an index: index.save(path, key=…)",
+        )
+    return _open_version(store.storage, found, operators, opening)
+
+
+def _open_version(storage: Storage, version: Version, operators: Any, opening: Opening) -> Index:
+    registry = read_registry(operators)
+    parts = PartSet(storage, version, version.parts, opening=opening)
+    with artefact.reading(Path(storage.uri)):
+        index = Index(*reversed([*_shown_parts(parts)]), registry=registry)
+    if registry is not None:
+        index.operators.expect_all()
+    index.place = VersionPlace(storage, version.number, version.created_at, operators, opening)
+    return index
+
+
+def _shown_parts(parts: PartSet) -> Iterator[IndexPart]:
+    """The parts, the newest first, each with the subscriptions that later parts hide."""
+    gone: list[pa.Array] = []  # ids that the parts so far hide in earlier ones
+    for part in reversed(parts.parts):
+        contents = parts.read_contents(part)
+        hidden = pa.chunked_array(gone, pa.string())
+        yield IndexPart(contents, find_hidden(contents, hidden) if gone else None)
+        gone += parts.hides(part, contents)
+
+
+class VersionPlace(NamedTuple):
+    """A version of a store, and how it is opened."""
+
+    storage: Storage
+    number: int
+    created_at: str  # tells it from a version of the same number in a store that was rebuilt
+    operators: Any
+    opening: Opening
+
+    @property
+    def version(self) -> str:
+        """The name of the version."""
+        return version_name(self.number)
+
+    def reopen(self, kind: type[Index]) -> Index:
+        """The index of the version, if the store still has it."""
+        found = IndexStore(self.storage).version(self.number)
+        if found.created_at != self.created_at:
+            raise IndexFormatError(
+                f"{self.storage.uri} has another {found.name} than the one that was pickled",
+                hint="open it by its path: tamis.open(path)",
+            )
+        return _open_version(self.storage, found, self.operators, self.opening)
