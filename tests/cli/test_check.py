@@ -245,7 +245,7 @@ def test_table_without_rows(tmp_path):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"\x00\x01\x02\x03", "is not text: it holds zero bytes"),
+        (b"\x00\x01\x02\x03", "is not text: it contains zero bytes"),
         (b"\x1f\x8b\x08\x00", "is compressed with gzip"),
         (b"PAR1....", "is a Parquet file"),
         ('{"id": 1}'.encode("utf-16"), "is UTF-16 text"),

@@ -93,7 +93,7 @@ def test_elements_that_are_no_objects_are_errors_of_their_own(monkeypatch):
         ('[{"a": 1},\n{"a": tru}]', 2, "Expecting value"),
         ('[{"a": 1},\n', 2, "Expecting value"),
         ('[{"a": 1}', 1, "the end of the file"),
-        ('[{"a": 1}]\nmore', 2, "the file goes on after the end of its array"),
+        ('[{"a": 1}]\nmore', 2, "the file continues after the end of its array"),
         ('[{"a": "b', 1, "Unterminated string"),
         ('[{"a": ' + "[" * 100_000, 1, "recursion"),
     ],
@@ -147,7 +147,7 @@ CSV = "id,age,country\ne1,20,FR\ne2,3,DE\n"
         (CSV, "it seems to be comma-separated text (CSV): --format csv"),
         (CSV.replace(",", "\t"), "it seems to be tab-separated text"),
         ("<events>\n<event/>\n</events>\n", "it seems to be XML or HTML"),
-        ("Jan 1 host sshd: root\nJan 2 host\n", "lines hold no event, first line 1: not JSON"),
+        ("Jan 1 host sshd: root\nJan 2 host\n", "lines contain no event, first line 1: not JSON"),
     ],
 )
 def test_a_file_of_another_kind_fails_and_is_named(tmp_path, index, content, says):
@@ -168,10 +168,10 @@ def test_most_lines_must_be_usable(index):
     good, bad = '{"age": 20}\n', "nonsense\n"
     half = run("match", index, stdin=good + bad)
     assert half.exit_code == 0
-    assert "note: 1 line that holds no event was left out" in half.stderr
+    assert "note: 1 line without an event was skipped" in half.stderr
     most = run("match", index, stdin=good + bad * 2)
     assert (most.exit_code, len(json_lines(most.stdout))) == (1, 1)
-    assert "error: 2 of 3 lines hold no event, first line 2: not JSON" in most.stderr
+    assert "error: 2 of 3 lines contain no event, first line 2: not JSON" in most.stderr
 
 
 def test_most_rows_must_hold_subscriptions(tmp_path):

@@ -102,7 +102,7 @@ def test_csv_whose_header_names_no_attribute(tmp_path, index):
     path.write_text("nobody,asks\n1,2\n")
     result = match(index, path, stdin=None)
     assert "the header names no attribute of the index" in result.stderr
-    assert "it names nobody, asks; the index asks for " in result.stderr
+    assert "it names nobody, asks; the index uses " in result.stderr
     path.write_text("nobody,age\n1,2\n")
     assert match(index, path, stdin=None).stderr == ""
 
@@ -281,7 +281,7 @@ def test_what_cannot_be_read_is_counted(index):
     rows = json_lines(result.stdout)
     assert [row["event"] for row in rows] == [1, 3, 5]
     assert in_order(rows) == [["absent"], ["absent", "adult"], ["absent"]]
-    assert "note: 2 lines that hold no event were left out, first line 2: not JSON" in result.stderr
+    assert "note: 2 lines without an event were skipped, first line 2: not JSON" in result.stderr
     assert "note: 2 values were treated as missing: age, event 1: 'old'" in result.stderr
     assert "note: 1 value was treated as missing: vip, event 5" in result.stderr
 

@@ -486,7 +486,7 @@ def test_the_format_is_found_out_from_the_files_of_a_folder(place):
         ]
         mixed = run("spark", kind, "--index", place / "index", "--events", columns, *more)
         assert mixed.exit_code == 1
-        assert "holds files of several formats: 1 of csv and 1 of jsonl" in mixed.stderr
+        assert "contains files of several formats: 1 of csv and 1 of jsonl" in mixed.stderr
         nothing = run("spark", kind, "--index", place / "index", "--events", place / "no", *more)
         assert nothing.exit_code == 1
         assert "--events-format jsonl|csv|parquet|tsv" in nothing.stderr

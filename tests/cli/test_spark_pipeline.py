@@ -146,7 +146,7 @@ def test_a_failure_leaves_no_table_of_its_own(spark, tmp_path):
         ({"events.jsonl": "events/{date}"}, "events/2026-01-31 does not exist"),
         (
             {"events.jsonl": "mixed"},
-            "mixed holds files of several formats: 1 of csv and 1 of jsonl",
+            "mixed contains files of several formats: 1 of csv and 1 of jsonl",
         ),
         ({"events.jsonl": "strange"}, "cannot tell the format of {}/strange"),
         ({"subscriptions.jsonl": "subs"}, "[build] subscriptions: {}/subs does not exist"),

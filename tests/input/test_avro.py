@@ -123,7 +123,7 @@ def test_subscriptions(tmp_path):
         (b"", "cannot be read as Avro: cannot read header"),
         (b"not Avro", "cannot be read as Avro"),
         (write([EVENT] * 3)[:-20], "cannot be read as Avro"),
-        (write(["a"], "string"), "holds values of Avro that are not records"),
+        (write(["a"], "string"), "contains Avro values that are not records"),
     ],
     ids=["empty", "other", "cut", "texts"],
 )

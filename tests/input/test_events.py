@@ -179,7 +179,7 @@ def test_one_event_as_json_text(index):
 )
 def test_a_frame_is_not_one_event(index, frame):
     for ask in (index.match, index.match_bindings, lambda event: index.explain("a", event)):
-        with pytest.raises(tamis.InputError, match="several events are matched by match_batch"):
+        with pytest.raises(tamis.InputError, match="match several events with match_batch"):
             ask(frame)
 
 

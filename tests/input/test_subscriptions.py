@@ -122,7 +122,7 @@ def test_compressed_files_are_refused(tmp_path, name):
 
 def test_a_spark_frame_is_sent_to_spark():
     frame = type("DataFrame", (), {"__module__": "pyspark.sql.classic.dataframe"})()
-    with pytest.raises(tamis.InputError, match=r"tamis\.spark only"):
+    with pytest.raises(tamis.InputError, match=r"only tamis\.spark accepts"):
         tamis.build(frame)
 
 

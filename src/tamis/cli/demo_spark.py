@@ -23,7 +23,7 @@ Pairs = set[tuple[str, str]]
 
 
 def show_spark(console: Console, samples: Path, schema: Schema, expected: Pairs) -> bool:
-    """Build and match on Spark and compare; whether nothing spoke against the process's pairs."""
+    """Build and match on Spark, and compare; returns False only if Spark found other pairs."""
     started = time.perf_counter()
     try:
         with StatusLine().ticking(lambda seconds: f"starting Spark: {seconds:.0f} s"):
@@ -52,7 +52,8 @@ def show_spark(console: Console, samples: Path, schema: Schema, expected: Pairs)
     )
     console.print(
         f"\nSpark started in {ready - started:.1f} s; its workers built a version of the index "
-        f"and matched by it\nin {done - ready:.1f} s. A billion events take the same two calls."
+        f"and matched the events\nin {done - ready:.1f} s. A billion events take the same two "
+        "calls."
     )
     if found == expected:
         console.print(f"It finds the same {len(found)} pairs of event and subscription.")

@@ -1,4 +1,4 @@
-"""The events of a source on their way to the matcher, in batches and by columns where they are."""
+"""Passes the events of a source to the matcher, in batches and by columns if possible."""
 
 from __future__ import annotations
 
@@ -44,16 +44,18 @@ class EventFeed:
         self._rejects = rejects
         self._is_file = isinstance(source, str) and Path(source).is_file()
         self._first: Any = None  # the first events, of a source that cannot be read twice
-        # Attributes of which Python values are needed, by their first names; None for all.
+        # Attributes whose Python values are needed, by their first names; None for all.
         self._needed: set[str] | None = {path[0] for path in rejects.checked_paths}
 
     def need(self, names: Collection[str] | None) -> None:
-        """Give `batches` the values of these attributes too, by their first names; None for all."""
+        """Make `batches` also return the values of these attributes, by their first names; None for
+        all.
+        """
         needs_all = names is None or self._needed is None
         self._needed = None if needs_all else {*self._needed, *names}  # type: ignore[misc]
 
     def batches(self) -> Iterator[tuple[Rows, list[Any] | None, EncodedEvents]]:
-        """Rows that hold events, these as mappings if any are needed, and in codes."""
+        """Rows with events: as mappings if needed, and encoded."""
         wanted = Wanted(self._columns, CHUNK, expect=self._expect_names, as_they_come=True)
         for read in split_events(self._source, wanted, file_format=self._format):
             rows = read
@@ -69,7 +71,7 @@ class EventFeed:
             yield rows, events, encoded
 
     def find_names(self) -> set[AttributePath]:
-        """The names that the first events have."""
+        """The names in the first events."""
         if self._is_file:
             return names_in_source(str(self._source), self._format)
         return set() if self._first is None else find_names(self._first)
@@ -87,7 +89,7 @@ class EventFeed:
 
     @property
     def _columns(self) -> frozenset[str] | None:
-        """What to read of events that have columns; all, where they are read only once."""
+        """The columns to read; all if the source can be read only once."""
         engines = [engine for engine in self._index.engines if engine.has_operators]
         for_operators = [engine.operators.attribute_names for engine in engines]
         if not self._is_file or self._needed is None or None in for_operators:
@@ -96,7 +98,7 @@ class EventFeed:
         return known.union(self._needed, *(own for own in for_operators if own))
 
     def _expect_names(self, names: list[str]) -> None:
-        """Note that a header names nothing that the index asks for."""
+        """Print a note if a header contains no attribute of the index."""
         if self._format not in DELIMITERS:
             return
         paths = [parse_path(name) if name else ("",) for name in names]
@@ -105,8 +107,8 @@ class EventFeed:
             # Most likely the header line is missing, or the index is another one.
             name = self._source if isinstance(self._source, str) else "stdin"
             print_note(
-                f"{name}: the header names no attribute of the index, so all are missing from all "
-                f"events; it names {_shorten(paths)}; the index asks for {_shorten(list(wanted))}"
+                f"{name}: the header names no attribute of the index, so all are missing from "
+                f"all events; it names {_shorten(paths)}; the index uses {_shorten(list(wanted))}"
             )
 
 

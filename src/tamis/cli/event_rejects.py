@@ -1,4 +1,4 @@
-"""What of the events could not be read or is missing: counted, told in short, listed on request."""
+"""Values and lines of events that could not be read: counted, summarised, and listed on request."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class _BadRow(NamedTuple):
 
 
 class EventRejects:
-    """Lines that hold no event, and values that their attribute cannot have."""
+    """Lines without a valid event, and values that are invalid for their attribute."""
 
     def __init__(self, index: tamis.Index, sink: IO[str] | None) -> None:
-        from tamis.match.unseen import Watch  # NumPy and all that
+        from tamis.match.unseen import Watch  # imports NumPy and more
 
         self.types: dict[Path, Type] = dict(index.encoder.table.by_path)
         for part in index.parts:
             for path in part.plan.paths:
                 if (type_ := part.schema.get(path)) is not None:
                     self.types.setdefault(path, type_)
-        # What operators decide, and what they read: the encoder does not look at it.
+        # Attributes that operators decide on or read: the encoder does not read them.
         self._others = {
             path: type_
             for path, type_ in self.types.items()
@@ -69,16 +69,16 @@ class EventRejects:
 
     @property
     def n_rejects(self) -> int:
-        """Lines and values together."""
+        """The number of lines and values."""
         return self.n_bad_rows + self._n_values.total()
 
     @property
     def is_useless(self) -> bool:
-        """Whether more lines were left out than were used, or nobody knows how many."""
+        """Whether more lines were skipped than used, or the number is unknown."""
         return self.n_bad_rows > self.n_events or self._cut_off is not None
 
     def count_rows(self, rows: Rows, errors: Mapping[int, RowError]) -> None:
-        """Take in the rows of a batch that hold no event."""
+        """Add the rows of a batch without a valid event."""
         self.n_bad_rows += len(errors)
         for at, error in errors.items():
             bad = _BadRow(rows.numbers[at], rows.lines[at] if rows.lines else None, error)
@@ -90,7 +90,7 @@ class EventRejects:
                 self._list(bad.number, bad.file_line, None, error.code, error.message, error.hint)
 
     def count(self, rows: Rows, events: list[Any] | None, batch: EncodedEvents) -> None:
-        """Take in the rows of a batch that hold events, and what became of these."""
+        """Add the rows of a batch with events, and their rejects."""
         self.n_events += len(rows)
         self._watch.add(batch, rows.numbers)
         if self._others or self._reads:
@@ -101,7 +101,7 @@ class EventRejects:
             self._count_examples(rows, batch.rejects)
 
     def _find_wrong(self, events: list[Any], rejects: Rejects) -> dict[tuple[int, str], str]:
-        """Why each wrong value is wrong, by row and attribute, in the order of rows."""
+        """The error of each invalid value, by row and attribute, in the order of rows."""
         wrong = {
             (reject.row, reject.attribute or ""): reject.reason for reject in rejects.all_values()
         }
@@ -134,7 +134,7 @@ class EventRejects:
     def _wrong_values(self, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
         for path, type_ in self._others.items():
             if (value := value_at(event, path)) is not None:
-                # A text of CSV that spells no value stays: its reader says what it lacks.
+                # A text of CSV that is not a valid value is kept: its reader reports the error.
                 read = read_text if isinstance(event, SpelledEvent) else read_value
                 try:
                     (read if isinstance(value, str) else read_value)(value, type_)
@@ -142,7 +142,7 @@ class EventRejects:
                     yield print_path(path), str(error)
 
     def _wrong_reads(self, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
-        """The same for what operators read, of texts where these are what there is."""
+        """The same for attributes that operators read, as texts if these were given."""
         texts = event.texts if isinstance(event, SpelledEvent) else event
         for path, type_ in self._reads:
             assert type_ is not None
@@ -174,7 +174,7 @@ class EventRejects:
         self.sink.write(json.dumps(told, ensure_ascii=False) + "\n")
 
     def report(self, source: str, find_names: Callable[[], set[Path]], *, is_listed: bool) -> None:
-        """The counts and an example of each kind, on stderr; nothing where all is well."""
+        """The counts and an example of each kind, on stderr; nothing if there are none."""
         from tamis.match.unseen import tell_no_events
 
         if not self.n_events and not self.n_bad_rows:
@@ -203,12 +203,12 @@ class EventRejects:
             print_error(f"{place}: {first.error}")
         elif self.is_useless:
             n_rows = self.n_bad_rows + self.n_events
-            told = f"{self.n_bad_rows:,} of {n_rows:,} lines hold no event, first {place}"
+            told = f"{self.n_bad_rows:,} of {n_rows:,} lines contain no event, first {place}"
             print_error(f"{told}: {first.error}")
         else:
-            told = f"{self.n_bad_rows:,} {_lines(self.n_bad_rows)} left out, first {place}"
+            told = f"{self.n_bad_rows:,} {_lines(self.n_bad_rows)} skipped, first {place}"
             print_note(f"{told}: {first.error.message}")
 
 
 def _lines(count: int) -> str:
-    return "line that holds no event was" if count == 1 else "lines that hold no event were"
+    return "line without an event was" if count == 1 else "lines without an event were"

@@ -1,7 +1,7 @@
-"""What can be known to fail of a pipeline (`tamis spark run`), before its first step.
+"""Checks a pipeline (`tamis spark run`) for errors before its first step.
 
-A step that fails after another has published leaves a night half done: a mistake in the file is
-found before anything is built, matched or written.
+A step that fails after another has published leaves a run half done, so a mistake in the file is
+reported before anything is built, matched or written.
 """
 
 from __future__ import annotations
@@ -28,23 +28,24 @@ INPUTS: Final = ("subscriptions", "events")
 
 
 def check_steps(steps: Iterable[click.Context]) -> None:
-    """Refuse inputs that are not there or whose format is not clear, and places where tables must
-    not be written."""
+    """Raise an error for inputs that are missing or whose format is unclear, and for places where
+    tables must not be written.
+    """
     taken: dict[str, str] = {}
-    published: set[str] = set()  # indexes that will have a version that is not there yet
+    published: set[str] = set()  # indexes that will have a version later
     for step in steps:
         options, own = dict(step.params), step.info_name or ""
         is_publisher = isinstance(step.command, Publisher)
         index = options["index"]
         for name in INPUTS:
             path = options.get(name)
-            if path and path not in taken:  # else an earlier step writes it
+            if path and path not in taken:  # otherwise an earlier step writes it
                 expect_input(path, f"[{own}] {name}")
                 find_format(path, options[f"{name}_format"], f"--{name}-format")
-        if own != STREAM:  # which adds to what is there
+        if own != STREAM:  # which adds to existing tables
             expect_outputs(step, options)
         if index not in published and not (own == BUILD and not options["update"]):
-            version = _open(options)  # raises an error if it is not there
+            version = _open(options)  # raises an error if it does not exist
             if not is_publisher:
                 expect_outputs(step, options, version.name)
         for path in filter(None, map(options.get, OUTPUTS)):
@@ -56,11 +57,13 @@ def check_steps(steps: Iterable[click.Context]) -> None:
 
 
 def check_columns(steps: Sequence[click.Context], session: SparkSession) -> None:
-    """Refuse columns of subscriptions (`with`) that the version a step asks will not have."""
+    """Raise an error for columns of subscriptions (`with`) that the version of a step will not
+    have.
+    """
     from tamis.match.details import expect_columns
     from tamis.spark.transforms import TYPES
 
-    known: dict[str, list[str] | None] = {}  # by index; None: nothing is known
+    known: dict[str, list[str] | None] = {}  # by index; None: unknown
     written: set[str] = set()
     asked = {step.params["index"] for step in steps if step.params.get("columns")}
     for step in steps:
@@ -75,14 +78,14 @@ def check_columns(steps: Sequence[click.Context], session: SparkSession) -> None
             known[index] = None if kept is None or read is None else kept + read
         elif options.get("columns"):
             names = known[index] if index in known else _columns_of(options)
-            # A version that is named may be one that a step publishes.
+            # A named version may be one that a step publishes.
             if names is not None and not (options["version"] and index in known):
                 expect_columns(split_names(options["columns"]), (*TYPES, *names))
         written.update(filter(None, map(options.get, OUTPUTS)))
 
 
 def _read_columns(options: dict[str, Any], session: SparkSession) -> list[str]:
-    """The columns of subscriptions that a build keeps as attributes."""
+    """The columns of subscriptions that a build stores as attributes."""
     from tamis.spark.jobs.rows import FOUND
 
     if not options["subscriptions"]:

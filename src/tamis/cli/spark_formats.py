@@ -1,4 +1,4 @@
-"""In which format are the files of a path? As names tell, or else the first bytes."""
+"""Determines the format of the files of a path, by their names or by their first bytes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 READ_BY_SPARK: Final = tuple(known for known, traits in FORMATS.items() if traits.spark)
 _ALLOWED: Final = "|".join(READ_BY_SPARK)
 _CODECS: Final = (".snappy", ".deflate")  # that only Spark reads
-_PATTERN: Final = re.compile(r"[*?\[{]")  # in paths that Spark takes for many
+_PATTERN: Final = re.compile(r"[*?\[{]")  # in paths that Spark expands
 _GZIP: Final = b"\x1f\x8b"
 
 
 def format_of_name(name: str) -> Format | None:
-    """The format that a name tells; one that Spark does not read raises an `InputError`."""
+    """The format for a name; raises an `InputError` for one that Spark does not read."""
     path = PurePath(name.rstrip("/"))
     plain = path.with_suffix("") if path.suffix.lower() in _CODECS else path
     found = formats.find_format(str(plain))
@@ -38,20 +38,20 @@ def _expect_spark(found: Format, name: str) -> Format:
         raise InputError(
             f"{name}: tamis spark does not read {FORMATS[found].title} files; "
             f"it reads {', '.join(READ_BY_SPARK)}",
-            hint="convert the files to Parquet; tamis build and tamis match read them as they are",
+            hint="convert the files to Parquet; tamis build and tamis match read them directly",
         )
     return found
 
 
 def choose_output_format(path: str, asked: str | None) -> Format:
-    """The format to write: as asked for, as the name tells, else Parquet."""
+    """The format to write: the requested one, that of the name, else Parquet."""
     return Format(asked) if asked else format_of_name(path) or Format.PARQUET
 
 
 def find_format(path: str, asked: str | None, option: str) -> Format:
-    """The format of what is there: as asked for, as the name tells, or as the files show.
+    """The format of existing files: the requested one, that of the name, or that of their contents.
 
-    `option` is what a user says it with.
+    `option` is the name of the user's option.
     """
     found = Format(asked) if asked else format_of_name(path)
     if found is not None:
@@ -61,7 +61,7 @@ def find_format(path: str, asked: str | None, option: str) -> Format:
     try:
         storage = Storage(path)
     except InputError:
-        return Format.PARQUET  # on a file system that only Spark knows
+        return Format.PARQUET  # on a file system that only Spark supports
     names = _data_files(storage)
     if names == [] and _PATTERN.search(path):
         return Format.PARQUET
@@ -69,15 +69,15 @@ def find_format(path: str, asked: str | None, option: str) -> Format:
         return _format_of_head(read_head(path), path, option)
     if not names:
         raise InputError(
-            f"{path} does not exist or holds no files, so their format cannot be found out",
-            hint=f"check the path, or say which files will come: {option} {_ALLOWED}",
+            f"{path} does not exist or contains no files, so their format is unknown",
+            hint=f"check the path, or give the format: {option} {_ALLOWED}",
         )
     counted = Counter(filter(None, map(format_of_name, names)))
     if len(counted) > 1:
         told = " and ".join(f"{count:,} of {kind}" for kind, count in counted.most_common())
         raise InputError(
-            f"{path} holds files of several formats: {told}",
-            hint=f"put them into folders of their own, or name files by a pattern: {path}/*.jsonl",
+            f"{path} contains files of several formats: {told}",
+            hint=f"put them into separate folders, or select files by a pattern: {path}/*.jsonl",
         )
     if counted:
         return next(iter(counted))
@@ -85,8 +85,9 @@ def find_format(path: str, asked: str | None, option: str) -> Format:
 
 
 def expect_input(path: str, option: str) -> None:
-    """Refuse a path at which there is nothing; of patterns, and of file systems that only Spark
-    knows, nothing is said."""
+    """Raise an error for a path that does not exist; patterns, and file systems that only Spark
+    supports, are not checked.
+    """
     from tamis.versions.storage import Storage
 
     if _PATTERN.search(path):
@@ -115,7 +116,7 @@ def _is_filled(storage: Storage) -> bool:
 
 
 def read_head(path: str) -> bytes:
-    """How the first file of a path begins; empty where that cannot be said, as of patterns."""
+    """The beginning of the first file of a path; empty if unknown, as for patterns."""
     from tamis.versions.storage import Storage
 
     with suppress(InputError, OSError):
@@ -134,7 +135,7 @@ def is_array_of_json(path: str) -> bool:
 
 
 def _data_files(storage: Storage) -> list[str] | None:
-    """The files of a folder that Spark would read, in order; None if it is a file itself."""
+    """The files of a folder that Spark would read, in order; None if the path is a file."""
     try:
         listed = storage.list(deep=True)
     except InputError:
@@ -157,6 +158,6 @@ def _format_of_head(head: bytes, name: str, option: str) -> Format:
     if head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
         return Format.JSONL
     raise InputError(
-        f"cannot tell the format of {name}, by its name or by how it begins",
-        hint=f"say which it is: {option} {_ALLOWED}",
+        f"cannot tell the format of {name} by its name or its first bytes",
+        hint=f"give the format: {option} {_ALLOWED}",
     )

@@ -1,4 +1,4 @@
-"""`tamis spark stats, backtest, diff, audit`: questions about events, versions and answers."""
+"""`tamis spark stats, backtest, diff, audit`: reports on events, versions and answers."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def stats_command(context: click.Context, /, **options: Any) -> None:
 def backtest_command(context: click.Context, /, **options: Any) -> None:
     """Count the events that each subscription would have matched; estimate with --sample.
 
-    With --change, only the changed subscriptions are counted: as the version has them and as they
-    would be. Nothing is published.
+    With --change, only the changed subscriptions are counted, before and after the change. Nothing
+    is published.
     """
     if options["change"] and options["day"]:
         raise click.UsageError("--change cannot be combined with --day")

@@ -1,4 +1,4 @@
-"""What the commands of `tamis spark` share: their options, what these open, where results go."""
+"""Options shared by the commands of `tamis spark`, and the inputs and outputs they name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN = 20
 
 
 class Publisher(click.Command):
-    """A command after which another version may be the current one."""
+    """A command that may publish a new current version."""
 
 
 index_option = click.option(
@@ -44,7 +44,7 @@ at_option = click.option(
 
 
 def event_options(command: _Command) -> _Command:
-    """Where the events are and what they look like."""
+    """Where the events are, and their layout."""
     for option in (
         click.option(
             "--attributes",
@@ -94,7 +94,7 @@ def output_options(command: _Command) -> _Command:
 
 
 def spread_options(command: _Command) -> _Command:
-    """How the work is spread."""
+    """How the work is distributed."""
     kinds = click.Choice(["auto", "replicate", "split", "product"])
     command = click.option(
         "--spread",
@@ -124,7 +124,7 @@ def open_events(spark: SparkSession, options: dict[str, Any]) -> Events:
 
 
 def note_missing(events: Events, parts: Any) -> None:
-    """Print a note of attributes that the first events do not have, where only values tell."""
+    """Print a note about attributes that the first events lack, if only values can tell."""
     from tamis.match.unseen import MANY, find_likely, tell_missing
 
     if events.seen is None:
@@ -132,7 +132,7 @@ def note_missing(events: Events, parts: Any) -> None:
     paths, n_events = events.seen
     has_many = n_events is None or n_events >= MANY
     uses, schema = parts.version.uses, parts.version.typed_schema()
-    # Of some attributes subscriptions ask only whether they are there.
+    # Of some attributes, subscriptions test only the presence.
     valued = [path for path in uses if path in schema and schema[path].name != "any"]
     unseen = [path for path in valued if path not in paths]
     names = [path for path in paths if path not in uses]
@@ -148,7 +148,7 @@ def _count(n_events: int) -> str:
 
 
 def where(events: Events) -> dict[str, Any]:
-    """How jobs are told what events look like."""
+    """The arguments that describe the events to jobs."""
     return {"event_id": events.event_id, "attributes": events.attributes}
 
 

@@ -1,4 +1,4 @@
-"""Events into codes: what each column of an index says about each event, as flat arrays.
+"""Encodes events: the codes of each column of an index for each event, as flat arrays.
 
 An index may have several parts. Events are read once, for the attributes of all parts, and then
 encoded for each part.
@@ -32,7 +32,7 @@ class EncodedEvents(NamedTuple):
     n_rows: int
     parts: tuple[EventArrays, ...]  # in the codes of each part of the index
     rejects: Rejects
-    # Of the parts they are encoded for: to others the codes mean nothing.
+    # Of the parts they are encoded for: the codes are valid for these parts only.
     columns: tuple[Sequence[Column], ...]
     source: Any = None  # the original events, and the column that contains them, for operators
     column: str | None = None
@@ -51,10 +51,10 @@ class EncodedEvents(NamedTuple):
 
 
 class EventEncoder:
-    """Encodes events for the parts of an index. Made once, then only read: threads share it."""
+    """Encodes events for the parts of an index. Immutable: threads share it."""
 
     def __init__(self, *parts: Contents) -> None:
-        # The attributes that are looked for.
+        # The attributes that are needed.
         self.table = AttributeTable.of(column for part in parts for column in part.columns)
         self.parts = tuple(PartEncoder(part, self.table) for part in parts)
         self.columns = tuple(part.columns for part in parts)
@@ -70,8 +70,9 @@ class EventEncoder:
     def encode_event(
         self, event: Mapping[str, Any], rejects: Rejects | None = None, part: int = 0
     ) -> EventArrays:
-        """One event, a mapping, as a batch of one row in the codes of one part; what is set aside
-        is added to `rejects`."""
+        """One event, a mapping, as a batch of one row in the codes of one part; rejects are added
+        to `rejects`.
+        """
         return self.parts[part].encode_event(event, rejects)
 
     def encode_read(self, values: EventValues) -> EncodedEvents:

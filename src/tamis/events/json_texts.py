@@ -1,6 +1,6 @@
-"""Events as JSON texts: the one parser, and faster ones that give the same events.
+"""Events as JSON texts: the reference parser, and faster ones that return the same events.
 
-`parse_event` is the definition. It raises a `RowError` for a text that holds no event.
+`parse_event` is the definition. It raises a `RowError` for a text that is not an event.
 """
 
 from __future__ import annotations
@@ -19,29 +19,30 @@ REPEATED_HINT: Final = "keep one of the two values"
 
 
 def parse_event(text: str | bytes) -> dict[str, Any]:
-    """The event that one JSON object spells; numbers with a point stay exact."""
+    """The event of one JSON object; numbers with a point stay exact."""
     return expect_object(_parse(text))
 
 
 def parse_exactly(text: str | bytes) -> dict[str, Any]:
-    """As `parse_event`; a number is a double where that loses nothing and changes no rounding."""
+    """Like `parse_event`; a number is a double if that loses nothing and changes no rounding."""
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     return parse_event(text) if _has_long_number(data) else parse_quickly(text)
 
 
 def parse_quickly(text: str | bytes) -> dict[str, Any]:
-    """As `parse_event`; all numbers with a point are doubles where that is possible."""
+    """Like `parse_event`; all numbers with a point are doubles if possible."""
     try:
         event = orjson.loads(text)
     except ValueError:
-        # Lone surrogates, NaN and numbers beyond a double are for the other parser to decide.
+        # Lone surrogates, NaN and numbers beyond a double are left to the other parser.
         return parse_event(text)
     return expect_object(event)
 
 
 def parse_record(text: bytes) -> dict[str, Any]:
-    """One JSON object of which no number but an integer matters; NaN and numbers beyond a double
-    are not JSON."""
+    """One JSON object in which only integers matter; NaN and numbers beyond a double are not
+    JSON.
+    """
     try:
         found = expect_object(orjson.loads(text))
     except orjson.JSONDecodeError as error:
@@ -57,7 +58,7 @@ def parse_record(text: bytes) -> dict[str, Any]:
 
 
 def is_json(text: bytes) -> bool:
-    """Whether the text is one value of JSON."""
+    """Whether the text is one JSON value."""
     try:
         orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -90,7 +91,7 @@ def expect_object(value: Any) -> dict[str, Any]:
 
 
 def json_kind(value: Any) -> str:
-    """What a value is in JSON, for messages."""
+    """The JSON kind of a value, for messages."""
     match value:
         case None:
             return "null"
@@ -116,10 +117,10 @@ def refuse_encoding(error: UnicodeDecodeError) -> RowError:
 
 # ── numbers ─────────────────────────────────────────────────────────────────────────────────
 
-# A decimal of at most 15 digits is the shortest that reads back as its double: no digit is lost
-# on the way through one. With at most 12 of them after the point it is also rounded to the same
-# float: it is a tie between two floats, or farther from every tie than from its double. Of longer
-# ones, of those with an exponent, and of integers beyond 64 bits, some are changed.
+# A decimal of at most 15 digits is the shortest that reads back as its double, so that the double
+# loses no digit. With at most 12 digits after the point it also rounds to the same float: it is a
+# tie between two floats, or farther from every tie than from its double. Longer decimals, those
+# with an exponent, and integers beyond 64 bits may change.
 _SHAPES: Final = bytes(
     0x30 if 0x30 <= byte <= 0x39 else 0x65 if byte in b"eE" else byte if byte == 0x2E else 0x20
     for byte in range(256)
@@ -127,17 +128,18 @@ _SHAPES: Final = bytes(
 
 
 def _has_long_number(text: bytes) -> bool:
-    """Whether a number in the text, or what looks like one, may lose something as a double.
+    """Whether a number in the text, or a similar run of characters, may lose digits as a double.
 
-    All digits are made zeros and then looked for: a regular expression takes ten times as long.
+    All digits are replaced by zeros, which are then searched: a regular expression takes ten times
+    as long.
     """
     shapes = text.translate(_SHAPES)
     if b"0e" in shapes or b"0" * 20 in shapes:
         return True
-    # Of 19 digits all positive integers are read exactly, and negative ones down to -2^63.
+    # All positive integers of 19 digits are read exactly, and negative ones down to -2^63.
     if b"0" * 19 in shapes and b"-9" in text:
         return True
-    # Of 14 digits with a point among them, seven stand on one side of it.
+    # Of 14 digits with a point among them, at least seven are on one side of it.
     if b".0000000" not in shapes and b"0000000." not in shapes:
         return False
     return b"0" * 14 in shapes.replace(b".", b"")

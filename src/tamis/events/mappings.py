@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from tamis.kernels.arrays import Int32
 
 _NOWHERE: Final = repeat(-1)
-# Texts of a batch that are searched for repeated keys: those with objects inside are read again.
+# Texts of a batch that are searched for repeated keys: those with nested objects are parsed again.
 MOST_SEARCHED: Final = 100
 
 
 def read_mappings(events: Iterable[Any], table: AttributeTable, rejects: Rejects) -> EventValues:
-    """Events as dicts or other mappings; anything else is a row set aside."""
+    """Events as dicts or other mappings; any other value is a rejected row."""
     rows: list[int] = []
     found: list[Mapping[str, Any]] = []
     n_rows = 0
@@ -62,7 +62,7 @@ def _refuse_event(event: Any) -> RowError:
 def read_json(
     texts: Iterable[str | bytes | RowError | None], table: AttributeTable, rejects: Rejects
 ) -> EventValues:
-    """Events as JSON objects, one in each text; a text that holds none is a row set aside."""
+    """Events as JSON objects, one in each text; any other text is a rejected row."""
     parse = parse_exactly if table.needs_digits else parse_quickly
     rows: list[int] = []
     found: list[dict[str, Any]] = []
@@ -89,7 +89,7 @@ def read_json(
 
 
 def note_repeated_keys(texts: Sequence[Any], events: Sequence[Any], rejects: Rejects) -> None:
-    """Count JSON texts that have a key twice, of those that were read as `events` already."""
+    """Count JSON texts with a repeated key among those that were parsed as `events`."""
     odd = (
         (row, text)
         for row, (text, event) in enumerate(zip(texts, events, strict=True))
@@ -101,7 +101,7 @@ def note_repeated_keys(texts: Sequence[Any], events: Sequence[Any], rejects: Rej
 
 
 def _decode(text: str | bytes) -> str:
-    """The text as people read it."""
+    """The text as shown to people."""
     return text.decode(errors="replace") if isinstance(text, bytes) else text
 
 
@@ -111,7 +111,7 @@ def _decode(text: str | bytes) -> str:
 def _collect(
     mappings: Sequence[Mapping[str, Any]], rows: Int32, tree: NameTree, collector: Collector
 ) -> None:
-    """Take in the attributes at the names of `tree`, and those inside them."""
+    """Add the attributes at the names of `tree`, and those inside them."""
     slots, values, sizes = _look_up(mappings, tree)
     entry_slots = np.frombuffer(slots, dtype=np.int32) if slots else np.empty(0, np.int32)
     found = np.flatnonzero(entry_slots >= 0)
@@ -130,13 +130,13 @@ def _collect(
 def _look_up(
     mappings: Sequence[Mapping[str, Any]], tree: NameTree
 ) -> tuple[array[int], list[Any], list[int]]:
-    """The slot (or -1) and the value of each item looked at, and how many each mapping has."""
+    """The slot (or -1) and the value of each item read, and the number of items of each mapping."""
     slots, sizes = array("i"), list[int]()
     values: list[Any] = []
     find, names = tree.slots.get, list(tree.slots)
     every_slot = array("i", range(len(names)))
     for mapping in mappings:
-        # An event often has few of very many attributes, or many that no expression names.
+        # An event often has few of very many attributes, or many that no expression uses.
         if type(mapping) is dict and len(mapping) <= len(names):
             slots.extend(map(find, mapping, _NOWHERE))
             values.extend(mapping.values())
@@ -151,7 +151,7 @@ def _look_up(
 def _collect_values(
     objects: np.ndarray, rows: Int32, attributes: Int32, collector: Collector
 ) -> None:
-    """Take in values, type by type."""
+    """Add values, type by type."""
     table = collector.table
     numbers = np.append(table.type_numbers, np.int32(-1))[attributes]
     for number, type_ in enumerate(table.distinct_types):

@@ -28,8 +28,8 @@ def read_events(
 
     `source` is one of:
     - an iterable of mappings, or of JSON texts (`str` or `bytes`), one for each event;
-    - an Arrow table or record batch (or what hands over an Arrow stream, as Polars and pandas
-      do): typed columns, or with `column` one column that holds whole events;
+    - an Arrow table or record batch (or an object that provides an Arrow stream, like frames of
+      Polars and pandas): typed columns, or with `column` one column that contains whole events;
     - an Arrow array of whole events: structs, maps from attribute names to values, JSON strings.
     """
     source = hold_events(source)

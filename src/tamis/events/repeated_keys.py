@@ -1,4 +1,4 @@
-"""Keys that a JSON object has twice. Readers of JSON take the last value and do not say so."""
+"""Repeated keys of JSON objects. JSON parsers use the last value without a warning."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any
 
 
 def has_plain_keys(text: str | bytes, found: dict[str, Any]) -> bool:
-    """Whether the text plainly has no more keys than `found`, which it was read as: a quick look
-    that tells nothing of texts with objects inside, or with blanks before colons."""
+    """Whether the text certainly has no more keys than `found`, its parsed form: a quick check that
+    cannot decide for texts with nested objects, or with blanks before colons.
+    """
     n_keys = text.count(b'":') if isinstance(text, bytes) else text.count('":')
     return n_keys == len(found)
 
 
 def find_repeated_key(text: str | bytes) -> str | None:
-    """The first key that an object of the text has twice, found by reading the text again."""
+    """The first repeated key of an object in the text, found by parsing the text again."""
     repeated: list[str] = []
 
     def to_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,19 +1,19 @@
-"""How do events and subscriptions get in? From Python objects, frames and files.
+"""How are events and subscriptions read? From Python objects, frames and files.
 
-| module | what it answers |
+| module | contents |
 |---|---|
-| `formats` | which formats are there, and how is each recognised and read? |
-| `sources`, `compression` | how is a path, a file, bytes or standard input opened? |
-| `rows` | what is a batch of rows, whatever its format? |
-| `json_lines`, `json_arrays`, `delimited`, … | how is one format read? |
+| `formats` | the formats, and how each is recognised and read |
+| `sources`, `compression` | opens a path, a file, bytes or standard input |
+| `rows` | a batch of rows of any format |
+| `json_lines`, `json_arrays`, `delimited`, … | one format each |
 | `tables`, `columnar` | rows as Arrow data, in slices of bounded size |
-| `batches`, `arrivals` | rows gathered into batches, from files and from pipes |
-| `sniffing` | what does a file seem to be that is not what its name says? |
-| `subscription_rows`, `details` | which subscriptions do rows hold, and what else do they have? |
-| `event_batches` | which events does a source hold, a batch at a time? |
-| `frames`, `paths` | is this a frame (pandas, Polars, Arrow, …), is this a path? |
-| `subscriptions`, `events`, `schemas` | what did a caller hand over? |
+| `batches`, `arrivals` | rows collected into batches, from files and from pipes |
+| `sniffing` | recognises files whose contents do not fit their name |
+| `subscription_rows`, `details` | the subscriptions in rows, and their other columns |
+| `event_batches` | the events of a source in batches |
+| `frames`, `paths` | recognises frames (pandas, Polars, Arrow, …) and paths |
+| `subscriptions`, `events`, `schemas` | the arguments of callers |
 
-What cannot be read raises an `InputError` that names what can; a row that cannot be read is a
+Unreadable input raises an `InputError` that lists what can be read; an unreadable row is a
 `RowError` in its place.
 """

@@ -1,5 +1,6 @@
-"""Rows of a pipe in batches as they come: full ones from a fast pipe, single rows from a slow one,
-and never more than fit in memory."""
+"""Rows of a pipe in batches as they arrive: full batches from a fast pipe, single rows from a slow
+one, and never more than fit in memory.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-LINGER_SECONDS: Final = 0.05  # how long a pipe is given to fill a batch
+LINGER_SECONDS: Final = 0.05  # how long a batch waits to be filled
 
 
 class _Arrived(NamedTuple, Generic[Item]):
@@ -26,7 +27,7 @@ class _Arrived(NamedTuple, Generic[Item]):
 def batched_as_they_come(
     items: Iterable[Item], n_items: int, weigh: Callable[[Item], int]
 ) -> Iterator[list[Item]]:
-    """As `batches.batched`, but a batch waits only for a moment to be filled."""
+    """Like `batches.batched`, but a batch waits only briefly to be filled."""
     arrived: Queue[_Arrived[Item] | BaseException | None] = Queue(2 * n_items)
     waiting = _Waiting()
 
@@ -37,10 +38,10 @@ def batched_as_they_come(
                 waiting.add(n_bytes)
                 arrived.put(_Arrived(item, n_bytes))
             arrived.put(None)
-        except BaseException as error:  # raised where the items are taken
+        except BaseException as error:  # raised where the items are consumed
             arrived.put(error)
 
-    # A daemon: a pipe that never ends must not keep the program from ending.
+    # A daemon thread: an endless pipe must not keep the program from exiting.
     Thread(target=read, daemon=True).start()
     is_open = True
     while is_open:
@@ -67,20 +68,20 @@ def batched_as_they_come(
 
 
 class _Waiting:
-    """How many bytes have come and are not yet taken; more wait outside."""
+    """The bytes that have arrived and are not yet consumed; producers wait beyond a limit."""
 
     def __init__(self) -> None:
         self._n_bytes = 0
         self._changed = Condition()
 
     def add(self, n_bytes: int) -> None:
-        """Wait until there is room for so many more, or none are there."""
+        """Wait until there is room for this many more, or nothing is stored."""
         with self._changed:
             self._changed.wait_for(lambda: self._n_bytes + n_bytes <= max(MOST_BYTES, n_bytes))
             self._n_bytes += n_bytes
 
     def take(self, n_bytes: int) -> None:
-        """Make room for others."""
+        """Make room for more."""
         with self._changed:
             self._n_bytes -= n_bytes
             self._changed.notify()

@@ -23,7 +23,7 @@ _FILE_OPENING: Final = b"ARROW1"
 def read_rows(stream: Stream, wanted: Wanted) -> Iterator[TableRows]:
     """The rows of a stream in batches."""
     if stream.file.peek(len(_FILE_OPENING)).startswith(_FILE_OPENING):
-        # Files are read from their end; streams as they come.
+        # Files are read from their end; streams as they arrive.
         with seekable(stream) as file:
             yield from reading_tables(stream, _read_file(file, wanted))
     else:

@@ -29,7 +29,7 @@ def _read_records(stream: Stream, wanted: Wanted) -> Iterator[dict[str, Any]]:
         reader = _open(fastavro, stream, None)
         schema = reader.writer_schema
         if not isinstance(schema, dict) or schema.get("type") != "record":
-            raise InputError(f"{stream.name} holds values of Avro that are not records")
+            raise InputError(f"{stream.name} contains Avro values that are not records")
         names = wanted.choose([field["name"] for field in schema["fields"]])
         if names is not None and stream.file.seekable():
             stream.file.seek(0)
@@ -53,7 +53,7 @@ def _import_fastavro() -> Any:
 
 
 def _open(fastavro: Any, stream: Stream, schema: Any) -> Any:
-    # Text that is not UTF-8 becomes lone surrogates: it is refused with its value.
+    # Text that is not UTF-8 becomes lone surrogates: it is rejected with its value.
     return fastavro.reader(stream.file, schema, handle_unicode_errors="surrogateescape")
 
 
@@ -62,13 +62,13 @@ def _open_projected(fastavro: Any, stream: Stream, schema: dict[str, Any], names
     chosen = schema | {"fields": [own for own in schema["fields"] if own["name"] in names]}
     try:
         return _open(fastavro, stream, chosen)
-    except fastavro.schema.UnknownType:  # of which the definition is in a field that is left out
+    except fastavro.schema.UnknownType:  # whose definition is in a skipped field
         stream.file.seek(0)
         return _open(fastavro, stream, None)
 
 
 def _weigh(record: dict[str, Any]) -> int:
-    """About as many bytes as the texts and lists of a record take; its numbers take little."""
+    """An estimate of the bytes of a record's texts and lists; its numbers take little."""
     return sum(len(value) for value in record.values() if isinstance(value, str | bytes | list))
 
 
@@ -76,8 +76,9 @@ def _weigh(record: dict[str, Any]) -> int:
 
 
 def _find_floats(schema: Any) -> Convert | None:
-    """What makes 32-bit floats of the doubles that stand for them, as Arrow has them: one that was
-    written as 0.1 is then equal to 0.1. None if the schema has no floats."""
+    """A function that converts 32-bit floats to the doubles that they print as, as for Arrow: a
+    float written as 0.1 is then equal to 0.1. None if the schema has no floats.
+    """
     kind = schema["type"] if isinstance(schema, dict) else schema
     if kind == "float":
         return _to_float

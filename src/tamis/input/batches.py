@@ -1,4 +1,4 @@
-"""Rows in batches of bounded number and size, whatever a single row holds."""
+"""Rows in batches of bounded number and size, for rows of any size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_BYTES: Final = 32 << 20  # of values in one batch; a single row may have mo
 def batched(
     items: Iterable[Item], n_items: int, weigh: Callable[[Item], int]
 ) -> Iterator[list[Item]]:
-    """Lists of at most so many items, each closed by the item with which it weighs enough."""
+    """Lists of at most this many items, each ended by the item that makes it heavy enough."""
     batch: list[Item] = []
     n_bytes = 0
     for item in items:
@@ -31,7 +31,7 @@ def batched(
 
 
 def first_repeated(names: Sequence[str]) -> str | None:
-    """The first name that comes again."""
+    """The first name that is repeated."""
     counted = Counter(names)
     return next((name for name in names if counted[name] > 1), None)
 

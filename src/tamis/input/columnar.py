@@ -1,7 +1,7 @@
 """Arrow data in slices of bounded rows and bytes.
 
-A small table can hold large values: a dictionary has each of them once, however many rows name it.
-So bytes are counted row by row, as the values take them once they are spelled out.
+A small table can contain large values: a dictionary stores each value once for any number of rows.
+So bytes are counted row by row, for the expanded values.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from tamis.input.batches import MOST_BYTES
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FIXED_WIDTH: Final = 8  # of values whose type has no width of its own
+FIXED_WIDTH: Final = 8  # of values whose type has no fixed width
 _TEXTS: Final = (pa.string(), pa.binary(), pa.large_string(), pa.large_binary())
 _is = pa.types
 
 
 def cut(data: Any, n_rows: int, n_bytes: int | None = None) -> Iterator[Any]:
-    """A table, batch or array in slices of at most so many rows and bytes, but of one row each."""
+    """A table, batch or array in slices of at most this many rows and bytes, but at least one
+    row.
+    """
     most = MOST_BYTES if n_bytes is None else n_bytes
     for first in range(0, len(data), n_rows):
         part = data.slice(first, n_rows)
@@ -35,7 +37,7 @@ def cut(data: Any, n_rows: int, n_bytes: int | None = None) -> Iterator[Any]:
 
 
 def row_sizes(data: Any) -> np.ndarray:
-    """How many bytes the values of each row take when they are spelled out."""
+    """The bytes of each row's expanded values."""
     if isinstance(data, pa.Table | pa.RecordBatch):
         sizes = np.zeros(len(data), dtype=np.int64)
         for column in data.columns:
@@ -62,7 +64,7 @@ def value_sizes(array: pa.Array) -> np.ndarray:
         repeated = np.repeat(value_sizes(array.values), lengths)
         return repeated[array.offset : array.offset + len(array)]
     if _is.is_string_view(type_) or _is.is_binary_view(type_):
-        array = array.cast(pa.large_binary())  # of which alone Arrow tells the lengths
+        array = array.cast(pa.large_binary())  # the only types whose lengths Arrow returns
     if array.type in _TEXTS:
         return _lengths(pc.binary_length(array))
     if _is.is_struct(type_):
@@ -85,7 +87,7 @@ def _lengths(array: pa.Array) -> np.ndarray:
 
 
 def _sums(sizes: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """The sum of each run of so many sizes."""
+    """The sums of consecutive groups of this many sizes."""
     sums = np.concatenate(([0], np.cumsum(sizes)))
     ends = np.cumsum(lengths)
     found: np.ndarray = sums[ends] - sums[ends - lengths]

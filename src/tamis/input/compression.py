@@ -1,4 +1,4 @@
-"""Compressed files: which are read, by their names and by how they begin."""
+"""Compressed files: recognised by their names and by their first bytes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from tamis.errors import InputError
 
 
 class Codec(NamedTuple):
-    """One way of compressing files."""
+    """One compression format."""
 
     title: str
     ending: str  # of the names of its files
-    openings: tuple[bytes, ...]  # what its files begin with
+    openings: tuple[bytes, ...]  # the first bytes of its files
     unpack: str  # the command that unpacks a file
-    arrow: str | None = None  # the codec of Arrow's that reads it; None: it is not read
+    arrow: str | None = None  # Arrow's codec that reads it; None: not supported
 
     @property
     def tells(self) -> str:
-        """What a message says of a file."""
+        """The phrase of an error message."""
         return "is a ZIP archive" if self.ending == ".zip" else f"is compressed with {self.title}"
 
 
@@ -36,7 +36,7 @@ BY_ENDING: Final = {codec.ending: codec for codec in CODECS}
 
 
 def codec_of_name(name: str) -> Codec | None:
-    """The codec that a file's name tells; one that is not read raises an `InputError`."""
+    """The codec for a file's name; raises an `InputError` if it is not supported."""
     codec = BY_ENDING.get(PurePath(name).suffix.lower())
     if codec is not None and codec.arrow is None:
         read = " and ".join(known.ending for known in CODECS if known.arrow)
@@ -48,7 +48,7 @@ def codec_of_name(name: str) -> Codec | None:
 
 
 def codec_of_head(head: bytes) -> Codec | None:
-    """The codec that the beginning of a file tells."""
+    """The codec for the first bytes of a file."""
     return next((codec for codec in CODECS if head.startswith(codec.openings)), None)
 
 
@@ -59,7 +59,7 @@ def strip_ending(name: str) -> str:
 
 
 def decompress(file: Any, name: str, codec: Codec) -> io.BufferedReader:
-    """The content of a file that is compressed; `file` stays its owner's."""
+    """The decompressed content of a file; `file` is not closed."""
     import pyarrow as pa
 
     head = file.peek(1)
@@ -68,7 +68,7 @@ def decompress(file: Any, name: str, codec: Codec) -> io.BufferedReader:
             f"{name} is not compressed with {codec.title}, as its ending {codec.ending} says",
             hint=f"if it is not compressed, rename it to {PurePath(strip_ending(name)).name}",
         )
-    if not head:  # an empty file, of which Arrow says that it is cut off
+    if not head:  # an empty file, which Arrow reports as truncated
         return io.BufferedReader(io.BytesIO())
     return io.BufferedReader(
         pa.CompressedInputStream(pa.PythonFile(_Borrowed(file), "r"), codec.arrow)
@@ -84,4 +84,4 @@ class _Borrowed:
         self.read = file.read
 
     def close(self) -> None:
-        """Leave that to the owner."""
+        """Does nothing: the owner closes the file."""

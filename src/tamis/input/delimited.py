@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class _Fields(NamedTuple):
     file_line: int
     fields: list[str]
-    error: RowError | None = None  # then the fields mean nothing
+    error: RowError | None = None  # then the fields are meaningless
 
 
 def read_rows(stream: Stream, wanted: Wanted) -> Iterator[FieldRows]:
@@ -37,7 +37,7 @@ def read_rows(stream: Stream, wanted: Wanted) -> Iterator[FieldRows]:
     read_head(stream.file, stream.name, stream.file_format)
     # Undecodable bytes become lone surrogates here, and errors of their rows below.
     text = io.TextIOWrapper(stream.file, "utf-8-sig", "surrogateescape", newline="")
-    # The default limit on one field is 128 KiB; expressions have a limit of their own.
+    # The default limit on one field is 128 KiB; expressions have their own limit.
     csv.field_size_limit(2**31 - 1)
     reader = csv.reader(text, strict=True, delimiter=DELIMITERS[stream.file_format])
     try:
@@ -68,7 +68,7 @@ def _read_header(reader: Any, name: str, wanted: Wanted) -> list[str]:
 
 
 def _read_fields(reader: Any, header: Header, hint: str | None) -> Iterator[_Fields]:
-    """All rows but blank ones."""
+    """All rows except blank ones."""
     n_fields = len(header.names)
     while True:
         file_line = reader.line_num + 1
@@ -112,7 +112,7 @@ class Header:
 
     @cached_property
     def paths(self) -> list[Path]:
-        """The attributes that the names spell."""
+        """The attributes of the names."""
         return [parse_path(name) if name else ("",) for name in self.names]
 
 
@@ -144,7 +144,7 @@ class FieldRows(Rows):
             for at, name in enumerate(self._header.names)
             if name in table.spellings
         }
-        # A column that nobody asks for, so that a batch without others has its rows.
+        # An unused column, so that a batch without other columns has rows.
         columns[""] = pa.nulls(len(self._rows))
         return read_spelled_table(pa.table(columns), table, rejects)
 

@@ -1,4 +1,4 @@
-"""What subscriptions have besides their expressions, gathered while they are read."""
+"""The details of subscriptions besides their expressions, collected while they are read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def has_expired(row: SubscriptionRow, now: datetime) -> bool:
-    """Whether the row will never answer again."""
+    """Whether the row will never be valid again."""
     until = row.details.valid_until
     return until is not None and until <= now
 
@@ -22,8 +22,7 @@ def has_expired(row: SubscriptionRow, now: datetime) -> bool:
 class Gathered:
     """The details of the first row of each id, in the form that `index.build` takes.
 
-    A row that has expired is left out: it will never answer again, and another row may have its
-    id.
+    An expired row is left out: it will never be valid again, and another row may have its id.
     """
 
     def __init__(self, tags: Mapping[str, Sequence[str]]) -> None:
@@ -36,7 +35,7 @@ class Gathered:
         self._now = read_at(None)
 
     def add(self, row: SubscriptionRow) -> bool:
-        """Take in what a row has; whether the row is to be read at all."""
+        """Add the details of a row; returns whether the row is used."""
         details = row.details
         if has_expired(row, self._now):
             self.n_expired += 1

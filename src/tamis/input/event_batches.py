@@ -1,4 +1,4 @@
-"""Events that do not fit in memory: files, streams and iterators, read a batch at a time."""
+"""Events that do not fit in memory: files, streams and iterators, read in batches."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def encode_batches(  # noqa: PLR0913 - what to read, and how
     file_format: str | None = None,
     n_rows: int = BATCH_ROWS,
 ) -> Iterator[EncodedEvents]:
-    """The events of `source` in codes, a batch at a time; see `split_events`.
+    """The encoded events of `source` in batches; see `split_events`.
 
     With `keep` each batch has its events as its source, with all their columns.
     """
@@ -73,12 +73,12 @@ def encode_batches(  # noqa: PLR0913 - what to read, and how
 
 
 def wanted_columns(table: AttributeTable, column: str | None = None) -> frozenset[str]:
-    """The columns in which the attributes of an index are."""
+    """The columns that contain the attributes of an index."""
     return frozenset(table.tree.slots) if column is None else frozenset((column,))
 
 
 def _split(source: Any, n_rows: int) -> Iterator[Any]:
-    """Arrow data without copying it; anything else as lists."""
+    """Arrow data without copying it; other sources as lists."""
     if isinstance(source, pa.RecordBatchReader):
         for batch in source:
             yield from _split(batch, n_rows)
@@ -98,5 +98,5 @@ def _split(source: Any, n_rows: int) -> Iterator[Any]:
 
 
 def _weigh(event: Any) -> int:
-    """The length of a JSON text; what a mapping holds is in memory already."""
+    """The length of a JSON text; a mapping is in memory already."""
     return len(event) if isinstance(event, str | bytes) else 0

@@ -1,4 +1,4 @@
-"""Events as a caller may hand them over: whole, or a stream that is read a part at a time."""
+"""Events as callers pass them: in memory, or a stream that is read in batches."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ TAKEN: Final = (
     "events are dicts, JSON texts, Arrow data, a pandas or Polars frame, an iterator of record "
     f"batches, or the path of a file ({KNOWN_ENDINGS})"
 )
-SHOWN: Final = 60  # characters of a text that is no event
+SHOWN: Final = 60  # characters shown of a text that is not an event
 
 
 class EventStream(NamedTuple):
-    """Events that are read a part at a time, by `event_batches`."""
+    """Events that are read in batches, by `event_batches`."""
 
     source: Any
     find_names: Callable[[], set[AttributePath]]  # in the first of them, once they are read
 
 
 def open_events(given: Any) -> Any:
-    """The events as `events.read_events` takes them, or an `EventStream`."""
+    """The events in the form of `events.read_events`, or an `EventStream`."""
     if isinstance(given, list | tuple | EncodedEvents | pa.Array | pa.ChunkedArray):
         is_batches = isinstance(given, list | tuple) and given and _is_batch(given[0])
         return _stream(given) if is_batches else given
@@ -74,8 +74,8 @@ def read_event(given: Any) -> Mapping[str, Any]:
             parsed = parse_event(given)
         except RowError as error:
             raise InputError(
-                f"an event is a mapping of attributes, or its JSON text; this text is no event: "
-                f"{error.message}"
+                "an event is a mapping of attributes, or its JSON text; this text is not an "
+                f"event: {error.message}"
             ) from None
         if not has_plain_keys(given, parsed) and (key := find_repeated_key(given)) is not None:
             warn(f'the event has the key "{key}" twice; the last value counts')
@@ -83,7 +83,7 @@ def read_event(given: Any) -> Mapping[str, Any]:
     if not hasattr(given, "get") or is_frame(given):
         raise InputError(
             f"an event is a mapping of attributes, not {type(given).__name__}",
-            hint="several events are matched by match_batch",
+            hint="match several events with match_batch",
         )
     event: Mapping[str, Any] = given
     return event
@@ -95,7 +95,7 @@ def _stream(source: Any) -> EventStream:
     if isinstance(source, pa.RecordBatchReader):
         return EventStream(source, partial(find_names, source.schema.empty_table()))
     if hasattr(source, "read"):
-        return EventStream(source, set)  # what was read of it is gone
+        return EventStream(source, set)  # the part already read is lost
     first, batches = peek(source)
     return EventStream(batches, set if first is None else partial(find_names, first.slice(0, 0)))
 
@@ -105,7 +105,7 @@ def _names_in_file(path: Path) -> set[AttributePath]:
 
 
 def names_in_source(source: Path | str | bytes, file_format: str | None) -> set[AttributePath]:
-    """The names that the first events of a source have."""
+    """The names in the first events of a source."""
     batches = split_events(source, Wanted(n_rows=SAMPLE), file_format=file_format)
     return next((find_names(rows.hold({})) for rows in batches), set())
 
@@ -115,7 +115,7 @@ def _is_batch(item: Any) -> bool:
 
 
 def _binary(stream: Any) -> Any:
-    """The stream; its bytes, if it is one of text."""
+    """The stream, as bytes if it is a text stream."""
     return stream.buffer if hasattr(stream, "buffer") else stream
 
 

@@ -1,6 +1,6 @@
-"""The formats of files: all that is known of each, in one table.
+"""The formats of files, in one table.
 
-To add a format, add a row to `FORMATS` and a module with a function `read_rows`, which gives the
+To add a format, add a row to `FORMATS` and a module with a function `read_rows`, which returns the
 rows of a stream in batches: see `rows.Rows`.
 """
 
@@ -33,14 +33,14 @@ class Format(StrEnum):
 
 
 class Traits(NamedTuple):
-    """What is known of a format."""
+    """The properties of a format."""
 
     title: str
     endings: tuple[str, ...]  # of the names of its files
-    module: str  # of this package: the one that reads it
-    openings: tuple[bytes, ...] = ()  # what its files begin with, if that is always the same
-    is_typed: bool = True  # values have types; else texts spell them
-    spark: str | None = None  # the reader of Spark's that reads it
+    module: str  # of this package: the module that reads it
+    openings: tuple[bytes, ...] = ()  # the first bytes of its files, if always the same
+    is_typed: bool = True  # values have types; otherwise they are texts
+    spark: str | None = None  # Spark's reader for it
 
 
 FORMATS: Final = {
@@ -61,18 +61,18 @@ KNOWN_ENDINGS: Final = ", ".join(FORMAT_BY_ENDING)
 
 
 def find_format(name: str) -> Format | None:
-    """The format that a file's name tells, compressed or not."""
+    """The format for a file's name, compressed or not."""
     return FORMAT_BY_ENDING.get(PurePath(strip_ending(name)).suffix.lower())
 
 
 def detect_format(name: str) -> Format:
-    """The format that a file's name tells; raises an `InputError` if it tells none."""
+    """The format for a file's name; raises an `InputError` if it is unknown."""
     found = find_format(name)
     if found is None:
         raise InputError(
             f"cannot tell the format of {name} by its name; known endings: "
             f"{' '.join(FORMAT_BY_ENDING)}",
-            hint=f"say which it is: {', '.join(Format)}",
+            hint=f"give the format: {', '.join(Format)}",
         )
     return found
 

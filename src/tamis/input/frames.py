@@ -15,15 +15,15 @@ ARROW_DATA: Final = (pa.Table, pa.RecordBatch, pa.RecordBatchReader)
 
 
 def is_frame(given: Any) -> bool:
-    """Whether it is a table of rows, by its class: nothing is converted."""
+    """Whether the object is a table of rows, by its class; nothing is converted."""
     return isinstance(given, ARROW_DATA) or hasattr(given, "__dataframe__")
 
 
 def to_arrow(given: Any, *, is_partial: bool = False) -> Any:
-    """The frame as a table, a record batch or a reader of batches; None for what is no frame.
+    """The frame as a table, a record batch or a reader of batches; None for other objects.
 
-    With `is_partial`, columns of a pandas frame that cannot be read are refused when they are asked
-    for: see `make_unreadable`.
+    With `is_partial`, an unreadable column of a pandas frame raises an error only if it is used:
+    see `make_unreadable`.
     """
     if isinstance(given, ARROW_DATA):
         return given
@@ -34,7 +34,7 @@ def to_arrow(given: Any, *, is_partial: bool = False) -> Any:
         return None
     if library == "pyspark":
         raise InputError(
-            f"a Spark {name} is taken by tamis.spark only",
+            f"only tamis.spark accepts a Spark {name}",
             hint="tamis.spark.build(frame, store), tamis.spark.match(events, index)",
         )
     if name == "LazyFrame":
@@ -57,9 +57,10 @@ def to_arrow(given: Any, *, is_partial: bool = False) -> Any:
 
 
 def _convert_partly(frame: Any) -> pa.Table | None:
-    """The columns of a pandas frame that Arrow can hold, and fields of NULLs for the others; None
-    if the columns are not what is wrong."""
-    # A column of objects may hold anything, also one that no expression names.
+    """The columns of a pandas frame that Arrow can represent, with fields of NULLs for the others;
+    None if the columns are not the problem.
+    """
+    # A column of objects may contain any values, also if no expression uses it.
     bad: dict[Any, str] = {}
     for name in frame.columns:
         try:
@@ -77,7 +78,7 @@ def _convert_partly(frame: Any) -> pa.Table | None:
 
 
 def _tell(error: Exception) -> str:
-    """What Arrow says; it may name the column in a second text."""
+    """Arrow's message; it may name the column in a second text."""
     return "; ".join(map(str, error.args)) or type(error).__name__
 
 

@@ -1,4 +1,4 @@
-"""JSON arrays, one element at a time: a file of any size, elements that fit in memory."""
+"""Reads JSON arrays one element at a time: files of any size, elements that fit in memory."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 CHUNK_BYTES: Final = 1 << 16
 _OPENING: Final = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*(?:[{\]]|\Z)")
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
-_DECODER: Final = json.JSONDecoder(parse_float=str, parse_int=str)  # only where it ends matters
-# How far from the end of what has been read the decoder may stumble over a token that is cut off.
+_DECODER: Final = json.JSONDecoder(parse_float=str, parse_int=str)  # only its end matters
+# How far before the end of the buffer the decoder may fail on a truncated token.
 _CUT: Final = len(r"\ud83d\ude00")
 
 
 class BrokenArrayError(InputError):
-    """The text is no array from some line on."""
+    """The text is not an array from some line on."""
 
     def __init__(self, reason: str, line: int) -> None:
         super().__init__(reason)
@@ -32,22 +32,22 @@ class BrokenArrayError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One element, as it is written."""
+    """One element, unchanged."""
 
     file_line: int
     text: str  # bytes that are not UTF-8 are lone surrogates in it
 
 
 def is_array(head: bytes) -> bool:
-    """Whether a text that begins so is an array of objects; a line such as `[1, 2]` is none."""
+    """Whether a text with this beginning is an array of objects; a line such as `[1, 2]` is not."""
     return _OPENING.match(head) is not None
 
 
 def read_elements(stream: IO[bytes]) -> Iterator[Element]:
-    """The elements of the array, as they come.
+    """The elements of the array, as they are read.
 
-    What is no array raises a `BrokenArrayError` where it goes wrong: nobody knows where the next
-    element begins.
+    Invalid syntax raises a `BrokenArrayError` at its place, since the start of the next element is
+    unknown.
     """
     text = _Text(stream)
     text.expect("[", "the beginning of an array")
@@ -61,7 +61,7 @@ def read_elements(stream: IO[bytes]) -> Iterator[Element]:
 
 
 class _Text:
-    """The part of a stream that has been read and not yet taken."""
+    """The part of a stream that has been read and not yet consumed."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._read = getattr(stream, "read1", stream.read)
@@ -72,27 +72,27 @@ class _Text:
         self._is_read = False
 
     def expect_end(self) -> None:
-        """Refuse all but blanks."""
+        """Raise an error for anything but blanks."""
         self._skip_blanks()
         if self._at < len(self._rest):
-            raise self._refuse("the file goes on after the end of its array", self._at)
+            raise self._refuse("the file continues after the end of its array", self._at)
 
     def has(self, character: str) -> bool:
-        """Take the character if it comes next."""
+        """Consume the character if it comes next."""
         self._skip_blanks()
         is_next = self._rest.startswith(character, self._at)
         self._at += is_next
         return is_next
 
     def expect(self, character: str, what: str) -> None:
-        """Take the character, which must come next."""
+        """Consume the character, which must come next."""
         if not self.has(character):
             found = self._rest[self._at : self._at + 1]
             told = f'"{found}"' if found else "the end of the file"
             raise self._refuse(f"{what} is expected, not {told}", self._at)
 
     def take_element(self) -> Element:
-        """The next element, for which as much is read as it needs."""
+        """The next element; reads as much as needed."""
         self._skip_blanks()
         while True:
             try:
@@ -104,7 +104,7 @@ class _Text:
             except (ValueError, RecursionError) as error:  # too many digits, nested too deep
                 raise self._refuse(str(error), self._at) from None
             else:
-                # A number may go on behind what has been read; an object is answered at once.
+                # A number may continue after the buffer; an object is returned at once.
                 is_whole = isinstance(value, dict) or end < len(self._rest)
                 if is_whole or not self._read_more():
                     return self._take(end)
@@ -116,7 +116,7 @@ class _Text:
         return element
 
     def _is_cut(self, error: json.JSONDecodeError) -> bool:
-        """Whether the element may be good, and only not read to its end."""
+        """Whether the element may be valid but incomplete."""
         is_open = error.msg.startswith("Unterminated string")
         return is_open or error.pos >= len(self._rest) - _CUT
 
@@ -130,7 +130,9 @@ class _Text:
                 return
 
     def _read_more(self) -> bool:
-        """Read on; False at the end. Twice as much each time: an element is decoded again."""
+        """Read more; False at the end. The size doubles each time, since an element is decoded
+        again.
+        """
         if self._is_read:
             return False
         self._rest = self._rest[self._at :]

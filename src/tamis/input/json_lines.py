@@ -53,13 +53,13 @@ def _weigh(row: tuple[int, bytes | RowError]) -> int:
 
 
 class JsonRows(Rows):
-    """Texts that hold an object each."""
+    """Texts that contain an object each."""
 
     def __init__(
         self,
         texts: list[bytes | RowError],
         lines: list[int],
-        hint: str | None = None,  # what the file seems to be, if its first row is no object
+        hint: str | None = None,  # a guess at the file's format, if its first row is not an object
     ) -> None:
         self.texts = texts
         self.lines: list[int] = lines

@@ -1,6 +1,6 @@
 """Rows of Parquet files, by columns.
 
-Texts that would swell when they are spelled out stay in their dictionaries until rows are cut.
+Texts that would be large when expanded stay in their dictionaries until rows are sliced.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ def read_rows(stream: Stream, wanted: Wanted) -> Iterator[TableRows]:
 
 
 def read_parquet(
-    file: Any,  # in which one can go back
+    file: Any,  # seekable
     choose: Callable[[list[str]], Sequence[str] | None],
     n_rows: int,
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of a Parquet file, of the columns that are chosen from its names; None for all.
+    """Batches of a Parquet file, with the columns chosen from its names; None for all.
 
-    Raises what Arrow raises on a file that is none.
+    Raises Arrow's errors for an invalid file.
     """
     import pyarrow.parquet as pq
 
     def opened(dictionaries: list[str] | None) -> pq.ParquetFile:
-        # Spark writes timestamps of 96 bits, which would come as nanoseconds.
+        # Spark writes timestamps of 96 bits, which would be read as nanoseconds.
         return pq.ParquetFile(file, read_dictionary=dictionaries, coerce_int96_timestamp_unit="us")
 
     parquet = opened(None)
@@ -60,7 +60,7 @@ def read_parquet(
 
 
 def _text_leaves(file: pq.ParquetFile, names: Sequence[str] | None) -> list[int]:
-    """The leaves of the columns that hold texts, which may be in dictionaries."""
+    """The leaves of the columns that contain texts, which may be in dictionaries."""
     leaves = ((leaf, file.schema.column(leaf)) for leaf in range(len(file.schema)))
     return [
         leaf
@@ -72,10 +72,10 @@ def _text_leaves(file: pq.ParquetFile, names: Sequence[str] | None) -> list[int]
 
 
 def _swells(file: pq.ParquetFile, compact: pq.ParquetFile, texts: list[int], n_rows: int) -> bool:
-    """Whether so many rows may be too large when their texts are spelled out.
+    """Whether this many rows may be too large when their texts are expanded.
 
-    A text is in the dictionary of its group of rows, of which one row tells the longest, or is
-    spelled out in the file already, where groups tell the average.
+    A text is in the dictionary of its row group, whose longest text is the bound, or is stored
+    expanded in the file, where the average of the row group is used.
     """
     columns = [file.schema.column(leaf).path for leaf in texts]
     for number in range(file.num_row_groups):
@@ -94,7 +94,7 @@ def _swells(file: pq.ParquetFile, compact: pq.ParquetFile, texts: list[int], n_r
 
 
 def _longest(array: pa.Array) -> int:
-    """The bytes of the longest text in each dictionary, together."""
+    """The sum of the longest text's bytes over all dictionaries."""
     if _is.is_dictionary(array.type):
         return int(value_sizes(array.dictionary).max(initial=0))
     if _is.is_struct(array.type):
@@ -105,7 +105,7 @@ def _longest(array: pa.Array) -> int:
 
 
 def _fitting_rows(file: pq.ParquetFile, n_rows: int) -> int:
-    """As many rows, or fewer where rows have long lists on average."""
+    """The number of rows, reduced if rows have long lists on average."""
     fitting = n_rows
     for number in range(file.num_row_groups):
         group = file.metadata.row_group(number)

@@ -1,4 +1,4 @@
-"""Whether a text names a file."""
+"""Whether a string is the path of a file."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tamis.input.formats import find_format
 
 
 def find_path(given: Any) -> Path | None:
-    """The path that was given; None for a text that names no file.
+    """The path that was given; None for a string that is not a path.
 
-    A text with the ending of a known format, compressed or not, is a path, whether or not the file
-    exists: that it does not is what its reader reports.
+    A string with the ending of a known format, compressed or not, is a path, whether or not the
+    file exists: its reader reports a missing file.
     """
     if isinstance(given, os.PathLike):
         return Path(given)

@@ -1,6 +1,6 @@
-"""Rows of a source in batches, in the layout of their format, columnar where that is columnar.
+"""Rows of a source in batches, in the layout of their format, columnar for columnar formats.
 
-A row that cannot be read is a `RowError` in its place, and the rows after it still come.
+An unreadable row is a `RowError` in its place, and the rows after it are still read.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ BATCH_ROWS: Final = 8192  # sixteen blocks of the batch kernel
 
 
 class CutOffError(RowError):
-    """The file cannot be read from this row on: nobody knows where the next one begins."""
+    """The file cannot be read from this row on: the start of the next row is unknown."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -51,20 +51,20 @@ class CutOffError(RowError):
 
 
 class UnreadableError(InputError):
-    """Stands for a value that Python cannot have; it is not a value of any type."""
+    """Stands for a value that Python cannot represent; it is not a value of any type."""
 
 
 class Wanted(NamedTuple):
-    """What is to be read of a source, and how."""
+    """What to read from a source, and how."""
 
     columns: Container[str] | None = None  # names at the top of events; None for all
     n_rows: int = BATCH_ROWS  # of a batch, at most
-    expect: Callable[[list[str]], None] | None = None  # is given the names of a table's columns
+    expect: Callable[[list[str]], None] | None = None  # called with the names of a table's columns
     hint: str | None = None  # for rows of CSV that have too many fields
-    as_they_come: bool = False  # a pipe's rows are given while it waits for more
+    as_they_come: bool = False  # rows of a pipe are returned while it waits for more
 
     def choose(self, names: list[str]) -> list[str] | None:
-        """The columns to read of those that there are; None for all."""
+        """The columns to read among the existing ones; None for all."""
         if self.expect is not None:
             self.expect(names)
         return None if self.columns is None else [own for own in names if own in self.columns]
@@ -79,13 +79,13 @@ class Wanted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Under which names (columns or keys) a row has the two parts of a subscription."""
+    """The names (columns or keys) of the two parts of a subscription."""
 
-    subscription_id: str | None = None  # None takes "subscription_id", else "id"
+    subscription_id: str | None = None  # None: "subscription_id", else "id"
     expression: str = "expression"
 
     def find(self, names: Iterable[str]) -> tuple[str | None, str | None]:
-        """The names as they are among `names`; None for what is missing."""
+        """The names as they are among `names`; None for a missing one."""
         known = set(names)
         wanted = [self.subscription_id] if self.subscription_id else ["subscription_id", "id"]
         id_name = next((name for name in wanted if name in known), None)
@@ -101,7 +101,7 @@ class Columns:
             )
 
     def describe_missing(self, found: tuple[str | None, str | None]) -> str:
-        """What `find` did not find, for messages."""
+        """The names that `find` did not find, for messages."""
         missing = []
         if found[0] is None:
             wanted = self.subscription_id
@@ -115,11 +115,11 @@ class Rows(ABC):
     """Some rows of a source."""
 
     numbers: Sequence[int] = ()  # of each row in its source, from 1; blank lines do not count
-    lines: Sequence[int] | None = None  # where each row starts in its file, from 1
+    lines: Sequence[int] | None = None  # line of each row in its file, from 1
 
     @abstractmethod
     def __len__(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
 
     @abstractmethod
     def read(self, table: AttributeTable, rejects: Rejects) -> EventValues:
@@ -127,19 +127,19 @@ class Rows(ABC):
 
     @abstractmethod
     def hold(self, types: Types) -> Any:
-        """The events as `events.read_events` takes them; `types` are those of texts in CSV."""
+        """The events in the form of `events.read_events`; `types` are those of texts in CSV."""
 
     @abstractmethod
     def to_mappings(self, types: Types, names: Collection[str] | None = None) -> list[Any]:
-        """Each event as a mapping, or a `RowError`; `names` are the attributes that matter."""
+        """Each event as a mapping, or a `RowError`; `names` are the needed attributes."""
 
     @abstractmethod
     def to_records(self, columns: Columns) -> Iterable[Values | RowError]:
-        """Each row as a subscription's values by name, or a `RowError`."""
+        """Each row as the values of a subscription by name, or a `RowError`."""
 
     @abstractmethod
     def take(self, places: Sequence[int]) -> Rows:
-        """The rows at some places, without their numbers."""
+        """The rows at some positions, without their numbers."""
 
     def without(self, places: Container[int]) -> Rows:
         """All other rows."""
@@ -151,7 +151,7 @@ class Rows(ABC):
 
 
 class ObjectRows(Rows):
-    """Events as Python has them: mappings, JSON texts, or errors in their place."""
+    """Events as Python objects: mappings, JSON texts, or errors in their place."""
 
     def __init__(self, events: Sequence[Any]) -> None:
         self.events = events

@@ -1,4 +1,4 @@
-"""A schema as a caller may hand it over: what `Schema.of` takes, or a file of it."""
+"""A schema as callers pass it: any notation of `Schema.of`, or a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a file seem to be, by its beginning, whatever its name says?"""
+"""Recognises the format of a file by its first bytes, whatever its name."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ _ENCODINGS: Final = ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
 
 
 def read_head(stream: Any, name: str, file_format: str) -> bytes:
-    """How the stream begins; raises an `InputError` if all of its lines would be errors."""
+    """The beginning of the stream; raises an `InputError` if all of its lines would be errors."""
     head = stream.peek(HEAD_BYTES)[:HEAD_BYTES]
     refuse_signature(head, name, file_format)
-    # In the first line it is a file of another kind; further down, an error of its row.
+    # In the first line it indicates another kind of file; later, an error of its row.
     if b"\0" in head.split(b"\n", 1)[0]:
-        raise InputError(f"{name} is not text: it holds zero bytes; {file_format} is UTF-8 text")
+        raise InputError(f"{name} is not text: it contains zero bytes; {file_format} is UTF-8 text")
     return bytes(head)
 
 
 def refuse_signature(head: bytes, name: str, file_format: str) -> None:
-    """Raise an `InputError` for a file that begins as another kind of file does."""
+    """Raise an `InputError` for a file that begins like another kind of file."""
     for known, traits in FORMATS.items():
         if traits.openings and head.startswith(traits.openings):
             article = "an" if traits.title[0] == "A" else "a"
             raise InputError(
                 f"{name} is {article} {traits.title} file, not {file_format}",
-                hint=f"say so: the format is {known}",
+                hint=f"give the format: {known}",
             )
     codec = codec_of_head(head)
     if codec is not None:
@@ -58,7 +58,7 @@ _FORMAT_HINTS: Final = {
 
 
 def guess_lines(head: bytes) -> str | None:
-    """What a text that is not JSON lines seems to be, by its beginning; None if that is unclear."""
+    """A guess at the format of a text that is not JSON lines, by its beginning; None if unclear."""
     text = head.decode("utf-8-sig", "replace").lstrip()
     if text.startswith("<"):
         return "it seems to be XML or HTML: convert it to JSON lines"
@@ -68,7 +68,7 @@ def guess_lines(head: bytes) -> str | None:
             "it seems to be JSON with objects over several lines: write one object on each line "
             "(jq -c . FILE), or a JSON array of them"
         )
-    # The last line may be cut off, and counts only where it is the only other one.
+    # The last line may be truncated, and counts only if it is the only other one.
     lines = [line for line in text.splitlines() if line.strip()][:SNIFFED_LINES]
     for delimiter, what in _DELIMITERS.items():
         fields = {len(row) for row in csv.reader(lines[:-1] or lines, delimiter=delimiter)}
@@ -83,5 +83,5 @@ def refuse_json(header: list[str], name: str) -> None:
     if header[0].lstrip().startswith(("{", "[")):
         raise InputError(
             f"{name} seems to be JSON, not csv: its first line begins with {header[0][:20]}",
-            hint="say so: --format jsonl",
+            hint="give the format: --format jsonl",
         )

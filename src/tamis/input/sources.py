@@ -1,4 +1,4 @@
-"""Where rows come from: a path, an open file, bytes, or standard input, compressed or not."""
+"""Opens the source of rows: a path, an open file, bytes, or standard input, compressed or not."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Stream(NamedTuple):
     file: Any  # binary and buffered: it has `peek`
     name: str
     file_format: Format
-    is_pipe: bool = False  # more may come later
+    is_pipe: bool = False  # more may arrive later
 
 
 @contextmanager
 def open_stream(source: Source, file_format: Format | None = None) -> Iterator[Stream]:
     """The stream of a source, closed afterwards if it was opened here.
 
-    The format is that of the name, and JSON where there is no name. Files are decompressed as their
-    names tell, and other sources as they begin.
+    The format is that of the name, and JSON if there is no name. Files are decompressed according
+    to their names, and other sources according to their first bytes.
     """
     is_named = isinstance(source, str | Path)
     name = str(source) if is_named else _name_of(source)
@@ -63,7 +63,11 @@ def _name_of(source: Any) -> str:
 def _is_file(source: Any) -> bool:
     try:
         return S_ISREG(os.fstat(source.fileno()).st_mode)
-    except (OSError, ValueError, AttributeError):  # not a file of the system: bytes in memory
+    except (
+        OSError,
+        ValueError,
+        AttributeError,
+    ):  # not a file of the operating system: bytes in memory
         return True
 
 
@@ -101,7 +105,7 @@ def peeking(file: Any) -> Iterator[Any]:
 
 @contextmanager
 def seekable(stream: Stream) -> Iterator[Any]:
-    """The file of a stream, in which one can go back; a pipe is copied first."""
+    """The file of a stream, made seekable; a pipe is copied first."""
     if stream.file.seekable():
         yield stream.file
         return

@@ -1,7 +1,7 @@
-"""Subscriptions of files: rows of an id, an expression, and what else they have.
+"""Reads subscriptions of files: rows of an id, an expression, and other columns.
 
-A file that cannot be read raises an `InputError`. A row that cannot be read is a row with an error,
-and the rows after it still come.
+An unreadable file raises an `InputError`. An unreadable row becomes a row with an error, and the
+rows after it are still read.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 VALIDITY: Final = ("valid_from", "valid_until")
 
 CSV_HINT: Final = (
-    "an expression with a comma or a double quote in it is written in double quotes, "
+    "write an expression with a comma or a double quote in double quotes, "
     'and a double quote inside as ""'
 )
 
 
 class Details(NamedTuple):
-    """What a subscription has besides its id and its expression."""
+    """The details of a subscription besides its id and its expression."""
 
     tags: tuple[str, ...]
     valid_from: datetime | None
@@ -50,11 +50,11 @@ class SubscriptionRow:
     """One row of a file of subscriptions; with an error, the rest may be unknown."""
 
     number: int  # of the record, from 1; header and blank lines do not count
-    file_line: int | None  # where the record starts, from 1; None in formats without lines
+    file_line: int | None  # first line of the record, from 1; None in formats without lines
     subscription_id: str | None
     text: str
     error: RowError | None = None
-    given: Values | None = None  # with an error: what the row has as its id and its expression
+    given: Values | None = None  # with an error: the row's id and expression, unchecked
     details: Details = NO_DETAILS
 
 
@@ -83,7 +83,7 @@ def _expect_columns(columns: Columns, name: str, names: list[str]) -> None:
 def to_subscription(
     number: int, file_line: int | None, values: Values | RowError, columns: Columns
 ) -> SubscriptionRow:
-    """The subscription that a row holds, or what is wrong with it."""
+    """The subscription of a row, or its error."""
     if isinstance(values, RowError):
         return SubscriptionRow(number, file_line, None, "", values)
     subscription_id = None
@@ -107,7 +107,7 @@ def to_subscription(
 
 
 def read_details(values: Values, except_for: Iterable[str]) -> Details:
-    """What a row has besides some columns; an empty text is a value that is not there."""
+    """The other columns of a row; an empty text is a missing value."""
     others = {
         name: value
         for name, value in values.items()
@@ -127,7 +127,7 @@ def read_details(values: Values, except_for: Iterable[str]) -> Details:
 
 
 def read_tags(value: Any) -> tuple[str, ...]:
-    """Tags as a list of texts; in CSV as a JSON list, or separated by commas."""
+    """Tags as a list of strings; in CSV as a JSON list, or separated by commas."""
     found = value
     if isinstance(value, str):
         text = value.strip()
@@ -138,7 +138,7 @@ def read_tags(value: Any) -> tuple[str, ...]:
         found = [tag.strip() if isinstance(tag, str) else tag for tag in found or ("",)]
         found = [tag for tag in found if tag != ""] if found != [""] else None
     if not isinstance(found, list | tuple) or not all(isinstance(tag, str | None) for tag in found):
-        message = f"the tags are {json_kind(value)}; a list of texts is expected"
+        message = f"the tags are {json_kind(value)}; a list of strings is expected"
         raise RowError("bad-tags", message, hint='write ["news", "urgent"], or in CSV news,urgent')
     return tuple(tag for tag in found if tag is not None)
 
@@ -173,7 +173,7 @@ def _read_text(value: Any) -> str:
     if isinstance(value, bytes):
         _refuse_bytes(value)
     if not isinstance(value, str):
-        raise RowError("not-text", f"the expression is {json_kind(value)}; text is expected")
+        raise RowError("not-text", f"the expression is {json_kind(value)}; a string is expected")
     return value
 
 

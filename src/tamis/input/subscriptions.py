@@ -1,4 +1,4 @@
-"""Subscriptions as a caller may hand them over: rows of an id and an expression."""
+"""Subscriptions as callers pass them: rows of an id and an expression."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ TAKEN: Final = (
     'Arrow) with the columns "id" (or "subscription_id") and "expression", or the path of a file '
     f"({KNOWN_ENDINGS})"
 )
-SHOWN: Final = 60  # characters of a text that is no path
+SHOWN: Final = 60  # characters shown of a text that is not a path
 
 
 class Given(NamedTuple):
-    """Subscriptions as `index.build` takes them."""
+    """Subscriptions in the form that `index.build` takes."""
 
-    # A mapping, or pairs of id and expression. A row that holds no subscription comes as an
+    # A mapping, or pairs of id and expression. A row without a valid subscription is an
     # `ExpressionError` in the place of its pair.
     pairs: Any
     details: Gathered  # complete when all pairs are read
 
 
 def open_subscriptions(given: Any, tags: Mapping[str, Sequence[str]] | None = None) -> Given:
-    """The subscriptions that a caller hands over; `tags` are theirs, besides those of rows."""
+    """The subscriptions that a caller passes; `tags` are added to those of rows."""
     details = Gathered(_expect_tags(tags or {}))
     opened = _open(given)
     if not isinstance(opened, _Rows):
@@ -59,7 +59,7 @@ def _expect_tags(tags: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
         if not is_list or not all(isinstance(own, str) for own in words):
             raise InputError(
                 f'the tags of subscription "{subscription_id}" are {words!r}; '
-                "allowed: a list of texts"
+                "allowed: a list of strings"
             )
     return tags
 
@@ -70,13 +70,13 @@ class _Rows(NamedTuple):
 
 
 def _open(given: Any) -> Any:
-    """Rows, or what is a mapping or pairs already."""
+    """Rows; mappings and pairs are returned unchanged."""
     if isinstance(given, Mapping):
         return given
     if isinstance(given, str | bytes | os.PathLike):
         path = find_path(given)
         if path is None:
-            told = "bytes" if isinstance(given, bytes) else f"the text {str(given)[:SHOWN]!r}"
+            told = "bytes" if isinstance(given, bytes) else f"the string {str(given)[:SHOWN]!r}"
             raise InputError(f"{TAKEN}, not {told}", hint='write {"some id": "an expression"}')
         return _Rows(read_subscriptions(path), path)
     frame = to_arrow(given)
@@ -91,7 +91,7 @@ def _open(given: Any) -> Any:
     first, rows = peek(given)
     if isinstance(first, Mapping):
         return _Rows(_dict_rows(rows))
-    if isinstance(first, SubscriptionRow):  # as `read_subscriptions` gives them
+    if isinstance(first, SubscriptionRow):  # from `read_subscriptions`
         return _Rows(rows)
     if isinstance(first, pa.RecordBatch | pa.Table):
         return _Rows(_frame_rows(rows))

@@ -1,4 +1,4 @@
-"""Rows as Arrow data: read by columns as events, and as Python values where these are asked for."""
+"""Rows as Arrow data: read by columns as events, and as Python values on request."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TableRows(Rows):
     """The rows of a table, a record batch or an array."""
 
     def __init__(self, data: Any, column: str | None = None) -> None:
-        """`column` is the one that holds whole events, if one does."""
+        """`column` is the one that contains whole events, if any."""
         self.data = data
         self.column = column
 
@@ -54,7 +54,7 @@ class TableRows(Rows):
 
 
 def reading_tables(stream: Stream, batches: Iterator[pa.RecordBatch]) -> Iterator[TableRows]:
-    """The batches as rows; what Arrow raises on a damaged file becomes an `InputError`."""
+    """The batches as rows; Arrow's errors for a damaged file become an `InputError`."""
     try:
         for batch in batches:
             yield TableRows(batch)
@@ -65,17 +65,21 @@ def reading_tables(stream: Stream, batches: Iterator[pa.RecordBatch]) -> Iterato
 
 
 def batch_rows(batch: pa.RecordBatch) -> list[Values]:
-    """The rows of a table; a value that Python cannot have is an `UnreadableError` in its place."""
+    """The rows of a table; a value that Python cannot represent is an `UnreadableError` in its
+    place.
+    """
     try:
         rows: list[Values] = batch.to_pylist()
-    except Exception:  # a date of the year 20000, text that is not UTF-8, a zone nobody knows
+    except Exception:  # a date of the year 20000, text that is not UTF-8, an unknown zone
         columns = {name: list(map(_to_python, batch.column(name))) for name in batch.schema.names}
         rows = [{name: own[at] for name, own in columns.items()} for at in range(len(batch))]
     return rows
 
 
 def _to_python(scalar: pa.Scalar) -> Any:
-    """The value; of one that Python cannot have, what it is, which is no value of any type."""
+    """The value; for one that Python cannot represent, a description, which is not a value of any
+    type.
+    """
     try:
         return scalar.as_py()
     except Exception as error:
@@ -94,7 +98,7 @@ def batch_records(batch: pa.RecordBatch, columns: Columns) -> Iterator[Values]:
 
 
 def _to_values(column: pa.Array) -> list[Any]:
-    """The column's values; text that is not UTF-8 comes as bytes, of which its row is refused."""
+    """The column's values; text that is not UTF-8 is returned as bytes, and its row is rejected."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     try:

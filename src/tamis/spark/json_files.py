@@ -1,4 +1,4 @@
-"""JSON files as texts of single objects, whether they are lines or one array."""
+"""JSON files as texts of single objects, from lines or from one array."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VALUE_SCHEMA: Final = "value string"
 
 
 def split_files(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The events of whole files, a text for each; a function for `mapInArrow`."""
+    """The events of whole files, one text each; a function for `mapInArrow`."""
     waiting: list[str] = []
     for batch in batches:
         for file in batch.column(0).to_pylist():
@@ -48,8 +48,9 @@ def _split(file: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class MarkRepeated:
-    """Objects that have a key twice, with that key under the name `mark` and the last of the two
-    values; all other texts as they are. A function for `mapInArrow`."""
+    """Objects with a repeated key, with that key under the name `mark` and the last of its values;
+    other texts unchanged. A function for `mapInArrow`.
+    """
 
     mark: str
 
@@ -71,7 +72,7 @@ class MarkRepeated:
         try:
             found = json.loads(text, object_pairs_hook=to_object)
         except (ValueError, RecursionError):
-            return text  # Spark marks what is not JSON
+            return text  # Spark marks texts that are not JSON
         if not repeated or not isinstance(found, dict):
             return text
         return json.dumps(found | {self.mark: repeated[0]}, ensure_ascii=False)

@@ -41,18 +41,18 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
     from pyspark.sql.types import DataType
 
-# What a reader of files found wrong with a row, made by `make_problem`; nobody else's column.
+# The error that a reader of files found in a row, made by `make_problem`; a reserved column.
 FOUND: Final = "\x01problem"
 PROBLEM: Final = "struct<code: string, message: string, hint: string>"
 MOMENT_TYPES: Final = (DateType, StringType, TimestampNTZType, TimestampType)
 PLAIN_TYPES: Final = (*MOMENT_TYPES, NumericType, BooleanType, BinaryType, NullType)
 
-MOST_VALUES: Final = 1_000  # of a switch: one that has more is something else
+MOST_VALUES: Final = 1_000  # of a switch: a column with more values is not a switch
 
 ROW_NAMES: Final = (
     *("position", "subscription_id", "expression", "tags", "valid_from", "valid_until"),
     "attributes",  # all other columns in a struct, or as JSON if they come from an index
-    "problem",  # what is wrong with a row: code, message and hint of its reject
+    "problem",  # the error of a row: code, message and hint of its reject
 )
 EMPTY_ROWS: Final = pa.schema(
     [
@@ -68,7 +68,7 @@ EMPTY_ROWS: Final = pa.schema(
 def select_rows(
     subscriptions: DataFrame, id_column: str | None = None, expression_column: str = "expression"
 ) -> DataFrame:
-    """The columns that a build reads, under their own names, with each row's position."""
+    """The columns that a build reads, under fixed names, with each row's position."""
     expect_frame(subscriptions, "subscriptions")
     names = subscriptions.columns
     id_column = id_column or Columns().find(names)[0] or "subscription_id"
@@ -108,7 +108,7 @@ def select_rows(
 
 
 def _pack(types: Mapping[str, DataType]) -> Column:
-    """Columns that nobody here reads, in one; NULL if there are none."""
+    """The other columns, combined in one; NULL if there are none."""
     if PACKED in types:
         return F.col(PACKED).alias("attributes")
     columns = [
@@ -122,7 +122,7 @@ def _pack(types: Mapping[str, DataType]) -> Column:
 
 
 def _is_plain(type_: DataType) -> bool:
-    """Whether Python has values of the type; not so of intervals and variants, say."""
+    """Whether Python has values of the type; it has none for intervals and variants."""
     if isinstance(type_, ArrayType):
         return _is_plain(type_.elementType)
     if isinstance(type_, MapType):
@@ -133,7 +133,7 @@ def _is_plain(type_: DataType) -> bool:
 
 
 def make_problem(code: str, is_wrong: Column, message: Column, hint: str) -> Column:
-    """What becomes of a row that is wrong: the reject's code, message and hint; NULL otherwise."""
+    """The error of an invalid row: the reject's code, message and hint; NULL for a valid row."""
     told = F.struct(F.lit(code).alias("code"), message.alias("message"), F.lit(hint).alias("hint"))
     return F.when(is_wrong, told).cast(PROBLEM)
 
@@ -143,7 +143,7 @@ def _found(names: list[str]) -> Column:
 
 
 def _unreadable(name: str) -> Column:
-    """What is wrong with a moment; NULL where nothing is."""
+    """The error of a moment; NULL if it is valid."""
     column = F.col(name)
     is_wrong = column.isNotNull() & column.try_cast("timestamp").isNull()
     said = F.concat(F.lit(f"{name} is '"), column.cast("string"), F.lit("', not a timestamp"))
@@ -151,7 +151,7 @@ def _unreadable(name: str) -> Column:
 
 
 def _never_valid(limits: Iterable[str]) -> Column:
-    """What is wrong with two moments of which the second is not after the first."""
+    """The error of two moments of which the second is not after the first."""
     if len(set(limits)) < 2:
         return F.lit(None).cast(PROBLEM)
     start, end = (F.col(name).try_cast("timestamp") for name in ("valid_from", "valid_until"))
@@ -163,19 +163,20 @@ def _never_valid(limits: Iterable[str]) -> Column:
 
 
 def has_expired(now: datetime) -> Column:
-    """Whether a row has no problem and will never answer again."""
+    """Whether a row is valid but will never answer again."""
     return is_expired(now) & F.col("problem").isNull()
 
 
 def count_rows(rows: DataFrame, now: datetime) -> tuple[int, int]:
-    """How many subscriptions are there to build, and how many more have expired."""
+    """The number of subscriptions to build, and the number that have expired."""
     (told,) = rows.agg(F.count(F.lit(1)), F.count_if(has_expired(now))).collect()
     return told[0] - told[1], told[1]
 
 
 def find_switches(rows: DataFrame) -> Switches:
     """The columns by which subscriptions seem to be switched off. Runs a job only if there is a
-    column that looks like a switch."""
+    column that looks like a switch.
+    """
     switches = Switches()
     attributes = rows.schema["attributes"].dataType
     for field in attributes.fields if isinstance(attributes, StructType) else ():
@@ -192,7 +193,7 @@ def _optional(name: str, type_: str, names: list[str]) -> Column:
 
 
 def split_problems(rows: pa.Table) -> tuple[pa.Table, list[ExpressionError]]:
-    """The rows without a problem, and the others as rejects."""
+    """The valid rows, and the others as rejects."""
     import pyarrow.compute as pc
 
     if rows["problem"].null_count == len(rows):
@@ -213,7 +214,7 @@ def split_problems(rows: pa.Table) -> tuple[pa.Table, list[ExpressionError]]:
 
 
 class RowDetails(NamedTuple):
-    """The rows of a part, as `build_contents` takes them: of equal ids, the first has the say."""
+    """The rows of a part, in the form of `build_contents`: of equal ids, the first is used."""
 
     pairs: list[tuple[Any, Any]]
     tags: dict[str, Sequence[str]]
@@ -222,7 +223,7 @@ class RowDetails(NamedTuple):
 
 
 def read_details(rows: pa.Table) -> tuple[RowDetails, list[ExpressionError]]:
-    """What the rows hold, and those whose tags cannot be read as rejects."""
+    """The contents of the rows, and rejects for those whose tags cannot be read."""
     found = RowDetails([], {}, {}, {})
     rejects: list[ExpressionError] = []
     seen: set[Any] = set()
@@ -260,7 +261,7 @@ def _reject(error: RowError, subscription_id: Any, text: Any) -> ExpressionError
 
 
 def _to_attributes(column: pa.ChunkedArray) -> Iterator[Mapping[str, Any]]:
-    """The attributes of each row; those of a struct, or those that JSON spells."""
+    """The attributes of each row, from a struct or from JSON."""
     for chunk in column.chunks:
         if pa.types.is_struct(chunk.type):
             yield from batch_rows(pa.RecordBatch.from_struct_array(chunk))
