@@ -1,7 +1,9 @@
-"""The fast reader folds as the canonical form does: the same verdicts, the same sharing."""
+"""The index folds as the canonical form does: the same verdicts, the same sharing."""
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from random import Random
 
 import pytest
@@ -16,7 +18,14 @@ from tamis.match.build import build
 from tamis.match.index import Index
 from tests.effort import examples
 
-SCHEMA = Schema.of({"a": "integer", "x": "double", "s": "string", "b": "boolean"})
+SCHEMA = Schema.of(
+    "a BIGINT, x DOUBLE, s STRING, b BOOLEAN, "
+    "d DATE, t TIMESTAMP, m DECIMAL(9,2), f FLOAT, c BIGINT"
+)
+# The parser reads all of them, the fast reader only these.
+PLAIN = {"a": 4, "x": 3, "s": 3, "b": 1}
+OPERATORS = ("=", "<>", "<", "<=", ">", ">=")
+ALL = PLAIN | {"b": 2, "d": 3, "t": 2, "m": 3, "f": 2, "c": 1}
 SEEDS = st.integers(0, 2**40)
 
 
@@ -35,20 +44,38 @@ def canonical_verdicts(texts: list[str], missing: Missing) -> tuple[list[int], l
 # ── random conditions ───────────────────────────────────────────────────────────────────────
 
 
-def random_leaf(rng: Random) -> str:
-    name = rng.choices(("a", "x", "s", "b"), (4, 3, 3, 1))[0]
-    if name == "b" or rng.random() < 0.15:
+def random_constant(rng: Random, name: str) -> str:
+    number = rng.randint(-2, 3)
+    match name:
+        case "s":
+            return f"'{'abcdef'[number + 2]}'"
+        case "b":
+            return rng.choice(("TRUE", "FALSE"))
+        case "d":
+            return f"DATE '2024-01-0{number + 3}'"
+        case "t":
+            return f"TIMESTAMP '2024-01-01 00:00:00.00000{number + 3}'"
+        case "m":
+            return rng.choice((f"{number}", f"{number}.5", f"{7 * number}.25", "-0.05", "100"))
+        case "a" | "c":
+            return str(number)
+        case _:
+            return str(number) if rng.random() < 0.5 else f"{number}.5"
+
+
+def random_leaf(rng: Random, names: dict[str, int] = PLAIN) -> str:
+    name = rng.choices(list(names), list(names.values()))[0]
+    if (name == "b" and names is PLAIN) or rng.random() < 0.15:
         return f"{name} IS {rng.choice(('', 'NOT '))}NULL"
+    if name == "c":
+        return f"{rng.choice('ac')} {rng.choice(OPERATORS)} {rng.choice('ac')}"
 
     def constant() -> str:
-        number = rng.randint(-2, 3)
-        if name == "s":
-            return f"'{'abcdef'[number + 2]}'"
-        return str(number) if name == "a" or rng.random() < 0.5 else f"{number}.5"
+        return random_constant(rng, name)
 
     match rng.randrange(5 if name == "s" else 4):
         case 0 | 1:
-            return f"{name} {rng.choice(('=', '<>', '<', '<=', '>', '>='))} {constant()}"
+            return f"{name} {rng.choice(OPERATORS)} {constant()}"
         case 2:
             members = ", ".join(constant() for _ in range(rng.randint(1, 4)))
             return f"{name} {rng.choice(('', 'NOT '))}IN ({members})"
@@ -59,10 +86,10 @@ def random_leaf(rng: Random) -> str:
             return f"{rng.choice(('', 'NOT '))}{function}(s, {constant()})"
 
 
-def random_text(rng: Random, depth: int) -> str:
+def random_text(rng: Random, depth: int, names: dict[str, int] = PLAIN) -> str:
     if depth == 0 or rng.random() < 0.1:
-        return random_leaf(rng)
-    operands = [f"({random_text(rng, depth - 1)})" for _ in range(rng.randint(2, 4))]
+        return random_leaf(rng, names)
+    operands = [f"({random_text(rng, depth - 1, names)})" for _ in range(rng.randint(2, 4))]
     match rng.randrange(12):
         case 0:
             return f"at_least({rng.randint(1, len(operands))}, {', '.join(operands)})"
@@ -76,11 +103,12 @@ def random_text(rng: Random, depth: int) -> str:
 
 @pytest.mark.parametrize("missing", Missing)
 @pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("names", [PLAIN, ALL])
 @given(seed=SEEDS)
 @settings(max_examples=examples(8))
-def test_verdicts_are_the_canonical_ones(missing, depth, seed):
+def test_verdicts_are_the_canonical_ones(missing, depth, names, seed):
     rng = Random(seed)
-    texts = [random_text(rng, depth) for _ in range(80)]
+    texts = [random_text(rng, depth, names) for _ in range(80)]
     index = build(dict(enumerate_ids(texts)), SCHEMA, missing=missing)
     assert not index.rejects
     assert verdicts(index) == canonical_verdicts(texts, missing)
@@ -112,11 +140,12 @@ def test_both_readers_share_nodes(missing, seed):
 
 
 @pytest.mark.parametrize("missing", Missing)
+@pytest.mark.parametrize("names", [PLAIN, ALL])
 @given(seed=SEEDS)
 @settings(max_examples=examples(8))
-def test_answers_are_the_reference_ones(missing, seed):
+def test_answers_are_the_reference_ones(missing, names, seed):
     rng = Random(seed)
-    texts = [random_text(rng, rng.randint(1, 3)) for _ in range(80)]
+    texts = [random_text(rng, rng.randint(1, 3), names) for _ in range(80)]
     index = build(dict(enumerate_ids(texts)), SCHEMA, missing=missing)
     events = [random_event(rng) for _ in range(40)]
     conditions = [check(parse(text), SCHEMA) for text in texts]
@@ -135,7 +164,12 @@ def random_event(rng: Random) -> dict:
         "a": rng.randint(-3, 4),
         "x": rng.choice((-2.5, -1.0, 0.0, 0.5, 2.5, 3.0, float("nan"))),
         "s": rng.choice(("", "a", "b", "cd", "f", "g")),
-        "b": True,
+        "b": rng.random() < 0.5,
+        "d": date(2024, 1, rng.randint(1, 7)),
+        "t": datetime(2024, 1, 1, microsecond=rng.randint(0, 7), tzinfo=UTC),
+        "m": Decimal(rng.choice(("-14.25", "-2", "-0.05", "0", "0.5", "7.25", "100"))),
+        "f": rng.choice((-2.5, -1.0, 0.0, 0.5, 2.5, 3.0, float("nan"))),
+        "c": rng.randint(-3, 4),
     }
     return {name: value for name, value in drawn.items() if rng.random() < 0.8}
 
@@ -160,8 +194,20 @@ NEVER = [
     "a BETWEEN 5 AND 1",
     "b IS NULL AND b IS NOT NULL",
     "a = 1 AND (a = 2 OR a = 3) AND a IN (1, 2)",
+    "b = TRUE AND b = FALSE",
+    "b <> TRUE AND b <> FALSE",
+    "d > DATE '2024-01-02' AND d < DATE '2024-01-03'",
+    "m > 9.5 AND m < 10.25 AND m = 10.5",
+    "m < -10 AND m > -9.75",
+    "xor(1 = 1, 2 = 2)",
 ]
-NEVER_IN_BOTH = ["a IS NULL AND a = 1", "a IS NULL AND a > 1", "s IS NULL AND contains(s, 'a')"]
+NEVER_IN_BOTH = [
+    "a IS NULL AND a < c",
+    "c IS NULL AND a = c",
+    "a IS NULL AND a = 1",
+    "a IS NULL AND a > 1",
+    "s IS NULL AND contains(s, 'a')",
+]
 ALWAYS = ["a IS NULL OR a IS NOT NULL", "s IS NULL OR s IS NOT NULL OR contains(s, 'x')"]
 ALWAYS_UNDEFINED = ["a IS NULL OR a < 5 OR a > 3", "a IS NULL OR a <> 1 OR a <> 2"]
 
@@ -177,8 +223,9 @@ def test_never_and_always():
 def test_never_and_always_where_missing_satisfies_negation():
     texts = NEVER_IN_BOTH + ALWAYS + ["a <= 5 AND a > 5"]
     index = build(dict(enumerate_ids(texts)), SCHEMA, missing=Missing.SATISFIES_NEGATION)
-    assert index.contents.never.tolist() == [0, 1, 2, 5]
-    assert index.contents.roots.always.tolist() == [3, 4]
+    n_never = len(NEVER_IN_BOTH)
+    assert index.contents.never.tolist() == [*range(n_never), n_never + 2]
+    assert index.contents.roots.always.tolist() == [n_never, n_never + 1]
 
 
 @pytest.mark.parametrize(
@@ -199,6 +246,13 @@ def test_never_and_always_where_missing_satisfies_negation():
         ("s = 'a' OR s = 'b' OR s > 'ab'", "s = 'a' OR s > 'ab'"),
         ("x = 1 AND (x = 1 OR a = 2)", "x = 1"),
         ("x = 1 OR x = 1 AND a = 2 OR a = 3", "a = 3 OR x = 1"),
+        ("b = TRUE OR b = FALSE", "b IS NOT NULL"),
+        ("m > 9.5 AND m > 10.25", "m > 10.25"),
+        ("m < -9.5 AND m < -10.25", "m < -10.25"),
+        ("d >= DATE '2024-01-02' AND d <= DATE '2024-01-02'", "d = DATE '2024-01-02'"),
+        ("a < c OR a IS NOT NULL", "a IS NOT NULL"),
+        ("xor(a = 1, 1 = 2)", "a = 1"),
+        ("xor(a = 1, 1 = 1)", "a <> 1"),
     ],
 )
 def test_sharing(one, other):
@@ -217,3 +271,13 @@ def test_many_values_meet():
     assert len(index.contents.nodes.operators) == 0, "each is one test"
     assert set(index.match({"a": 1500})) == {"wide", "listed", "1500"}
     assert set(index.match({"a": 7001})) == {"1"}
+
+
+def test_many_values_of_parsed_conditions_meet():
+    """Room is made for the tests that folding adds, also where it is used up exactly."""
+    days = [date.fromordinal(date(2024, 1, 1).toordinal() + at) for at in range(800)]
+    pairs = [f"d = DATE '{days[at]}' OR d = DATE '{days[at + 400]}'" for at in range(400)]
+    index = build(dict(enumerate_ids(pairs)), SCHEMA)
+    assert not index.rejects
+    assert len(index.contents.nodes.operators) == 0, "each is one test"
+    assert index.match({"d": days[750]}) == ["350"]

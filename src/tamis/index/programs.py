@@ -1,7 +1,8 @@
 """Programs: expressions as postfix instructions over numbered leaves, many in one set of arrays.
 
 The fast reader (`kernels.scan`) makes them from text. Expressions that it does not read are parsed,
-typed and brought into canonical form in Python, and converted here.
+typed and brought into negation normal form in Python, and converted here. The kernels that make
+nodes of programs fold both (`kernels.folding`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import numpy as np
 
 from tamis.index.kernels import scan
 from tamis.language.ast import And, AtLeast, Condition, Not, Or, Xnor, Xor, children
-from tamis.logic.canonical import canonicalize
+from tamis.logic.canonical import to_nnf
+from tamis.logic.rules import empty_sets
 
 if TYPE_CHECKING:
     from tamis.index.store import Store
@@ -32,17 +34,19 @@ class Programs(NamedTuple):
 
 
 def write_programs(conditions: list[Condition], store: Store, missing: Missing) -> Programs:
-    """The programs of typed conditions, from their canonical forms."""
+    """The programs of typed conditions, from their negation normal forms."""
     starts = array("q", (0,))
     operators, operands, required = array("B"), array("i"), array("i")
 
-    def write(node: Condition) -> None:
+    def write(node: Condition, *, is_exact: bool = False) -> None:
         below = children(node)
         if not below or (isinstance(node, Not) and not children(node.operand)):
-            emit(scan.LEAF, store.leaf(node), 0)
+            # Under XOR the leaf's opposite is wanted too, which is undefined where the leaf is.
+            emit(scan.LEAF, store.leaf(node if is_exact else empty_sets.rewrite(node)), 0)
             return
+        is_exact = is_exact or isinstance(node, Xor | Xnor)
         for operand in below:
-            write(operand)
+            write(operand, is_exact=is_exact)
         emit(_OPERATORS[type(node)], len(below), node.k if isinstance(node, AtLeast) else 0)
 
     def emit(operator: int, operand: int, need: int) -> None:
@@ -51,7 +55,7 @@ def write_programs(conditions: list[Condition], store: Store, missing: Missing) 
         required.append(need)
 
     for condition in conditions:
-        write(canonicalize(condition, missing))
+        write(to_nnf(condition, missing))
         starts.append(len(operators))
     return Programs(
         np.array(starts, dtype=np.int64),

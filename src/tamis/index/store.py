@@ -13,7 +13,7 @@ from tamis.index.kernels import tests as form
 from tamis.index.kernels.folding import WORDS, Meeting, Met
 from tamis.index.kernels.nodes import Inner, add_programs, rehash_nodes, room_needed
 from tamis.index.kernels.tests import Bases, Texts, find_base, find_text, rehash_bases, rehash_texts
-from tamis.index.words import numbered_word, to_word, words_as
+from tamis.index.words import least_word, numbered_word, to_word, words_as
 from tamis.language.ast import (
     ArraysOverlap,
     Attribute,
@@ -30,7 +30,7 @@ from tamis.language.ast import (
 )
 from tamis.language.comparators import Question
 from tamis.language.printer import print_expression
-from tamis.language.types import DOUBLE, INT64_MIN, INTEGER, NUMBER, STRING
+from tamis.language.types import BOOLEAN, NUMBER
 from tamis.logic.leaves import is_short
 from tamis.text.terms import spell_term
 
@@ -50,13 +50,6 @@ _PAIR_FORMS: Final = {
     Question.EQUAL: form.PAIR_EQUAL,
     Question.BELOW: form.PAIR_BELOW,
     Question.AT_MOST: form.PAIR_AT_MOST,
-}
-# Types whose leaves kernels fold; the fast reader reads values of these types only.
-_FOLDED = {
-    INTEGER: form.AS_INTEGER,
-    DOUBLE: form.AS_DOUBLE,
-    NUMBER: form.AS_NUMBER,
-    STRING: form.AS_TEXT,
 }
 
 
@@ -156,11 +149,18 @@ class Store:
         # a < 5 and a >= 5 test whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
         question, is_negated = leaf.operator.asked
         if question is Question.EQUAL:
-            return 2 * self._base(form.ONE_OF, column, (word,)) + is_negated
-        if question is Question.BELOW and leaf.left.type == INTEGER and word > INT64_MIN:
+            return self._place_equality(column, word, is_negated=is_negated)
+        if question is Question.BELOW and word > least_word(self.columns[column].type):
             question, word = Question.AT_MOST, word - 1
         base = self._base(_FORMS[question], column, (word,))
         return self._upper(base, column, is_upper=is_negated)
+
+    def _place_equality(self, column: int, word: int, *, is_negated: bool) -> int:
+        if self.is_signed and self.columns[column].type == BOOLEAN and not word:
+            # As the opposite of `b = TRUE`, so that the two are found to exclude each other.
+            is_true = self._base(form.ONE_OF, column, (1,))
+            return 2 * self._base(form.COMPLEMENT, column, (is_true,)) + is_negated
+        return 2 * self._base(form.ONE_OF, column, (word,)) + is_negated
 
     def _place_pair(self, leaf: Comparison) -> int:
         assert isinstance(leaf.left, Attribute)
@@ -188,7 +188,7 @@ class Store:
         type_ = self.columns[column].type
         if type_ == NUMBER and not is_short(literal):
             return numbered_word(self._text(spell_number(literal.value)))
-        if words_as(type_) != form.AS_TEXT:
+        if words_as(type_) not in (form.AS_TEXT, form.AS_DECIMAL):
             return to_word(literal.value, type_)
         return self._text(_spell(literal.value))
 
@@ -255,13 +255,14 @@ class Store:
         return Met(columns, earlier, np.zeros(4, dtype=np.int64))
 
     def _new_meeting(self) -> Meeting:
+        # An attribute has the number of a column, its own first one where it has one.
         numbers: dict[Path, int] = {}
-        attributes = [
+        for at, column in enumerate(self.columns):
             numbers.setdefault(column.attributes[0].path, at)
-            for at, column in enumerate(self.columns)
-        ]
-        n_lacking = np.zeros(1, dtype=np.int64)
-        return Meeting(np.array(attributes, dtype=np.int32), self.is_signed, n_lacking)
+        attributes = np.empty((len(self.columns), 2), dtype=np.int32)
+        for at, column in enumerate(self.columns):
+            attributes[at] = [numbers.get(own.path, -1) for own in (column.attributes * 2)[:2]]
+        return Meeting(attributes, self.is_signed, np.zeros(1, dtype=np.int64))
 
     # ── room ───────────────────────────────────────────────────────────────────────────────
 
@@ -277,7 +278,7 @@ class Store:
         if 2 * n_used >= len(bases.table):
             bases = bases._replace(table=np.full(_size(4 * n_used), -1, dtype=np.int64))
             rehash_bases(bases)
-        forms = _grown(bases.forms, n_used)
+        forms = _grown(bases.forms, n_used + 1)  # kernels want one more than they use
         self.bases = bases._replace(
             heads=_grown(bases.heads, len(forms)),
             forms=forms,
@@ -318,8 +319,11 @@ class Store:
 
 
 def _folded_as(column: Column) -> int:
-    """How kernels compare the constants of tests they may fold; NO_WORDS if they may not."""
-    return _FOLDED.get(column.type, form.NO_WORDS) if column.kind == SCALAR else form.NO_WORDS
+    """How kernels compare the constants of tests they may fold; NO_WORDS if they may not.
+
+    Two elements of an array, or two words of a text, may satisfy two tests.
+    """
+    return words_as(column.type) if column.kind == SCALAR else form.NO_WORDS
 
 
 def spell_number(value: Any) -> str:

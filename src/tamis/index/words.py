@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tamis.index.carriers import CARRIAGES, DECIMALS, FLOATS, INTEGERS, NUMBERS, OTHERS, TEXTS
-from tamis.index.kernels.tests import AS_DOUBLE, AS_INTEGER, AS_NUMBER, AS_TEXT, LEAST_NUMBER
-from tamis.language.types import INT64_MIN
+from tamis.index.kernels.tests import (
+    AS_BOOLEAN,
+    AS_DECIMAL,
+    AS_DOUBLE,
+    AS_INTEGER,
+    AS_NUMBER,
+    AS_TEXT,
+    LEAST_NUMBER,
+    NO_WORDS,
+)
+from tamis.language.types import BOOLEAN, INT64_MAX, INT64_MIN
 
 if TYPE_CHECKING:
     from tamis.language.types import Type
@@ -17,17 +26,23 @@ if TYPE_CHECKING:
 _MASK: Final = 0x7FFFFFFFFFFFFFFF
 _WORDS_AS: Final = {
     INTEGERS: AS_INTEGER,
-    OTHERS: AS_INTEGER,
+    OTHERS: NO_WORDS,
     FLOATS: AS_DOUBLE,
     NUMBERS: AS_NUMBER,
     TEXTS: AS_TEXT,
-    DECIMALS: AS_TEXT,
+    DECIMALS: AS_DECIMAL,
 }
 
 
 def words_as(type_: Type) -> int:
     """How values of the type become words: strings and decimals are numbered texts."""
-    return _WORDS_AS[CARRIAGES[type_.name].carrier]
+    return AS_BOOLEAN if type_ == BOOLEAN else _WORDS_AS[CARRIAGES[type_.name].carrier]
+
+
+def least_word(type_: Type) -> int:
+    """The word of the type's least value if each value has a successor, else the greatest word."""
+    carriage = CARRIAGES[type_.name]
+    return carriage.limits[0] if carriage.carrier == INTEGERS else INT64_MAX
 
 
 def to_word(value: Any, type_: Type) -> int:

@@ -1,8 +1,8 @@
-"""Leaves of one attribute beside each other become fewer, as in the canonical form.
+"""Leaves of one attribute under one AND or OR become fewer.
 
-The kernels' twin of `logic.rules.value_sets`, `presence`, `complements` and `empty_sets`: the fast
-reader's nodes are folded as the parser's trees are. Each side of an XOR asks only where it is true,
-so what keeps truth alone may be used everywhere here.
+Tests of values are intersected or united, presence next to tests that need it goes or decides. Each
+side of an XOR asks only where it is true, so what keeps truth alone may be used everywhere here.
+`logic.rules` does the same to trees, for people who read them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import numpy as np
 
 from tamis.index import layout
 from tamis.index.kernels.tests import (
+    AS_BOOLEAN,
+    AS_DECIMAL,
     AS_INTEGER,
     AS_NUMBER,
     AS_TEXT,
@@ -22,6 +24,9 @@ from tamis.index.kernels.tests import (
     LEAST_NUMBER,
     NO_WORDS,
     ONE_OF,
+    PAIR_AT_MOST,
+    PAIR_BELOW,
+    PAIR_EQUAL,
     PATTERN,
     PRESENT,
     find_base,
@@ -39,6 +44,8 @@ VALUES_MEET: Final = 1  # tests of values on one column
 PRESENCE: Final = 2  # a test of presence, or of a complement
 _GONE: Final = np.iinfo(np.int32).min  # a child that was folded into others
 _LAST: Final = np.iinfo(np.int64).max
+_MINUS: Final = ord("-")
+_POINT: Final = ord(".")
 
 
 class Met(NamedTuple):
@@ -64,7 +71,7 @@ N_CHILDREN: Final = 3
 class Meeting(NamedTuple):
     """What else is known of columns, to fold leaves that meet."""
 
-    attributes: np.ndarray  # int32[n_columns], the number of each column's attribute
+    attributes: np.ndarray  # int32[n_columns, 2], numbers of each column's attributes; -1: unused
     is_signed: bool  # whether a negated test holds on a missing attribute
     n_lacking: np.ndarray  # int64[1], values of a new base for which there was no room, and one
 
@@ -125,7 +132,7 @@ def has_order(words_as, first):
 @kernel(inline="always")
 def are_apart(leaf, other, operator, heads, words_as):
     """Whether two leaves are bounds with more than one value between (AND) or beyond (OR) them."""
-    if (leaf ^ other) & 1 == 0 or words_as == AS_TEXT:
+    if (leaf ^ other) & 1 == 0 or words_as == AS_TEXT or words_as == AS_DECIMAL:
         return False
     upper, lower = leaf >> 1, other >> 1
     if (leaf & 1 == 1) == (operator == layout.AND):
@@ -195,8 +202,16 @@ def compare_words(one, other, words_as, texts):
     """-1, 0 or 1 as the first word's value is below, equal to or above the other's."""
     if one == other:
         return 0
-    if words_as != AS_TEXT:
-        return -1 if one < other else 1
+    if words_as == AS_TEXT:
+        return compare_texts(one, other, texts)
+    if words_as == AS_DECIMAL:
+        return compare_decimals(one, other, texts)
+    return -1 if one < other else 1
+
+
+@kernel
+def compare_texts(one, other, texts):
+    """-1 or 1 as the first of two different texts is below or above the other."""
     start, end = texts.starts[one], texts.starts[one + 1]
     at, last = texts.starts[other], texts.starts[other + 1]
     while start < end and at < last:
@@ -205,6 +220,28 @@ def compare_words(one, other, words_as, texts):
         start += 1
         at += 1
     return -1 if start == end else 1
+
+
+@kernel
+def compare_decimals(one, other, texts):
+    """The same of two decimals, which are spelled without superfluous zeros."""
+    is_negative = texts.arena[texts.starts[one]] == _MINUS
+    if is_negative != (texts.arena[texts.starts[other]] == _MINUS):
+        return -1 if is_negative else 1
+    order = count_whole(one, texts) - count_whole(other, texts)
+    if order == 0:
+        # With as many characters before the point, they compare as texts do.
+        order = compare_texts(one, other, texts)
+    return -1 if (order < 0) != is_negative else 1
+
+
+@kernel
+def count_whole(text, texts):
+    """How many characters a decimal has before its point."""
+    at = texts.starts[text]
+    while at < texts.starts[text + 1] and texts.arena[at] != _POINT:
+        at += 1
+    return at - texts.starts[text]
 
 
 @kernel
@@ -244,6 +281,8 @@ def join_values(children, begin, first, is_or, bases, texts, met, meeting):
             continue
         values[free + n_kept] = word
         n_kept += 1
+    if words_as == AS_BOOLEAN and n_kept == 2 and is_member != is_or:
+        return -1, -1, 2 * find_base(bases, PRESENT, column, values[free:], 0)
     if n_kept > 0:
         leaf = 2 * find_base(bases, ONE_OF, column, values[free:], n_kept) + (is_member == is_or)
         return (-1, -1, leaf) if is_member else (low, high, leaf)
@@ -379,6 +418,7 @@ def needs_presence(leaf, form, is_signed):
     if form == PATTERN:
         return leaf & 1 == 0
     is_value = form == ONE_OF or form == AT_MOST or form == BELOW or form == COMPLEMENT
+    is_value |= form == PAIR_EQUAL or form == PAIR_AT_MOST or form == PAIR_BELOW
     return is_value and (leaf & 1 == 0 or not is_signed)
 
 
@@ -396,13 +436,17 @@ def fold_presence(children, begin, n_children, operator, bases, met, meeting):
             form = bases.forms[leaf >> 1]
             is_present = form == PRESENT and leaf & 1 == 0
             if needs_presence(leaf, form, is_signed) if is_and else is_present:
-                met.columns[meeting.attributes[bases.columns[leaf >> 1]], WHEN] = now
+                for attribute in meeting.attributes[bases.columns[leaf >> 1]]:
+                    if attribute >= 0:
+                        met.columns[attribute, WHEN] = now
     n_kept = 0
     for at in range(begin, begin + n_children):
         leaf = children[at]
         if leaf >= 0:
             form = bases.forms[leaf >> 1]
-            is_met = met.columns[meeting.attributes[bases.columns[leaf >> 1]], WHEN] == now
+            is_met = False
+            for attribute in meeting.attributes[bases.columns[leaf >> 1]]:
+                is_met |= attribute >= 0 and met.columns[attribute, WHEN] == now
             if is_met and form == PRESENT and leaf & 1 == 1:
                 return DECIDED
             if is_met and (form == PRESENT if is_and else needs_presence(leaf, form, is_signed)):

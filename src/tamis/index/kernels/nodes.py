@@ -247,25 +247,33 @@ def join_at_least(inner, k, references, n_references, heads, met):
 
 @kernel
 def join_xor(inner, parity, references, n_references):
-    """The node of an XOR over pairs (where true, where false), sorted.
+    """The node of an XOR over pairs (where true, where false), sorted, constants folded.
 
     Turning a pair around turns the parity, so each pair stands with the smaller side first.
     """
     children = inner.children
     begin = inner.child_starts[inner.n_inner[0]]
+    n_children = 0
     for i in range(0, n_references, 2):
         first, second = references[i], references[i + 1]
         if first > second:
             first, second = second, first
             parity = 1 - parity
-        at = begin + i
+        if first == FALSE and second == TRUE:
+            continue
+        at = begin + n_children
+        n_children += 2
         while at > begin and (
             children[at - 2] > first or (children[at - 2] == first and children[at - 1] > second)
         ):
             children[at], children[at + 1] = children[at - 2], children[at - 1]
             at -= 2
         children[at], children[at + 1] = first, second
-    return find_node(inner, layout.XOR, parity, n_references)
+    if n_children == 0:
+        return FALSE if parity else TRUE
+    if n_children == 2:
+        return children[begin] if parity else children[begin + 1]
+    return find_node(inner, layout.XOR, parity, n_children)
 
 
 @kernel

@@ -31,6 +31,8 @@ NO_WORDS: Final = 0  # left to the parser
 AS_INTEGER: Final = 1
 AS_DOUBLE: Final = 2
 AS_TEXT: Final = 3  # the number of a text; ranked when all texts are known
+AS_DECIMAL: Final = 5  # the number of a text, which is a decimal
+AS_BOOLEAN: Final = 6
 AS_NUMBER: Final = 4  # as a double, where that tells the constant; else below LEAST_NUMBER, by text
 # The word of the least double: a word below it says nothing about order (see `index.numbers`).
 LEAST_NUMBER: Final = -(2**63) + 2**52 - 1
