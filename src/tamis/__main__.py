@@ -1,4 +1,4 @@
-"""`python -m tamis`, and where the command `tamis` begins."""
+"""`python -m tamis`, the entry point of the command `tamis`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 import sys
 from pathlib import Path
 
-INTERRUPTED = 130  # what shells expect after Ctrl-C
-# Commands for which PyArrow need not look for pandas, whose import takes as long as Numba's.
+INTERRUPTED = 130  # the exit code of shells for Ctrl-C
+# Commands for which PyArrow need not import pandas, which takes as long as importing Numba.
 WITHOUT_PANDAS = frozenset("build check dot eval explain match stats verify".split())
 
 
 class _WithoutPandas:
-    """Says that there is no pandas: PyArrow imports it, if it can, with the first array."""
+    """Makes the import of pandas fail: PyArrow imports it, if it can, with the first array."""
 
     def find_spec(self, name: str, *rest: object) -> None:
         if name == "pandas":
@@ -21,7 +21,7 @@ class _WithoutPandas:
 
 def main() -> None:
     """Run the command line; Ctrl-C ends it quietly, from the first import on."""
-    if sys.stderr is None:  # closed: the next file that is opened must not take its number
+    if sys.stderr is None:  # closed: its number must not be reused for the next opened file
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
     if sys.stdout is None:
         sys.stderr.write("error: standard output is closed; nothing can be printed\n")
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _needs_no_pandas(arguments: list[str]) -> bool:
-    """Operators are somebody else's code, which may need it."""
+    """Allow pandas again: operators are user code, which may need it."""
     has_operators = any(argument.startswith("--op") for argument in arguments)
     return arguments[:1] != [] and arguments[0] in WITHOUT_PANDAS and not has_operators
 

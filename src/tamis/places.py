@@ -1,4 +1,4 @@
-"""What is at a path: a saved index, or versions of one? This is answered without the engine."""
+"""Whether a path holds a saved index or versions of one, determined without the engine."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ VERSION: Final = re.compile(r"v([0-9]{8,18})")  # the folder of a version
 
 
 def is_saved_index(path: str | os.PathLike[str]) -> bool:
-    """Whether a saved index is there."""
+    """Whether there is a saved index."""
     return os.path.isfile(os.path.join(path, MANIFEST))
 
 
 def holds_versions(path: str | os.PathLike[str]) -> bool:
-    """Whether versions of an index are there; a URI is taken for a store of versions."""
+    """Whether there are versions of an index; a URI is assumed to be a store of versions."""
     if "://" in str(path):
         return True
     names: list[str] = []
-    with suppress(OSError, TypeError, ValueError):  # it is no folder, or no path
+    with suppress(OSError, TypeError, ValueError):  # it is not a folder, or not a path
         names = os.listdir(path)
     has_any = CURRENT in names or any(map(VERSION.fullmatch, names))
     return has_any and MANIFEST not in names
 
 
 def is_index(path: str | os.PathLike[str]) -> bool:
-    """Whether an index is there, with or without versions."""
+    """Whether there is an index, with or without versions."""
     return is_saved_index(path) or ("://" not in str(path) and holds_versions(path))

@@ -1,7 +1,7 @@
-"""Are these subscriptions good, and these events? Problems collected, never thrown over the rest.
+"""Checks subscriptions and events; problems are collected, and one never stops the rest.
 
-An error rejects its row. A warning (a lint) is about an expression that means something, though
-perhaps not what its author meant.
+An error rejects its row. A warning (lint) is about an expression that is valid but perhaps not what
+its author meant.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tamis.language.lookalikes import Lookalike
     from tamis.language.schema import Path, Schema
 
-CHUNK: Final = 1_000  # expressions handed to a process at a time
+CHUNK: Final = 1_000  # expressions passed to a process at a time
 
 
 class Severity(StrEnum):
@@ -46,26 +46,26 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing to say about one expression or its row."""
+    """One problem of an expression or its row."""
 
     severity: Severity
-    reason: ExpressionError | RowError  # never raised; it knows code, place, message and hint
+    reason: ExpressionError | RowError  # never raised; it has code, place, message and hint
 
     def to_dict(self) -> dict[str, Any]:
-        """The problem for programs, ready for JSON."""
+        """The problem as a dictionary of JSON values."""
         return {"severity": str(self.severity), **self.reason.to_dict()}
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A row and what there is to say about it."""
+    """A row and its problems."""
 
     row: SubscriptionRow
     problems: tuple[Problem, ...]
 
     @property
     def is_ok(self) -> bool:
-        """Whether the row can be subscribed; warnings do not reject it."""
+        """Whether the row is valid; warnings do not reject it."""
         return all(problem.severity is not Severity.ERROR for problem in self.problems)
 
 
@@ -106,11 +106,11 @@ def check_subscriptions(
     with_lint: bool = True,
     processes: int = 1,
 ) -> Iterator[Checked]:
-    """Each row with its problems, in order; one bad row never hides another.
+    """Each row with its problems, in order; one invalid row never hides another.
 
-    Without a schema all rows are read first and it is inferred from those that parse; an attribute
-    that looks misspelt is a warning then. With one, rows are checked as they come. Lint takes
-    several times as long as all the rest.
+    Without a schema, all rows are read first and the schema is inferred from those that parse; an
+    attribute that is probably misspelt is then a warning. With a schema, rows are checked as they
+    are read. Lint takes several times as long as the rest.
     """
     judged = _refuse_duplicates(rows)
     misspelt: dict[Path, Lookalike] = {}
@@ -136,7 +136,7 @@ def check_subscriptions(
 
 
 def find_wrong_values(condition: Condition, event: Mapping[str, Any]) -> dict[str, str]:
-    """For each attribute of the condition whose value in the event has another type, why."""
+    """For each attribute of the condition whose value in the event has another type, the reason."""
     wrong: dict[str, str] = {}
     for attribute in attributes(condition):
         name = print_path(attribute.path)
@@ -162,7 +162,7 @@ def _why_wrong(attribute: Attribute, event: Mapping[str, Any]) -> str | None:
 
 
 def _refuse_duplicates(rows: Iterable[SubscriptionRow]) -> Iterator[Checked]:
-    """Every row, with the errors that can be told without reading its expression."""
+    """Every row, with the errors that do not depend on its expression."""
     first_rows: dict[str, SubscriptionRow] = {}
     for row in rows:
         error = row.error
@@ -177,7 +177,9 @@ def _refuse_duplicates(rows: Iterable[SubscriptionRow]) -> Iterator[Checked]:
 def _parse_good(
     rows: Iterable[Checked], limits: Limits, kept: list[Checked]
 ) -> Iterator[Condition]:
-    """The conditions of the rows that parse, one alive at a time; all rows end up in `kept`."""
+    """The conditions of the rows that parse, one in memory at a time; all rows are added to
+    `kept`.
+    """
     for checked in rows:
         kept.append(checked)
         if checked.is_ok:
@@ -190,7 +192,7 @@ def _parse_good(
 def _count_uses(
     conditions: Iterable[Condition], n_uses: Counter[Path], words: BareWords
 ) -> Iterator[Condition]:
-    """The conditions; how many of them use each attribute is added to `n_uses`, how to `words`."""
+    """The conditions; their uses of attributes are added to `n_uses` and `words`."""
     for condition in conditions:
         words.add(condition)
         n_uses.update({attribute.path for attribute in attributes(condition)})
@@ -199,13 +201,13 @@ def _count_uses(
 
 @dataclass(frozen=True, slots=True)
 class _Judge:
-    """What every row is held against; travels to the processes."""
+    """The settings for checking a row; sent to the processes."""
 
     schema: Schema
     limits: Limits
     with_lint: bool
-    misspelt: dict[Path, Lookalike]  # attributes that look so
-    bare_words: frozenset[Path]  # attributes that look like texts without quotes
+    misspelt: dict[Path, Lookalike]  # attributes that are probably misspelt
+    bare_words: frozenset[Path]  # attributes that are probably strings without quotes
 
     def __call__(self, rows: list[SubscriptionRow]) -> list[tuple[Problem, ...]]:
         return [self._find_problems(row) for row in rows]
@@ -217,7 +219,7 @@ class _Judge:
         if condition is None or not (self.misspelt or self.bare_words):
             return problems
         bare = (_warn_bare(own, row) for own in find_mentions(condition, self.bare_words))
-        # The first mention of each.
+        # The first use of each.
         mentions = {own.path: own for own in reversed(list(attributes(condition)))}
         found = (
             _warn_misspelt(self.misspelt[path], own, row)
@@ -233,8 +235,8 @@ def _warn_bare(attribute: Attribute, row: SubscriptionRow) -> Problem:
         "bare-word",
         f"{name} is read as an attribute, but expressions only compare others with it",
         span=attribute.span,
-        hint=f"a text is written in quotes: '{attribute.path[0]}'; declare a schema that has "
-        f"{name} if it is an attribute",
+        hint=f"write a string in quotes: '{attribute.path[0]}'; declare a schema that has {name} "
+        "if it is an attribute",
     )
     return Problem(Severity.WARNING, warning.located(row.text, row.subscription_id))
 

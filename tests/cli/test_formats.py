@@ -279,5 +279,5 @@ def test_rejects_replace_only_rejects(tmp_path):
     listed.write_text("somebody's notes\n")
     refused = run(*build, str(tmp_path / "i"))
     assert refused.exit_code == 1
-    assert "holds no rejects: it is not overwritten" in refused.stderr
+    assert "does not contain rejects: it is not overwritten" in refused.stderr
     assert listed.read_text() == "somebody's notes\n"

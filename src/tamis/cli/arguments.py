@@ -1,4 +1,4 @@
-"""Arguments that were swapped, or name another kind of thing than they should."""
+"""Checks for arguments that are swapped, or that name the wrong kind of file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tamis.places import is_index
 
 
 def refuse_swapped(index_path: str, *others: str) -> None:
-    """Refuse arguments of which another one is the index."""
+    """Raise an error if another argument is the index."""
     if is_index(index_path):
         return
     swapped = next((other for other in others if is_index(other)), None)
@@ -23,7 +23,7 @@ def refuse_swapped(index_path: str, *others: str) -> None:
 
 
 def expect_file(path: str, what: str) -> None:
-    """Refuse an index, or another folder, where a file of `what` is expected."""
+    """Raise an error for an index, or another folder, where a file of `what` is expected."""
     if is_index(path):
         raise InputError(f"{path} is an index; a file of {what} is expected here")
     if Path(path).is_dir():
@@ -34,7 +34,7 @@ def expect_file(path: str, what: str) -> None:
 
 
 def expect_no_file(index_path: str) -> None:
-    """Refuse to write an index where a file is."""
+    """Raise an error if the index would be written over a file."""
     if Path(index_path).is_file():
         raise InputError(
             f"-o {index_path} names a file that exists; an index is a directory",
@@ -43,7 +43,9 @@ def expect_no_file(index_path: str) -> None:
 
 
 def expect_rejects_place(rejects_file: str | None, *read: str) -> None:
-    """Refuse a file for rejects that would replace what is read, or what is no list of rejects."""
+    """Raise an error if the file for rejects would replace the input, or a file that is not a list
+    of rejects.
+    """
     if rejects_file is None or not Path(rejects_file).is_file():
         return
     place = Path(rejects_file)
@@ -55,7 +57,7 @@ def expect_rejects_place(rejects_file: str | None, *read: str) -> None:
             )
     if place.stat().st_size and not _holds_rejects(place):
         raise InputError(
-            f"--rejects {rejects_file} exists and holds no rejects: it is not overwritten",
+            f"--rejects {rejects_file} exists and does not contain rejects: it is not overwritten",
             hint="name another file",
         )
 

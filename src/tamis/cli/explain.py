@@ -74,7 +74,7 @@ def explain_command(  # noqa: PLR0913 - one parameter per option
 
 
 def print_explanation(console: Console, explanation: Explanation) -> None:
-    """The sentence, the tree, and what would have to change."""
+    """The sentence, the tree, and the tests that would have to change."""
     sentence, *tree = str(explanation).split("\n")
     console.print(Text(printable(sentence), "bold"))
     for line in tree:
@@ -86,7 +86,7 @@ def print_explanation(console: Console, explanation: Explanation) -> None:
 
 
 def _colour(line: str) -> Text:
-    """A line of the tree, its mark coloured; the mark is the first thing after the branches."""
+    """A line of the tree with its mark coloured; the mark follows the branches."""
     place = len(line) - len(line.lstrip(" │├└"))
     text = Text(line)
     text.stylize(MARK_STYLES.get(line[place : place + 1], ""), place, place + 1)

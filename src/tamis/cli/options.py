@@ -59,7 +59,7 @@ def _load_operators(
     if modules:
         from tamis.operators.registry import REGISTRY
 
-        # As `python -m` has it: a module beside the files it is used with.
+        # As `python -m` does: a module next to the files it is used with.
         sys.path.insert(0, "")
         REGISTRY.load(modules)
     return modules
@@ -74,7 +74,7 @@ operators_option = click.option(
     metavar="MODULE",
     help="Import a module that registers operators. The option can be repeated.",
 )
-# For jobs, whose workers must import it as well.
+# For jobs, whose workers must also import it.
 job_operators_option = click.option(
     "--operators",
     callback=_load_operators,
@@ -152,8 +152,8 @@ missing_option = click.option(
     type=click.Choice([str(known) for known in Missing]),
     default=str(Missing.UNDEFINED),
     show_default=True,
-    help="Choose what a test on a missing attribute is: undefined, or false so "
-    "that its negation is true.",
+    help="Choose the result of a test on a missing attribute: undefined, or false so that its "
+    "negation is true.",
 )
 
 processes_option = click.option(
@@ -173,7 +173,7 @@ format_option = click.option(
 
 
 def column_options(command: _Command) -> _Command:
-    """Under which names a row has its id and its expression."""
+    """The names of the columns of ids and expressions."""
     command = click.option(
         "--expression-column",
         metavar="NAME",
@@ -189,7 +189,7 @@ def column_options(command: _Command) -> _Command:
 
 
 def limit_options(command: _Command) -> _Command:
-    """One option for each field of `Limits`; they arrive as keywords for `read_limits`."""
+    """One option for each field of `Limits`; they are passed as keywords to `read_limits`."""
     for limit in reversed(fields(Limits)):
         highest = MAX_DEPTH if limit.name == "depth" else None
         command = click.option(
@@ -214,7 +214,7 @@ _LIMIT_HELP: Final = {
 
 
 def read_limits(options: dict[str, Any]) -> Limits:
-    """The limits that the options say."""
+    """The limits that the options give."""
     return Limits(**{name.removeprefix(_PREFIX): value for name, value in options.items()})
 
 
@@ -232,7 +232,7 @@ def split_names(given: str) -> list[str]:
 
 
 def choose_format(name: str, file_format: str | None) -> Format | None:
-    """The format that was asked for; None where the name tells it."""
+    """The requested format; None if the name determines it."""
     if file_format:
         return Format(file_format)
     return Format.JSONL if name == "-" else None

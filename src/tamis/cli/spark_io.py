@@ -1,4 +1,4 @@
-"""Files into DataFrames and back, for the commands of `tamis spark`."""
+"""Reads files into DataFrames and writes them, for the commands of `tamis spark`."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ SHOWN_CHARACTERS: Final = 60  # of a row of CSV, in the message of its reject
 
 
 class Seen(NamedTuple):
-    """Which attributes the first events have, or all of them where a header tells."""
+    """The attributes of the first events, or all attributes if a header lists them."""
 
     paths: frozenset[tuple[str, ...]]
     n_events: int | None  # None: all
 
 
 class Events(NamedTuple):
-    """Events, and how to find their parts."""
+    """Events, and where their parts are."""
 
     frame: DataFrame
     event_id: str | None
     attributes: str | None
-    seen: Seen | None = None  # None: the schema of the frame tells
+    seen: Seen | None = None  # None: taken from the schema of the frame
 
 
 def read_subscriptions(spark: SparkSession, path: str, asked: str | None) -> DataFrame:
@@ -59,8 +59,8 @@ def read_subscriptions(spark: SparkSession, path: str, asked: str | None) -> Dat
         if kind is Format.PARQUET:
             return spark.read.parquet(path)
         frame = _read_objects(spark, path)
-    if frame.columns == ["_corrupt_record"]:  # as Spark calls the text of a line without JSON
-        raise InputError(f"{path} holds no JSON objects", hint=guess_lines(read_head(path)))
+    if frame.columns == ["_corrupt_record"]:  # Spark's name for the text of a line that is not JSON
+        raise InputError(f"{path} contains no JSON objects", hint=guess_lines(read_head(path)))
     return _with_one_id(frame)
 
 
@@ -70,13 +70,14 @@ def _csv_options(kind: Format) -> dict[str, Any]:
 
 
 def _read_csv(spark: SparkSession, path: str, kind: Format) -> DataFrame:
-    """Rows of CSV. Spark drops fields beyond the header and fills up missing ones: such rows are
-    marked to be rejected."""
+    """Rows of CSV. Spark drops fields beyond the header and fills in missing ones: such rows are
+    marked to be rejected.
+    """
     from pyspark.sql import functions as F
 
     from tamis.spark.jobs.rows import FOUND, make_problem
 
-    # An expression may hold line breaks.
+    # An expression may contain line breaks.
     options = _csv_options(kind) | {"multiLine": True}
     header = spark.read.options(**options).csv(path).schema
     reader = spark.read.options(**options, columnNameOfCorruptRecord=FOUND)
@@ -91,8 +92,9 @@ def _read_csv(spark: SparkSession, path: str, kind: Format) -> DataFrame:
 
 
 def _read_objects(spark: SparkSession, path: str) -> DataFrame:
-    """Rows of JSON. Spark refuses files in which one object has a key twice: then such rows are
-    marked to be rejected."""
+    """Rows of JSON. Spark rejects files in which an object has a repeated key: then such rows are
+    marked to be rejected.
+    """
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as F
 
@@ -109,7 +111,7 @@ def _read_objects(spark: SparkSession, path: str) -> DataFrame:
     texts = _read_texts(spark.read, path, is_array=is_array)
     marked = run_on_workers(texts, MarkRepeated(FOUND), VALUE_SCHEMA)
     frame = spark.read.json(marked.rdd.map(itemgetter(0)))
-    if FOUND not in frame.columns:  # names of columns that Spark takes for the same
+    if FOUND not in frame.columns:  # names of columns that Spark treats as equal
         return frame
     key = F.col(FOUND)
     said = F.concat(F.lit('the row has the key "'), key, F.lit('" twice'))
@@ -118,7 +120,7 @@ def _read_objects(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _with_one_id(frame: DataFrame) -> DataFrame:
-    """The rows of JSON, of which each may call its id `subscription_id` or `id`."""
+    """The rows of JSON; each may name its id `subscription_id` or `id`."""
     from pyspark.sql import functions as F
 
     if not {"subscription_id", "id"} <= set(frame.columns):
@@ -147,8 +149,9 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
     is_stream: bool = False,
     files_per_trigger: int | None = None,
 ) -> Events:
-    """The events of a path. JSON stays text, which the workers read; CSV becomes maps of texts,
-    so both mean what they mean in `tamis match`."""
+    """The events of a path. JSON stays text, which the workers read; CSV becomes maps of texts, so
+    that both have the same meaning as in `tamis match`.
+    """
     from pyspark.sql import functions as F
 
     from tamis.spark.layout import quoted
@@ -163,7 +166,7 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
             schema = spark.read.parquet(path).schema
             return Events(reader.schema(schema).parquet(path), event_id, attributes)
         if kind is Format.JSONL:
-            # `value` is a column that Spark's reader of texts makes.
+            # `value` is the column of Spark's text reader.
             is_array = is_array_of_json(path)
             frame = _read_texts(reader, path, is_array=is_array)
             named = F.get_json_object("value", f"$['{event_id}']") if event_id else F.lit(None)
@@ -203,7 +206,9 @@ def _read_texts(reader: Any, path: str, *, is_array: bool) -> DataFrame:
 
 
 def _expect_json(texts: DataFrame, path: str) -> Seen:
-    """Refuse files of which most of the first lines hold no JSON object; what the others have."""
+    """Raise an error if most of the first lines contain no JSON object; returns the attributes of
+    the others.
+    """
     rows = texts.limit(LOOKED_AT).collect()
     events, errors = [], []
     for row in rows:
@@ -213,7 +218,7 @@ def _expect_json(texts: DataFrame, path: str) -> Seen:
             errors.append(error)
     if len(errors) > len(rows) - len(errors):
         raise InputError(
-            f"{path}: {len(errors):,} of the first {len(rows):,} lines hold no event: "
+            f"{path}: {len(errors):,} of the first {len(rows):,} lines contain no event: "
             f"{errors[0].message}",
             hint=guess_lines(read_head(path)) or errors[0].hint,
         )
@@ -230,17 +235,17 @@ def _paths(event: Mapping[str, Any], above: tuple[str, ...]) -> Iterator[tuple[s
 
 
 def _expect_named(ids: DataFrame, path: str, event_id: str) -> None:
-    """Refuse a name that none of the first events has: all ids would be NULL."""
+    """Raise an error for a name that none of the first events has: all ids would be NULL."""
     found = ids.selectExpr("count(*) AS n_events", "count(id) AS n_named").first()
     if found is not None and found["n_events"] and not found["n_named"]:
         raise InputError(
             f'{path}: none of the first {found["n_events"]:,} events has an attribute "{event_id}"',
-            hint="--event-id names the attribute that events are called by",
+            hint="--event-id names the attribute that identifies events",
         )
 
 
 def read_typed_events(spark: SparkSession, path: str, kind: Format, schema: Schema) -> DataFrame:
-    """JSON or CSV as typed columns, for those attributes that the schema has."""
+    """JSON or CSV as typed columns, for the attributes of the schema."""
     tree: dict[str, Any] = {}
     for names in schema:
         branch = tree
@@ -267,16 +272,16 @@ def _fields(tree: dict[str, Any], between: str = ": ") -> str:
 
 
 def _type(name: str) -> str:
-    """The type as Spark spells it."""
+    """The type in Spark's notation."""
     return name.replace("integer", "bigint").replace("number", "double").replace("any", "string")
 
 
 def write_frame(
     frame: DataFrame, path: str, asked: str | None, *, overwrite: bool, mark: str | None = None
 ) -> None:
-    """Write a table; what a failure has begun is removed again.
+    """Write a table; a partial table is removed after a failure.
 
-    A table of a pipeline has its mark from the first moment on, so that it is known if the run is
+    A table of a pipeline has its mark from the start, so that it is recognised if the run is
     killed.
     """
     from tamis.versions.storage import Storage
@@ -306,7 +311,7 @@ def write_frame(
 
 @contextmanager
 def explained(path: str) -> Iterator[None]:
-    """Spark's complaint about a path, as ours."""
+    """Spark's error about a path, as one of ours."""
     from pyspark.errors import AnalysisException
 
     try:

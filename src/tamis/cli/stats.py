@@ -1,4 +1,4 @@
-"""`tamis stats`: what is in an index, and what it costs."""
+"""`tamis stats`: the contents of an index, and their costs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tamis.index.stats import Always, Constant, NodeUse, Selectivity, Stats
     from tamis.match.catalogue import IndexPart
 
-NAMED: Final = 5  # ids and patterns that are named to people
+NAMED: Final = 5  # ids and patterns that are listed
 
 
 @click.command("stats")
@@ -163,7 +163,7 @@ class _Report:
             self.console.print(f"  {_listed(always.examples, always.count)}")
 
     def _show_selectivity(self, selectivity: Selectivity) -> None:
-        self._title("access children: how often true where the attribute is there, by estimate")
+        self._title("access children: how often true if the attribute is present, by estimate")
         rates = (selectivity.lowest, selectivity.median, selectivity.mean, selectivity.highest)
         looks = f"{selectivity.looks_per_event:,.1f}"
         self._table(

@@ -1,4 +1,4 @@
-"""`tamis verify`: is an index whole, well-formed, and from whom it should be?"""
+"""`tamis verify`: checks whether an index is complete, valid, and signed."""
 
 from __future__ import annotations
 

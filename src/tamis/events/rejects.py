@@ -1,4 +1,4 @@
-"""Values that their attribute cannot have: treated as missing, counted, and shown."""
+"""Values that are invalid for their attribute: treated as missing, counted, and reported."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ SHOWN_LENGTH: Final = 60
 
 
 class RejectKind(StrEnum):
-    """Why a value is set aside."""
+    """Why a value is rejected."""
 
     WRONG_TYPE = "wrong-type"  # a string for a number
-    BAD_VALUE = "bad-value"  # of a possible class, but too large, no date, not UTF-8 …
-    BAD_ROW = "bad-row"  # no event can be read there: it matches nothing
+    BAD_VALUE = "bad-value"  # of an allowed class, but too large, not a date, not UTF-8 …
+    BAD_ROW = "bad-row"  # no event can be read from the row: it matches nothing
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """One value that was set aside, or a whole row."""
+    """One rejected value, or a rejected row."""
 
-    row: int  # from 0; of the batch, or of the source where that is read in chunks
+    row: int  # from 0; in the batch, or in the source if that is read in chunks
     attribute: str | None  # as an expression spells it; None for a whole row
     expected: str | None  # the attribute's type
-    value: str  # as shown to people, cut short
+    value: str  # as shown to people, truncated
     reason: str
     kind: RejectKind
 
@@ -57,20 +57,20 @@ class Reject:
 
 
 class Refused(NamedTuple):
-    """Values of one type that cannot be read, still in the form in which they came."""
+    """Values of one type that cannot be read, in their original form."""
 
     rows: np.ndarray  # int[n]
     attributes: Int32  # [n], their numbers
-    is_wrong_type: np.ndarray  # bool[n]: of a class that the type never takes; else a bad value
+    is_wrong_type: np.ndarray  # bool[n]: class never accepted; otherwise an invalid value
     value_at: Callable[[int], Any]  # the i-th value as a Python object
-    explain: Callable[[Any], str]  # what is wrong with a value
+    explain: Callable[[Any], str]  # describes the error of a value
 
 
 class Rejects:
-    """What was set aside: exact counts by attribute and kind, and the first few as examples.
+    """The rejects: exact counts by attribute and kind, and the first few as examples.
 
-    With `strict` the first one is raised as an `InputError` instead. A million wrong values of
-    one column cost a count, not a million objects.
+    With `strict` the first one is raised as an `InputError` instead. A million wrong values of one
+    column cost a count, not a million objects.
     """
 
     __slots__ = ("_refused", "counts", "examples", "first_row", "oddities", "row_errors", "strict")
@@ -103,14 +103,14 @@ class Rejects:
         return list(self.row_errors)
 
     def add_row(self, row: int, value: Any, error: RowError) -> None:
-        """Count a row in which there is no event."""
+        """Count a row without a valid event."""
         kind = RejectKind.BAD_ROW
         self.row_errors[row] = error
         told = Reject(self.first_row + row, None, None, show(value), error.message, kind)
         self._add(None, kind, [told])
 
     def add_value(self, row: int, path: Path, type_: Type, value: Any, error: Exception) -> None:
-        """Count one value, of which `error` says what is wrong."""
+        """Count one value; `error` describes the error."""
         kind = RejectKind.WRONG_TYPE if is_wrong_type(value, type_) else RejectKind.BAD_VALUE
         name = print_path(path)
         told = Reject(self.first_row + row, name, str(type_), show(value), str(error), kind)
@@ -150,7 +150,7 @@ class Rejects:
         self.oddities.merge(other.oddities)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it for programs, ready for JSON."""
+        """The rejects as a dictionary of JSON values."""
         counts = [
             {"attribute": attribute, "kind": str(kind), "count": n_rejects}
             for (attribute, kind), n_rejects in self.counts.items()
@@ -182,7 +182,7 @@ class Rejects:
 def explain_by(
     read: Callable[[Any, Type], Any], type_: Type, otherwise: str
 ) -> Callable[[Any], str]:
-    """What `read` says when it refuses a value; where it does not, `otherwise` tells why not."""
+    """The message of `read` when it rejects a value; if it does not, that of `otherwise`."""
 
     def explain(value: Any) -> str:
         try:
@@ -203,14 +203,14 @@ _CLASSES: Final[dict[str, tuple[type, ...]]] = {
     "number": (int, float, Decimal),
     "string": (str,),
     "date": (str, date),
-    "timestamp": (str, date),  # which a datetime is too
+    "timestamp": (str, date),  # a datetime is also one
     "array": (list, tuple),
     "any": (object,),
 }
 
 
 def is_wrong_type(value: Any, type_: Type) -> bool:
-    """Whether no value of this class is ever of the type."""
+    """Whether values of this class are never of the type."""
     if isinstance(value, bool) and type_.name != "boolean":
         return True
     if isinstance(value, datetime) and type_.name == "date":
@@ -219,6 +219,6 @@ def is_wrong_type(value: Any, type_: Type) -> bool:
 
 
 def show(value: Any) -> str:
-    """The value as people may read it, cut short."""
+    """The value as shown to people, truncated."""
     shown = spell_value(value)
     return shown if len(shown) <= SHOWN_LENGTH else shown[: SHOWN_LENGTH - 1] + "…"

@@ -1,4 +1,4 @@
-"""Where an index is saved: pickled is the place of an index, not what it holds."""
+"""The place of a saved index: pickling an index stores its place, not its contents."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 class Place(Protocol):
-    """Where an index can be found again."""
+    """A place from which an index can be opened again."""
 
     @property
     def version(self) -> str | None:
         """The name of its version; None if it has no versions."""
 
     def reopen(self, kind: type[Index]) -> Index:
-        """The index of that place, if it is still the same."""
+        """The index of that place, if it is unchanged."""
 
 
 class SavedPlace(NamedTuple):
     """The directory of a saved index, and how it is opened."""
 
     path: str
-    content: str | None  # the name of its content, which tells one index from another
+    content: str | None  # the name of its content, which identifies the index
     operators: Any
     options: dict[str, Any]
 
@@ -42,13 +42,13 @@ class SavedPlace(NamedTuple):
     def at(
         cls, path: str | os.PathLike[str], registry: Registry | None, **options: Any
     ) -> SavedPlace:
-        """The place of an index that was saved there, or is to be opened."""
+        """The place of an index that is saved or opened there."""
         directory = Path(path).absolute()
         operators = () if registry is REGISTRY else registry
         return cls(str(directory), read_content_name(directory), operators, options)
 
     def reopen(self, kind: type[Index]) -> Index:
-        """The index that is saved there, if it is still the same."""
+        """The index saved there, if it is unchanged."""
         found = read_content_name(Path(self.path))
         if found is not None and found != self.content:
             raise IndexFormatError(
@@ -59,5 +59,5 @@ class SavedPlace(NamedTuple):
 
 
 def reopen(kind: type[Index], place: Place) -> Index:
-    """What unpickling an index calls."""
+    """The function called when an index is unpickled."""
     return place.reopen(kind)

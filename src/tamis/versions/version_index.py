@@ -1,4 +1,4 @@
-"""A version of a store as one index, which answers as a saved index does."""
+"""A version of a store as one index, which answers like a saved index."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class VersionPlace(NamedTuple):
 
     storage: Storage
     number: int
-    created_at: str  # tells it from a version of the same number in a store that was rebuilt
+    created_at: str  # distinguishes it from a version of the same number in a rebuilt store
     operators: Any
     opening: Opening
 
