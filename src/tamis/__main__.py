@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _needs_no_pandas(arguments: list[str]) -> bool:
-    """Allow pandas again: operators are user code, which may need it."""
+    """Whether the command runs without pandas; operators are user code, which may need it."""
     has_operators = any(argument.startswith("--op") for argument in arguments)
     return arguments[:1] != [] and arguments[0] in WITHOUT_PANDAS and not has_operators
 

@@ -49,7 +49,7 @@ def test_the_hint_is_the_text():
     rows = [SubscriptionRow(n, n, str(n), f"user = {x}") for n, x in enumerate(["'a'", "b"])]
     (problem,) = list(check_subscriptions(rows))[1].problems
     assert problem.severity == "warning"
-    assert problem.reason.hint.startswith("a text is written in quotes: 'b'")
+    assert problem.reason.hint.startswith("write a string in quotes: 'b'")
 
 
 @pytest.mark.parametrize(
@@ -63,8 +63,8 @@ def test_the_hint_is_the_text():
             ),
         ),
         ("user = `x y`", "declare them in a schema, such as 'user STRING, `x y` STRING'"),
-        ("user IN (root, admin)", "a text is written in quotes: 'root'"),
-        ("user LIKE root", "a text is written in quotes: 'root'"),
+        ("user IN (root, admin)", "write a string in quotes: 'root'"),
+        ("user LIKE root", "write a string in quotes: 'root'"),
     ],
 )
 def test_where_it_is_an_error_the_hint_names_the_quotes(text, hint):

@@ -572,7 +572,7 @@ class Parser:
         elif kind == "-" or (kind == NUMBER and at and self.kinds[at - 1] in (WORD, ".")):
             hint = "a name with such characters is written in backticks: `user-id`"
         elif kind == WORD and expected in _CONSTANTS and self.kinds[at + 1] in _CLOSERS:
-            hint = f"a text is written in quotes: '{word}'"
+            hint = f"write a string in quotes: '{word}'"
         elif kind == WORD:
             hint = hint_at_infix(self.text, *self.spans[at])
         raise ParseError("unexpected-token", message, span=self.here(), hint=hint)
