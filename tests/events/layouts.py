@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tamis.language.names import print_path
-from tamis.language.types import WrongTypeError, read_value
+from tamis.language.types import KINDS, WrongTypeError, read_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -36,9 +36,14 @@ def typed_at(event: Event, path: Path, type_: Type) -> Any:
     """The typed value at a path; None where it is missing or wrong."""
     value = value_at(event, path)
     try:
-        return None if value is None else read_value(value, type_)
+        typed = None if value is None else read_value(value, type_)
     except WrongTypeError:
         return None
+    show = KINDS[(type_.element or type_).name].show
+    if show is None or typed is None:
+        return typed
+    known = (own if own is None else show(own) for own in typed)
+    return tuple(known) if type_.element else show(typed)
 
 
 def nest(values: Mapping[Path, Any]) -> Event:
@@ -65,6 +70,7 @@ ARROW_TYPES: dict[str, list[pa.DataType]] = {
     "number": [pa.int64(), pa.float64(), pa.decimal128(38, 10), pa.uint64(), pa.int32()],
     "decimal": [pa.int64(), pa.float64(), pa.decimal128(20, 5), pa.decimal256(60, 20)],
     "string": [pa.string(), pa.large_string(), pa.string_view(), pa.string()],
+    "ip": [pa.string(), pa.large_string(), pa.string_view()],
     "date": [pa.date32(), pa.date64(), pa.string()],
     "timestamp": [
         *(pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ms", "Europe/Oslo")),

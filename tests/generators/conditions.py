@@ -14,6 +14,7 @@ from tamis.language.ast import (
     Comparison,
     Condition,
     In,
+    InNetwork,
     IsNull,
     Like,
     Literal,
@@ -33,6 +34,7 @@ from tamis.language.types import (
     DOUBLE,
     FLOAT,
     INTEGER,
+    IP,
     STRING,
     TIMESTAMP,
     Type,
@@ -45,6 +47,10 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
 
 OPERATORS: Final = tuple(Comparator)
+NETWORKS: Final = (
+    *("10.0.0.0/8", "10.0.0.0/30", "10.0.0.2", "10.1.0.0/16", "0.0.0.0/0", "::/0", "::/127"),
+    *("2001:db8::/32", "::ffff:10.0.0.0/104", "255.255.255.255/32", "ff00::/8"),
+)
 ESCAPES: Final = ("\\", "\\", "\\", "!", "/", "#", "'", "|", "A", "b", "é", "1", "\t", "日")
 # RE2 expressions; each finds something in the pools of strings.
 REGEXES: Final = (
@@ -122,6 +128,8 @@ def _attribute_leaf(rng: Random, schema: Schema, attribute: Attribute, type_: Ty
         return _array_leaf(rng, attribute, type_.element)
     if type_ == STRING and rng.random() < 0.5:
         return _text_leaf(rng, attribute)
+    if type_ == IP and rng.random() < 0.3:
+        return InNetwork(attribute, tuple(rng.sample(NETWORKS, rng.choice((1, 1, 2, 3)))))
     if type_ == BOOLEAN and rng.random() < 0.6:
         return attribute
     draw = rng.random()

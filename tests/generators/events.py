@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 
-from tamis.language.types import ANY, NUMBER
+from tamis.language.types import ANY, IP, NUMBER
+from tamis.language.types.addresses import print_address
 from tests.generators.values import ONLY_IN_EVENTS, random_scalar
 
 if TYPE_CHECKING:
@@ -57,6 +59,8 @@ def random_value(rng: Random, type_: Type) -> Any:
     if type_ == ANY:
         return rng.choice(([], {}, *WRONG_VALUES))
     value = random_scalar(rng, type_)
+    if type_ == IP:
+        value = print_address(value)
     return _respell(rng, value, type_) if rng.random() < 0.2 else value
 
 
@@ -65,6 +69,10 @@ def _respell(rng: Random, value: Any, type_: Type) -> Any:
     match type_.name:
         case "date":
             return value.isoformat()
+        case "ip":
+            address = ip_address(value)
+            mapped = (f"::ffff:{value}",) if address.version == 4 else ()
+            return rng.choice((value.upper(), address.exploded, address, *mapped))
         case "timestamp":
             zoned = value.isoformat()
             return rng.choice((zoned, value.replace(tzinfo=None), zoned.replace("+00:00", "Z")))

@@ -11,6 +11,7 @@ from tamis.language.types import (
     DOUBLE,
     FLOAT,
     INTEGER,
+    IP,
     NUMBER,
     STRING,
     TIMESTAMP,
@@ -51,7 +52,7 @@ STRUCTS: Final = ("geo", "device", "a-struct", "like", "s.t")
 
 def random_type(rng: Random) -> Type:
     """Any type; scalars more often than arrays."""
-    scalars = (BOOLEAN, INTEGER, NUMBER, FLOAT, DOUBLE, STRING, STRING, DATE, TIMESTAMP)
+    scalars = (BOOLEAN, INTEGER, NUMBER, FLOAT, DOUBLE, STRING, STRING, DATE, TIMESTAMP, IP)
     scalar = rng.choice((*scalars, rng.choice(DECIMALS)))
     return array_type(scalar) if rng.random() < 0.15 else scalar
 

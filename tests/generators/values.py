@@ -23,6 +23,7 @@ from tamis.language.types import (
     decimal_type,
     round_to_float,
 )
+from tamis.language.types.addresses import parse_address, print_address
 
 if TYPE_CHECKING:
     from random import Random
@@ -40,6 +41,9 @@ COMMON: Final[dict[str, list[Any]]] = {
     "double": [-1.5, 0.0, 0.1, 0.5, 1.0, 2.0, 3.25],
     "number": [-1, 0, 1, 5, 0.5, 1.0, 0.1, Decimal("0.1"), Decimal("3.25"), Decimal(5), -1.5, 2],
     "string": ["", "a", "b", "ab", "abc", "ba", "CA", "ca", "CA "],
+    "ip": [
+        parse_address(text) for text in ("10.0.0.1", "10.0.0.2", "10.1.0.0", "::1", "2001:db8::")
+    ],
     "date": [date(2024, 1, 15), date(2024, 2, 29), date(1970, 1, 1)],
     "timestamp": [
         datetime(2024, 1, 15, tzinfo=UTC),
@@ -83,6 +87,17 @@ EDGES: Final[dict[str, list[Any]]] = {
         # Above U+FFFF the order of UTF-8 bytes and of UTF-16 units differ.
         *("\ue000", "\uffff", "\U00010000", "\U0001f600", "a\U0001f600b", "\U0010ffff", "𝐀"),
         "x" * 300,
+    ],
+    "ip": [
+        parse_address(text)
+        for text in (
+            "::",
+            f"{'ffff:' * 7}ffff",
+            "0.0.0.0",
+            "255.255.255.255",
+            "::ffff:0:0:0",
+            "9.9.9.10",
+        )
     ],
     "date": [date(1, 1, 1), date(9999, 12, 31), date(1582, 10, 10), date(1969, 12, 31)],
     "timestamp": [
@@ -148,6 +163,8 @@ def _spellings(value: Any, type_: Type) -> list[Literal]:
             return [Literal(value, DATE), Literal(value.isoformat(), STRING)]
         case "timestamp":
             return _timestamp_literals(value)
+        case "ip":
+            return [Literal(print_address(value), STRING)]
         case _:
             return [Literal(value, type_)]
 

@@ -93,6 +93,7 @@ def test_every_operator_is_drawn():
     expected |= {"Attribute Attribute Literal", "Attribute Literal Attribute"}
     expected |= {"Literal Attribute Attribute", "Literal Attribute Literal"}
     expected |= {"startswith", "endswith", "contains", "array_contains", "arrays_overlap"}
+    expected |= {"InNetwork"}
     assert expected - seen.keys() == set()
 
 
@@ -103,7 +104,7 @@ def test_every_type_and_every_truth_is_drawn():
         truths[evaluate(condition, event)] += 1
         floats += [value for value in event.values() if isinstance(value, float)]
     scalars = {"boolean", "integer", "float", "double", "decimal", "number"}
-    scalars |= {"string", "date", "timestamp"}
+    scalars |= {"string", "date", "timestamp", "ip"}
     assert types.keys() == scalars | {"array"}
     # Each of the three truths is common: no property holds for want of examples.
     assert min(truths[truth] for truth in (True, False, None)) > 160

@@ -22,9 +22,11 @@ from tests.generators import random_condition, random_event, random_schema
 Event = dict[str, Any]
 GAPS = (" ", "  ", "\n", "\t", " \r\n ")
 ANYTHING: Path = ("of any type",)  # no generated attribute has this name
-# Chance may leave out an attribute, or give it no value of its type: that is reported, and right.
+# Chance may leave out an attribute, give it no value of its type, or texts with blanks around them:
+# that is reported, and right.
 RANDOM_EVENTS = pytest.mark.filterwarnings(
-    r"ignore:.*( missing in every event| no usable value| misspelt):tamis.TamisWarning"
+    r"ignore:.*( missing in every event| no usable value| misspelt| a blank before)"
+    ":tamis.TamisWarning"
 )
 SPELLINGS = {"=": ("=", "=="), "<>": ("<>", "!=")}
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass
-from datetime import date, datetime
-from decimal import Decimal
+from datetime import datetime
 from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -15,7 +14,7 @@ import numpy as np
 from tamis.errors import InputError
 from tamis.events.oddities import Oddities
 from tamis.language.names import print_path
-from tamis.language.types import WrongTypeError, spell_value
+from tamis.language.types import KINDS, WrongTypeError, spell_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -194,28 +193,13 @@ def explain_by(
     return explain
 
 
-_CLASSES: Final[dict[str, tuple[type, ...]]] = {
-    "boolean": (bool,),
-    "integer": (int, float, Decimal),
-    "float": (int, float, Decimal),
-    "double": (int, float, Decimal),
-    "decimal": (int, float, Decimal),
-    "number": (int, float, Decimal),
-    "string": (str,),
-    "date": (str, date),
-    "timestamp": (str, date),  # a datetime is also one
-    "array": (list, tuple),
-    "any": (object,),
-}
-
-
 def is_wrong_type(value: Any, type_: Type) -> bool:
     """Whether values of this class are never of the type."""
     if isinstance(value, bool) and type_.name != "boolean":
         return True
     if isinstance(value, datetime) and type_.name == "date":
         return True
-    return not isinstance(value, _CLASSES[type_.name])
+    return not isinstance(value, KINDS[type_.name].classes)
 
 
 def show(value: Any) -> str:

@@ -68,8 +68,7 @@ def convert_texts(texts: pa.Array, type_: Type) -> Converted:
         values = np.empty((len(texts), 2), dtype=np.int64)
         read_decimals(*text_buffers(texts), type_.precision, type_.scale, values, statuses)
     elif type_.name not in _KERNELS:
-        fillers = to_carrier([KINDS[type_.name].filler], type_)
-        return _ask_about(np.arange(len(texts)), texts, type_, np.repeat(fillers, len(texts), 0))
+        return _convert_distinct(texts, type_)
     else:
         read, dtype = _KERNELS[type_.name]
         values = np.empty(len(texts), dtype)
@@ -127,6 +126,23 @@ def _ask_about(places: np.ndarray, texts: pa.Array, type_: Type, values: Any) ->
         if is_good[place]:
             values[place] = known[text]
     return Converted(values, is_good)
+
+
+def _convert_distinct(texts: pa.Array, type_: Type) -> Converted:
+    """By `read_text`, once for each distinct text."""
+    encoded = texts.dictionary_encode()
+    read, are_good = [], []
+    for text in encoded.dictionary.to_pylist():
+        try:
+            read.append(read_text(text, type_))
+            are_good.append(True)
+        except WrongTypeError:
+            read.append(KINDS[type_.name].filler)
+            are_good.append(False)
+    values, numbers = to_carrier(read, type_), encoded.indices
+    is_good = np.array(are_good, dtype=np.bool_)[numbers.to_numpy()]
+    taken = values.take(numbers) if isinstance(values, pa.Array) else values[numbers.to_numpy()]
+    return Converted(taken, is_good)
 
 
 def _convert_booleans(texts: pa.Array) -> Converted:

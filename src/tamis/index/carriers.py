@@ -6,7 +6,7 @@
 | FLOATS | float, double | float64[n], without -0.0 |
 | DECIMALS | decimal | int64[n, 2]: 128-bit integers in units of the last digit, low word first |
 | NUMBERS | number | records of `NUMBER_RECORD`[n] |
-| TEXTS | string | Arrow large strings without NULL |
+| TEXTS | string, ip (32 hexadecimal digits) | Arrow large strings without NULL |
 | OTHERS | any | none: only presence is tested |
 """
 
@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.language.types import INT64_MAX, INT64_MIN
+from tamis.language.types.addresses import ADDRESS_DIGITS
 from tamis.language.types.moments import (
     FIRST_DAY,
     FIRST_INSTANT,
@@ -85,6 +86,7 @@ CARRIAGES: Final = {
     "decimal": Carriage(DECIMALS),
     "number": Carriage(NUMBERS),
     "string": Carriage(TEXTS),
+    "ip": Carriage(TEXTS, pattern=ADDRESS_DIGITS),
     "any": Carriage(OTHERS),
 }
 

@@ -162,6 +162,15 @@ class ArraysOverlap:
 
 
 @dataclass(frozen=True, slots=True)
+class InNetwork:
+    """The attribute's address is in one of the networks."""
+
+    operand: Attribute
+    networks: tuple[str, ...]  # as they are written: 10.0.0.0/8
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Matches:
     """Tests whether words of a query occur in analysed text (Irmak), each in any of the
     attributes.
@@ -258,6 +267,7 @@ Predicate: TypeAlias = (
     | Rlike
     | StringTest
     | ArraysOverlap
+    | InNetwork
     | Matches
     | Words
     | OperatorCall
@@ -329,6 +339,8 @@ def _attributes_of(node: Condition | Value) -> Iterator[Attribute]:
             for value in (node.operand, node.low, node.high):
                 yield from _attributes_of(value)
         case In() | IsNull() | Like() | Rlike() | StringTest() | ArraysOverlap() | Words():
+            yield node.operand
+        case InNetwork():
             yield node.operand
         case Matches():
             yield from node.attributes

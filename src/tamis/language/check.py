@@ -26,6 +26,7 @@ from tamis.language.ast import (
     Comparison,
     Condition,
     In,
+    InNetwork,
     IsNull,
     Like,
     Literal,
@@ -66,8 +67,11 @@ from tamis.language.queries import query_words
 from tamis.language.types import (
     ANY,
     BOOLEAN,
+    IP,
     STRING,
     Type,
+    WrongTypeError,
+    parse_network,
 )
 from tamis.language.variables import check_bound, collect_types
 from tamis.text import ANY_WORD, get_analyser
@@ -121,6 +125,8 @@ class _Checker:
                 return replace(node, operand=self.attribute(node.operand))
             case Like() | Rlike() | StringTest():
                 return self.text_test(node)
+            case InNetwork():
+                return self.in_network(node)
             case Matches():
                 return self.matches(node)
             case Words():
@@ -258,6 +264,22 @@ class _Checker:
                 span=node.span,
             )
         compile_regex(node.pattern)
+
+    def in_network(self, node: InNetwork) -> InNetwork:
+        """Networks, and an attribute that is an address."""
+        operand = self.attribute(node.operand)
+        if operand.type != IP:
+            refuse(
+                f"{spell(operand)} is {with_article(operand)}; in_network() tests an address",
+                node.operand.span,
+                hint=f"declare it as one: {spell(operand)} IP",
+            )
+        for network in node.networks:
+            try:
+                parse_network(network)
+            except WrongTypeError as error:
+                raise TypeCheckError("bad-network", str(error), span=node.span) from None
+        return replace(node, operand=operand)
 
     def matches(self, node: Matches) -> Matches:
         """Words of strings that one analyser reads; the query must have some."""

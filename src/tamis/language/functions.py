@@ -10,6 +10,7 @@ from tamis.language.ast import (
     AtLeast,
     Attribute,
     Condition,
+    InNetwork,
     Matches,
     OperatorCall,
     StringTest,
@@ -31,6 +32,7 @@ SIGNATURES: Final = {
     "contains": "contains(attribute, 'text')",
     "array_contains": "array_contains(attribute, constant)",
     "arrays_overlap": "arrays_overlap(attribute, array(constant, …))",
+    "in_network": "in_network(attribute, '10.0.0.0/8', …)",
     "at_least": "at_least(k, condition, condition, …)",
     "xor": "xor(condition, condition, …)",
     "xnor": "xnor(condition, condition, …)",
@@ -97,6 +99,18 @@ def _arrays_overlap(parser: Parser, function: str, start: int) -> ArraysOverlap:
     span = _close(parser, start)
     parser.check_members(len(values), span)
     return ArraysOverlap(operand, tuple(values), function, span)
+
+
+def _in_network(parser: Parser, function: str, start: int) -> InNetwork:
+    operand = _attribute(parser, function)
+    parser.expect(",")
+    networks = [parser.string("expected a network in quotes")]
+    while parser.kinds[parser.at] == ",":
+        parser.at += 1
+        networks.append(parser.string("expected a network in quotes"))
+    span = _close(parser, start)
+    parser.check_members(len(networks), span)
+    return InNetwork(operand, tuple(networks), span)
 
 
 def _conditions(parser: Parser) -> tuple[Condition, ...]:
@@ -176,6 +190,7 @@ _READERS: Final[dict[str, Callable[[Parser, str, int], Condition]]] = {
     "contains": _string_test,
     "array_contains": _array_contains,
     "arrays_overlap": _arrays_overlap,
+    "in_network": _in_network,
     "at_least": _at_least,
     "xor": _xor,
     "xnor": _xor,

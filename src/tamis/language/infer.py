@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from datetime import date, datetime
 from decimal import Decimal
+from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.ast import (
@@ -18,6 +19,7 @@ from tamis.language.ast import (
     Comparison,
     Condition,
     In,
+    InNetwork,
     IsNull,
     Like,
     Literal,
@@ -38,6 +40,7 @@ from tamis.language.types import (
     INT64_MAX,
     INT64_MIN,
     INTEGER,
+    IP,
     KINDS,
     NUMBER,
     STRING,
@@ -118,6 +121,8 @@ def _collect(leaf: Condition, votes: Votes, pairs: set[tuple[Path, Path]]) -> No
             votes[leaf.operand.path].update(elements)
         case Like() | Rlike() | StringTest():
             votes[leaf.operand.path][STRING] += 1
+        case InNetwork():
+            votes[leaf.operand.path][IP] += 1
         case Matches():
             for attribute in leaf.attributes:
                 votes[attribute.path][STRING] += 1
@@ -182,6 +187,8 @@ def _value_vote(value: Any) -> Type:
             before, after = decimal_digits(number)
             is_wide = before + after > 38
             return DOUBLE if is_wide else decimal_type(max(1, before + after), after)
+        case IPv4Address() | IPv6Address():
+            return IP
         case datetime():
             return TIMESTAMP
         case date():

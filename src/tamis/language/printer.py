@@ -23,6 +23,7 @@ from tamis.language.ast import (
     Comparison,
     Condition,
     In,
+    InNetwork,
     IsNull,
     Like,
     Literal,
@@ -50,6 +51,7 @@ from tamis.language.types import (
     NUMBER,
     Type,
     decimal_type,
+    parse_network,
     print_string,
     round_to_float,
 )
@@ -71,6 +73,7 @@ class Dialect:
     print_xor: Callable[[Xor | Xnor, Callable[[Condition, int], str], int], str]
     print_at_least: Callable[[int, list[str]], str]
     print_overlap: Callable[[ArraysOverlap, Dialect], str]
+    print_networks: Callable[[InNetwork], str]
     print_matches: Callable[[Matches | Words], str]
     print_call: Callable[[OperatorCall], str]
     # Whether a number is a struct of NUMBER_PARTS, at most one of which is not NULL.
@@ -114,6 +117,11 @@ def _print_value(value: Value, dialect: Dialect) -> str:
             return f"?{value.name}"
         case Arithmetic():
             return _print_arithmetic(value)
+
+
+def _print_literal_for_spark(literal: Literal) -> str:
+    kind = KINDS[literal.type.name]
+    return (kind.print_for_spark or kind.print)(literal.value)
 
 
 def print_literal(literal: Literal) -> str:
@@ -207,6 +215,8 @@ def _print_leaf(node: Condition, dialect: Dialect) -> str:
             return f"{node.function}({print_value(node.operand)}, {print_string(node.text)})"
         case ArraysOverlap():
             return dialect.print_overlap(node, dialect)
+        case InNetwork():
+            return dialect.print_networks(node)
         case Matches() | Words():
             return dialect.print_matches(node)
         case OperatorCall():
@@ -277,6 +287,21 @@ def _print_overlap_for_spark(node: ArraysOverlap, dialect: Dialect) -> str:
     return f"({' OR '.join(tests)})"
 
 
+def _print_networks(node: InNetwork) -> str:
+    networks = ", ".join(map(print_string, node.networks))
+    return f"in_network({print_value(node.operand)}, {networks})"
+
+
+def _print_ranges(node: InNetwork) -> str:
+    """The networks as ranges of addresses, which Spark has as texts of 32 digits."""
+    operand = print_value(node.operand)
+    ranges = (
+        f"{operand} BETWEEN {print_string(network.first)} AND {print_string(network.last)}"
+        for network in map(parse_network, node.networks)
+    )
+    return f"({' OR '.join(ranges)})"
+
+
 def _print_matches(node: Matches | Words) -> str:
     if isinstance(node, Words):
         function = "matches" if len(node.words) == 1 else "matches_phrase"
@@ -325,7 +350,7 @@ def _print_arithmetic(node: Arithmetic) -> str:
 def _print_as_written(text: str, literal: Literal) -> str:
     """The constant as written in the text; by its value if no rounding was involved."""
     if literal.type not in (INTEGER, FLOAT, DOUBLE):
-        return print_literal(literal)
+        return _print_literal_for_spark(literal)
     written, kind = _written_number(text, literal)
     if _is_reprinted(literal, kind):
         return print_literal(literal)
@@ -337,7 +362,7 @@ def _print_as_written(text: str, literal: Literal) -> str:
 def _print_cast(text: str, literal: Literal) -> str:
     """The constant converted to the elements' type: Spark converts it only in some cases."""
     if not literal.type.is_floating:
-        return print_literal(literal)
+        return _print_literal_for_spark(literal)
     written, kind = _written_number(text, literal)
     if _is_reprinted(literal, kind):
         return print_literal(literal)
@@ -367,16 +392,18 @@ TAMIS: Final = Dialect(
     _print_xor,
     _print_at_least,
     _print_overlap,
+    _print_networks,
     _print_matches,
     _print_call,
 )
 SPARK: Final = Dialect(
-    print_literal,
-    print_literal,
+    _print_literal_for_spark,
+    _print_literal_for_spark,
     to_java_regex,
     _print_xor_for_spark,
     _print_at_least_for_spark,
     _print_overlap_for_spark,
+    _print_ranges,
     _refuse_matches,
     _refuse_call,
 )

@@ -15,7 +15,7 @@ from tamis.errors import SchemaError
 from tamis.language.functions import SIGNATURES
 from tamis.language.names import parse_path, print_path, split_listed
 from tamis.language.tokens import KEYWORDS, REFUSED_WORDS
-from tamis.language.types import STRING, Type, parse_type
+from tamis.language.types import KINDS, STRING, Type, parse_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,6 +126,8 @@ def _parse_parameter(text: str, part: str) -> Parameter:
     type_ = parse_type(spelled.removeprefix("?"))
     if type_.name in ("array", "any"):
         raise SchemaError(f"{text}: a parameter is a scalar, not {type_}", hint=_EXAMPLE)
+    if KINDS[type_.name].show is not None:
+        raise SchemaError(f"{text}: a parameter cannot be of type {type_}", hint="declare a string")
     return Parameter(type_, spelled.startswith("?"))
 
 

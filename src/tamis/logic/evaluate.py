@@ -20,6 +20,7 @@ from tamis.language.ast import (
     Comparison,
     Condition,
     In,
+    InNetwork,
     IsNull,
     Like,
     Literal,
@@ -39,7 +40,7 @@ from tamis.language.comparators import Comparator
 from tamis.language.patterns import compile_regex, is_like, parse_like
 from tamis.language.printer import print_expression, print_value
 from tamis.language.queries import distinct_words, query_words
-from tamis.language.types import Type, WrongTypeError, read_value
+from tamis.language.types import Type, WrongTypeError, parse_network, read_value
 from tamis.logic.arithmetic import calculate, compare_terms
 from tamis.logic.bindings import call_of, substitutions, test_call
 from tamis.logic.order import common_type, compare
@@ -170,6 +171,8 @@ def _test(node: Condition, event: Mapping[str, Any], known: Known) -> Truth:
             return None if text is None else test_text(node, text)
         case ArraysOverlap():
             return _overlaps(_value(node.operand, event), node)
+        case InNetwork():
+            return _is_within(_value(node.operand, event), node)
         case Words():
             return _has_words(node.operand, node.words, event)
         case Matches():
@@ -205,6 +208,13 @@ def _compare(
         else compare(left, right, _common_type(one, other))
     )
     return operator.holds(order)
+
+
+def _is_within(address: str | None, node: InNetwork) -> Truth:
+    if address is None:
+        return None
+    networks = map(parse_network, node.networks)
+    return any(network.first <= address <= network.last for network in networks)
 
 
 def _is_member(value: Any, node: In) -> Truth:

@@ -9,7 +9,7 @@ or a digit, or as a step of a path. Plain strings also contain `*` and `%`: `5%`
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Network, ip_network
+from ipaddress import ip_network
 from typing import TYPE_CHECKING, Final
 
 from tamis.language.ast import (
@@ -18,6 +18,7 @@ from tamis.language.ast import (
     Comparison,
     Condition,
     In,
+    InNetwork,
     Like,
     Literal,
     Matches,
@@ -27,6 +28,7 @@ from tamis.language.ast import (
     StringTest,
 )
 from tamis.language.comparators import Comparator
+from tamis.language.names import print_path
 from tamis.language.patterns import Wild, parse_like
 from tamis.language.printer import print_expression
 from tamis.language.types import STRING
@@ -206,13 +208,14 @@ def _write_network(leaf: Condition, tested: Attribute, text: str) -> str | None:
         return None
     if network.prefixlen == network.max_prefixlen:
         return None
-    own = "networks are not supported: register an operator with tamis.operator"
-    is_plain = isinstance(network, IPv4Network) and network.prefixlen in _WHOLE_BYTES
-    if not is_plain or isinstance(leaf, ArraysOverlap):
-        return own
-    begin = ".".join(text.split(".")[: network.prefixlen // 8]) + "."
-    test = StringTest("startswith", tested, begin)
-    return _write(leaf, Not(test) if _is_negated(leaf) else test)
+    if isinstance(leaf, ArraysOverlap):
+        return "members of arrays are not tested against networks: use one address per attribute"
+    name_in_schema = print_path(tested.path)
+    networks = leaf.values if isinstance(leaf, In) else ()
+    listed = tuple(own.value for own in networks if isinstance(own.value, str)) or (text,)
+    test = InNetwork(tested, listed)
+    written = print_expression(Not(test) if _is_negated(leaf) else test)
+    return f"declare {name_in_schema} as IP and write {written}"
 
 
 # ── queries of words ────────────────────────────────────────────────────────────────────────

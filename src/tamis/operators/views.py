@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from tamis.errors import SchemaError
 from tamis.language.names import print_path
 from tamis.language.spelled import SpelledEvent
-from tamis.language.types import MAX_DECIMAL_DIGITS, Type, WrongTypeError, read_text, read_value
+from tamis.language.types import (
+    KINDS,
+    MAX_DECIMAL_DIGITS,
+    Type,
+    WrongTypeError,
+    read_text,
+    read_value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -141,6 +148,9 @@ def _typed(value: Any, type_: Type, *, is_spelled: bool) -> Any:
         return None
     if (type_.element or type_).name == "number":
         return list(map(_plain, read)) if isinstance(read, tuple) else _plain(read)
+    show = KINDS[(type_.element or type_).name].show
+    if show is not None:
+        read = tuple(map(show, read)) if isinstance(read, tuple) else show(read)
     if isinstance(read, Decimal):
         # Decimals, as in Spark, which have all their digits.
         return read.quantize(Decimal(1).scaleb(-type_.scale), context=_WIDE)

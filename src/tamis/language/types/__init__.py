@@ -1,6 +1,7 @@
 """The types that attributes can have. Each type has one record, a `Kind`, in the module of its
 family: how its values are read, compared with constants, printed and stored."""
 
+from tamis.language.types.addresses import IP, parse_network
 from tamis.language.types.catalogue import ANY, KINDS, array_type, parse_type, read_text, read_value
 from tamis.language.types.moments import DATE, TIMESTAMP, parse_date, parse_timestamp
 from tamis.language.types.numbers import (
@@ -37,6 +38,7 @@ __all__ = [
     "INT64_MAX",
     "INT64_MIN",
     "INTEGER",
+    "IP",
     "KINDS",
     "MAX_DECIMAL_DIGITS",
     "NUMBER",
@@ -51,6 +53,7 @@ __all__ = [
     "decimal_type",
     "fits_decimal",
     "parse_date",
+    "parse_network",
     "parse_timestamp",
     "parse_type",
     "plain_value",

@@ -7,7 +7,7 @@ import re
 from typing import Any, Final
 
 from tamis.errors import SchemaError
-from tamis.language.types import moments, numbers, texts
+from tamis.language.types import addresses, moments, numbers, texts
 from tamis.language.types.numbers import Written, as_printed, decimal_type
 from tamis.language.types.texts import STRING, text_type
 from tamis.language.types.type import Kind, Type, WrongTypeError, plain_value, wrong
@@ -83,6 +83,7 @@ KINDS: Final = {
         *texts.KINDS,
         *numbers.KINDS,
         *moments.KINDS,
+        *addresses.KINDS,
         Kind("any", (), _read_any),
         Kind(
             "array",
@@ -90,6 +91,7 @@ KINDS: Final = {
             _read_array,
             parse=_parse_array,
             arrow=_arrow_list,
+            classes=(list, tuple),
             bulk_classes=frozenset((list, tuple)),
             filler=(),
         ),
@@ -125,5 +127,5 @@ def parse_type(name: str) -> Type:
     raise SchemaError(
         f'unknown type "{name}"',
         hint="allowed: boolean, integer (bigint, int, …), float, double, decimal(p,s), number, "
-        "string, text(analyser), date, timestamp, array<…>",
+        "string, text(analyser), date, timestamp, ip, array<…>",
     )

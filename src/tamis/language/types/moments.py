@@ -168,6 +168,7 @@ KINDS = (
         is_spelled=True,
         step=_step_date,
         arrow=lambda pa, type_: pa.date32(),
+        classes=(str, date),  # which a datetime is too
         bulk_classes=frozenset((date,)),
         filler=EPOCH.date(),
     ),
@@ -182,6 +183,7 @@ KINDS = (
         is_spelled=True,
         step=_step_timestamp,
         arrow=lambda pa, type_: pa.timestamp("us", "UTC"),
+        classes=(str, date),  # which a datetime is too
         bulk_classes=frozenset((datetime,)),
         filler=EPOCH,
     ),

@@ -308,6 +308,7 @@ def _step(value: int, n_steps: int) -> int | None:
 
 
 _FAMILY: Final = "number"
+_CLASSES: Final = (int, float, Decimal)
 _ANY_CLASS: Final = frozenset((int, float, Decimal, Written))
 KINDS = (
     Kind(
@@ -321,6 +322,7 @@ KINDS = (
         family=_FAMILY,
         step=_step,
         arrow=lambda pa, type_: pa.int64(),
+        classes=_CLASSES,
         bulk_classes=frozenset((int,)),
         filler=0,
     ),
@@ -334,6 +336,7 @@ KINDS = (
         print=lambda value: f"{value!r}F",
         family=_FAMILY,
         arrow=lambda pa, type_: pa.float32(),
+        classes=_CLASSES,
         bulk_classes=_ANY_CLASS,
         filler=0.0,
     ),
@@ -347,6 +350,7 @@ KINDS = (
         print=lambda value: f"{value!r}D",
         family=_FAMILY,
         arrow=lambda pa, type_: pa.float64(),
+        classes=_CLASSES,
         bulk_classes=_ANY_CLASS,
         filler=0.0,
     ),
@@ -360,6 +364,7 @@ KINDS = (
         print=_print_decimal,
         family=_FAMILY,
         arrow=lambda pa, type_: pa.decimal128(type_.precision, type_.scale),
+        classes=_CLASSES,
         bulk_classes=_ANY_CLASS,
         filler=Decimal(0),
     ),
@@ -372,6 +377,7 @@ KINDS = (
         hint=_hint,
         print=_print_number,
         family=_FAMILY,
+        classes=_CLASSES,
         bulk_classes=frozenset((int, float)),
         filler=0,
     ),

@@ -80,6 +80,10 @@ class Kind:
     hint: Callable[[Literal, Type], str | None] = _no_hint
     # A value as a constant of an expression, by which its type can be told.
     print: Callable[[Any], str] = repr
+    # The same for Spark SQL, where it differs.
+    print_for_spark: Callable[[Any], str] | None = None
+    # A value as an operator gets it, where it differs.
+    show: Callable[[Any], Any] | None = None
     # Constants of one family vote together for the type of an attribute; None: it is alone.
     family: str | None = None
     # Whether string constants may spell values, so that they do not vote against the type.
@@ -88,6 +92,8 @@ class Kind:
     step: Callable[[Any, int], Any] | None = None
     # Its Arrow type, given the module pyarrow: the language itself does not import Arrow.
     arrow: Callable[[Any, Type], Any] | None = None
+    # Python classes of which some values are of the type; values of others are reported together.
+    classes: tuple[type, ...] = (object,)
     # Python classes whose values are converted in bulk; others are read one by one.
     bulk_classes: frozenset[type] = frozenset()
     filler: Any = None  # a value that stands in arrays where an event's value was refused

@@ -19,6 +19,7 @@ from tamis.language.ast import (
     Comparison,
     Condition,
     In,
+    InNetwork,
     IsNull,
     Like,
     Literal,
@@ -33,7 +34,8 @@ from tamis.language.ast import (
 from tamis.language.comparators import Comparator
 from tamis.language.patterns import Wild, parse_like
 from tamis.language.queries import distinct_words, query_words
-from tamis.language.types import BOOLEAN, INTEGER, STRING
+from tamis.language.types import BOOLEAN, INTEGER, IP, STRING, parse_network
+from tamis.language.types.addresses import join_networks
 from tamis.logic.evaluate import test_leaf
 from tamis.logic.leaves import FALSE, TRUE, bound, constant, distinct, one_of
 from tamis.logic.rules.rule import Preserves, Rule
@@ -61,6 +63,8 @@ def rewrite(node: Condition) -> Condition:
             return _signed(_spell_like(node), is_negated=node.negated)
         case Rlike():
             return _signed(replace(node, negated=False), is_negated=node.negated)
+        case InNetwork():
+            return _spell_networks(node)
         case Matches():
             return _spell_matches(node)
         case StringTest(text=""):
@@ -132,6 +136,23 @@ def _spell_set(attribute: Attribute, values: tuple[Literal, ...]) -> Condition:
 def _possible(values: tuple[Literal, ...], type_: Type | None) -> tuple[Literal, ...]:
     """The constants without those that no value can equal, such as 1.5 among integers."""
     return tuple(x for x in values if x.type == INTEGER) if type_ == INTEGER else values
+
+
+def _spell_networks(node: InNetwork) -> Condition:
+    """The networks as the fewest ranges of addresses."""
+    ranges = join_networks([parse_network(network) for network in node.networks])
+    spelled = tuple(
+        _spell_set(node.operand, (Literal(own.first, IP),))
+        if own.first == own.last
+        else And(
+            (
+                bound(node.operand, Comparator.AT_LEAST, Literal(own.first, IP)),
+                bound(node.operand, Comparator.AT_MOST, Literal(own.last, IP)),
+            )
+        )
+        for own in ranges
+    )
+    return Or(spelled) if len(spelled) > 1 else spelled[0]
 
 
 def _spell_like(node: Like) -> Condition:
