@@ -1,4 +1,4 @@
-"""The log: followers, states of the past, and what is forgotten."""
+"""The log: followers, states of the past, and pruning."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ def test_pruning_keeps_states_from_the_horizon_on(store, seed):
         assert store.changes(after=horizon)[0].number == horizon + 1
     assert store.horizon == 55
     assert n_deleted > 20
-    for forgotten in (lambda: store.state_at(54), lambda: store.changes(after=54)):
+    for pruned in (lambda: store.state_at(54), lambda: store.changes(after=54)):
         with pytest.raises(HistoryError, match="begins at change 55; 54 is before") as raised:
-            forgotten()
+            pruned()
         assert "start from a version" in raised.value.hint
 
 
@@ -139,7 +139,7 @@ def test_state_is_exact_while_the_writer_goes_on(store):
     assert {one.expression for one in found} == {"x = 1"}
 
 
-def test_state_forgotten_while_it_is_read(store):
+def test_state_pruned_while_it_is_read(store):
     names = [f"s{n:04}" for n in range(2_500)]
     store.apply([Subscribe(name, "x = 1") for name in names])
     reading = store.state_at(2_500)

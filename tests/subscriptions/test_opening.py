@@ -1,4 +1,4 @@
-"""One writer, many readers; formats of other versions; places that are none."""
+"""One writer, many readers; formats of other versions; invalid places."""
 
 from __future__ import annotations
 
@@ -171,8 +171,8 @@ def test_a_restored_backup_is_noticed(tmp_path):
 
 
 @pytest.mark.parametrize("place", [5, None, "mysql://host/db", b"folder"])
-def test_places_that_are_none(place):
-    with pytest.raises(InputError, match="is no place for a store"):
+def test_invalid_places(place):
+    with pytest.raises(InputError, match="is not a place for a store"):
         SubscriptionStore.open(place)
 
 

@@ -14,13 +14,12 @@ if TYPE_CHECKING:
 
 
 def read_system_clock() -> datetime:
-    """Now, as this machine says."""
+    """The time of this machine's clock."""
     return datetime.now(UTC)
 
 
 class StoreClock:
-    """The latest moment seen so far. So a lease that was over once stays over, whatever the
-    machine's clock says later."""
+    """The latest moment seen: a lease that has ended stays ended when a clock is set back."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock

@@ -79,7 +79,7 @@ def _find(cause: BaseException) -> tuple[str, str | None, bool]:
         code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
         return _SQLITE.get(code, _UNKNOWN)
     state = getattr(cause, "sqlstate", None)
-    # The classes 08 and 57P: connections that fail, and a server that is told to stop.
+    # The classes 08 and 57P: connections that fail, and a server that shuts down.
     is_away = state is None or state.startswith(("08", "57P"))
     if is_away and type(cause).__name__ in ("OperationalError", "AdminShutdown"):
         return "there is no connection", _AWAY_HINT, False

@@ -27,11 +27,11 @@ _VERSION_HINT: Final = "start from a version, or from `state_at` of the last cha
 
 
 class StoreFacts(NamedTuple):
-    """What the store says of itself."""
+    """The one row about the store as a whole."""
 
     epoch: str  # another one: another history
     last_change: int
-    horizon: int  # states before this change are forgotten
+    horizon: int  # states before this change were pruned
     moment: int
 
 
@@ -60,7 +60,7 @@ def read_facts(connection: Connection) -> StoreFacts:
 
 
 def read_changes(database: Database, after: int, limit: int, epoch: str | None) -> list[Row]:
-    """The first changes after a change number; `HistoryError` if some are forgotten."""
+    """The first changes after a change number; `HistoryError` if some were pruned."""
     query = select(CHANGES).where(CHANGES.c.number > after).order_by(CHANGES.c.number).limit(limit)
     with reading(database) as connection:
         rows = [Row._make(row) for row in connection.execute(query)]

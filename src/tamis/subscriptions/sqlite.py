@@ -1,4 +1,4 @@
-"""The store in a folder: one SQLite file, and a lock that says who writes."""
+"""The store in a folder: one SQLite file, and a lock file that its writer holds."""
 
 from __future__ import annotations
 

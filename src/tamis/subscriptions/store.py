@@ -116,7 +116,7 @@ class SubscriptionStore:
         return writer.submit([check(request) for request in requests])
 
     def expire(self, now: Any = None) -> int:
-        """Write the end of each lease that is over; how many.
+        """Write the end of each lease that is over; return how many there were.
 
         A lease ends at its moment also before that is written. A `now` ahead of the clock becomes
         the store's moment.
@@ -131,7 +131,7 @@ class SubscriptionStore:
         return n_expired
 
     def prune(self, before: int) -> int:
-        """Forget states before a change, and changes up to it; how many entries were deleted.
+        """Delete what only states before a change need; return how many entries were deleted.
 
         The state as of that change stays, so this and all later ones can still be rebuilt. For a
         retention by age, ask `change_at` for the number.
@@ -247,7 +247,7 @@ class SubscriptionStore:
 
     @property
     def moment(self) -> datetime:
-        """Now, as the store sees it: never before any moment it has seen."""
+        """The store's time: the clock, but never before a moment that the store has seen."""
         return from_microseconds(self._moment())
 
     def changes(
@@ -265,7 +265,7 @@ class SubscriptionStore:
     def state_at(self, number: int) -> Iterator[Subscription]:
         """Every subscription as of a change, by revision, also with leases over by now.
 
-        Raises a `HistoryError` if that is forgotten, or becomes so while this is read.
+        Raises a `HistoryError` if that state was pruned, or is pruned while this is read.
         """
         number = expect_count(number, "number", least=0)
         reading.expect_change(self._facts(), number, self._database.where)
@@ -285,7 +285,7 @@ def _find_database(place: str | os.PathLike[str], *, read_only: bool) -> Databas
         return PostgresDatabase(place)
     if not isinstance(place, str | os.PathLike) or "://" in str(place):
         raise InputError(
-            f"{place!r} is no place for a store",
+            f"{place!r} is not a place for a store",
             hint='write the path of a folder, or "postgresql://user@host/database"',
         )
     with translated(str(place)):
