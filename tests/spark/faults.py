@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 import tamis.spark as ts
-import tamis.versions as tv
-from tamis.index.build import build_contents
 from tamis.spark.jobs.stream import MatchBatch
-from tamis.versions.manifest import BASE
-from tamis.versions.part_files import write_part
 from tamis.versions.store import IndexStore
 from tests.spark.workloads import subscription_frame
 from tests.waiting import wait_until
@@ -74,23 +70,7 @@ def expected() -> list[tuple[int, str]]:
     )
 
 
-# ── publishers and drivers ──────────────────────────────────────────────────────────────────
-
-
-def publish(folder: Path) -> None:
-    """Publish version after version until killed."""
-    store = IndexStore(folder / "index")
-    while True:
-        store.publish(lambda newest: replace(newest, parts=newest.parts[:1]))
-        store.prune(tv.Retention(versions=5))
-
-
-def write_parts(folder: Path) -> None:
-    """Write part after part until killed."""
-    store = IndexStore(folder / "index")
-    contents = build_contents({"x": "a = 1"}).contents
-    while True:
-        write_part(store.storage, contents, "d" * 64, BASE, [])
+# ── drivers ─────────────────────────────────────────────────────────────────────────────────
 
 
 def stream(folder: Path, point: str = "", batch: str = "0") -> None:

@@ -1,56 +1,27 @@
-"""kill -9 of publishers, drivers, workers and executors: nothing lost, nothing twice."""
+"""kill -9 of drivers, workers and executors: nothing lost, nothing twice."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import signal
-import subprocess
-import sys
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-import tamis
 import tamis.spark as ts
 import tamis.versions as tv
-from tests.cli.shell import SOURCE
 from tests.spark import faults
 from tests.spark.test_stream import Place, write_events
-from tests.versions.test_store import version_of, write
-from tests.waiting import HANG_SECONDS, wait_until
-
-ROOT = Path(__file__).parents[2]
-
-
-def start(program: str, folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    """The program as a group of processes of its own."""
-    paths = os.pathsep.join([str(SOURCE), str(ROOT)])
-    with (folder / f"{program}.log").open("ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "tests.spark.faults", program, str(folder), *arguments],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": paths},
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-
-
-def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill the whole group, whatever is left of it."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+from tests.versions.faults import kill, start
+from tests.waiting import HANG_SECONDS
 
 
 def finish(program: str, folder: Path, *arguments: str, exit_code: int = 0) -> None:
-    process = start(program, folder, *arguments)
+    process = start("tests.spark.faults", program, folder, *arguments)
     try:
         ended = process.wait(HANG_SECONDS)
     finally:
@@ -63,54 +34,6 @@ def matched(folder: Path) -> list[tuple[int, str]]:
     files = sorted(folder.rglob("*.parquet"))
     rows = [row for file in files for row in pq.ParquetFile(file).read().to_pylist()]
     return sorted((row["event_id"], row["subscription_id"]) for row in rows)
-
-
-@pytest.mark.parametrize(
-    "n_kills", [4, pytest.param(30, marks=pytest.mark.soak)], ids=["few", "many"]
-)
-def test_a_killed_publisher_leaves_whole_versions(tmp_path, seed, n_kills):
-    rng = random.Random(seed)
-    store = tv.IndexStore(tmp_path / "index")
-    store.publish(lambda newest: version_of(write(store, {"x": "a = 1"})))
-    reached = 1
-    for _ in range(n_kills):
-        process = start("publish", tmp_path)
-        aim = reached + 3
-        wait_until(lambda aim=aim: store.current().number >= aim, "three versions are published")
-        time.sleep(rng.random() * 0.05)  # anywhere in the next
-        kill(process)
-        current = store.current()
-        assert tv.open_version(store).open()[0].match({"a": 1}) == ["x"]
-        for number in store.numbers():
-            store.version(number)  # whole, or this raises
-        reached = current.number
-    store.publish(lambda newest: newest)
-    store.prune()
-    assert [path for path in (tmp_path / "index").rglob(".*") if path.is_file()] == []
-
-
-@pytest.mark.parametrize(
-    "n_kills", [4, pytest.param(40, marks=pytest.mark.slow)], ids=["few", "many"]
-)
-def test_a_killed_builder_leaves_nothing_for_long(tmp_path, seed, n_kills):
-    """Half-written parts go when the next part is written."""
-    rng = random.Random(seed)
-    store = tv.IndexStore(tmp_path / "index")
-    parts = tmp_path / "index" / "parts"
-    n_left = 0
-    for number in range(n_kills):
-        process = start("write_parts", tmp_path)
-        n_before = len(list(parts.glob("*")))
-        while len(list(parts.glob("*"))) < n_before + 2 and process.poll() is None:
-            time.sleep(0.001)
-        time.sleep(rng.random() * 0.02)
-        kill(process)
-        n_left += any(parts.glob(".*"))
-        write(store, {"x": f"a = {number}"})
-        assert list(parts.glob(".*")) == []
-        for part in parts.iterdir():
-            assert len(tamis.open(part)) == 1
-    assert n_left > 0
 
 
 ALL_POINTS = [
