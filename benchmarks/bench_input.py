@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 TITLE = "tamis match --counts subscription, microseconds of CPU per event, by format"
 SEED = 1
-N_EVENTS = 100_000
+SIZES: Final = (2_000, 202_000)  # events
 N_SUBSCRIPTIONS = 5_000
 N_REPEATS = 2
 USED: Final = [f"a{number}" for number in range(10)]  # attributes that expressions name
@@ -39,12 +39,9 @@ def run() -> list[dict[str, Any]]:
     """One row per format."""
     base = os.environ.get("TAMIS_BASE")
     with tempfile.TemporaryDirectory() as folder:
-        files = _write_all(Path(folder))
+        names = _write_all(Path(folder))
         indexes = {source: _build(source, Path(folder)) for source in (base, OURS) if source}
-        empty = Path(folder) / "empty.jsonl"
-        empty.touch()
-        starts = {source: _time(source, index, empty) or 0.0 for source, index in indexes.items()}
-        return [_measure(indexes, starts, file, base) for file in files]
+        return [_measure(indexes, Path(folder), name, base) for name in names]
 
 
 def _build(source: str, folder: Path) -> Path:
@@ -56,27 +53,26 @@ def _build(source: str, folder: Path) -> Path:
     return index
 
 
-def _measure(
-    indexes: dict[str, Path], starts: dict[str, float], file: Path, base: str | None
-) -> dict[str, Any]:
-    """The time of each version, without that of its start."""
-    times = {source: _time(source, index, file) for source, index in indexes.items()}
-    used = {source: time - starts[source] for source, time in times.items() if time is not None}
-    row: dict[str, Any] = {"format": file.name.partition(".")[2], "CPU": _per_event(used[OURS])}
-    if base is not None and base in used:
-        ratio = round(used[base] / used[OURS], 2)
-        row |= {"CPU before": _per_event(used[base]), "before / now": ratio}
+def _measure(indexes: dict[str, Path], folder: Path, name: str, base: str | None) -> dict[str, Any]:
+    used = {source: _time(source, index, folder, name) for source, index in indexes.items()}
+    ours, before = used[OURS], used.get(base or "")
+    assert ours is not None
+    row: dict[str, Any] = {"format": name.partition(".")[2], "CPU": round(ours, 3)}
+    if before is not None:
+        row |= {"CPU before": round(before, 3), "before / now": round(before / ours, 2)}
     return row
 
 
-def _time(source: str, index: Path, file: Path) -> float | None:
-    """The best of some runs; None if the version cannot read the file."""
-    times = [_match(source, index, file) for _ in range(N_REPEATS)]
-    return min((time for time in times if time is not None), default=None)
-
-
-def _per_event(seconds: float) -> float:
-    return round(seconds * 1e6 / N_EVENTS, 3)
+def _time(source: str, index: Path, folder: Path, name: str) -> float | None:
+    """Microseconds per event, without the start: that of many events less that of few. None if the
+    version cannot read the file."""
+    times = []
+    for size in SIZES:
+        found = [_match(source, index, folder / str(size) / name) for _ in range(N_REPEATS)]
+        if None in found:
+            return None
+        times.append(min(time for time in found if time is not None))
+    return 1e6 * (times[1] - times[0]) / (SIZES[1] - SIZES[0])
 
 
 def _match(source: str, index: Path, file: Path) -> float | None:
@@ -98,11 +94,18 @@ def _match(source: str, index: Path, file: Path) -> float | None:
 # ── files ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _write_all(folder: Path) -> list[Path]:
+def _write_all(folder: Path) -> list[str]:
+    """The subscriptions, and the events in folders by their number; the names of the files."""
     rng = random.Random(SEED)
     rows = [{"id": str(at), "expression": _expression(rng)} for at in range(N_SUBSCRIPTIONS)]
     (folder / "s.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    events = [_event(rng) for _ in range(N_EVENTS)]
+    for size in SIZES:
+        (folder / str(size)).mkdir()
+        names = _write_events(folder / str(size), [_event(rng) for _ in range(size)])
+    return names
+
+
+def _write_events(folder: Path, events: list[dict[str, Any]]) -> list[str]:
     table = pa.Table.from_pylist(events)
     writers: dict[str, Callable[[Path], Any]] = {
         "e.jsonl": lambda path: path.write_text("".join(json.dumps(e) + "\n" for e in events)),
@@ -115,7 +118,7 @@ def _write_all(folder: Path) -> list[Path]:
     }
     for name, write in writers.items():
         write(folder / name)
-    return [folder / name for name in writers]
+    return list(writers)
 
 
 def _type(number: int) -> str:
