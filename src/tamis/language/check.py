@@ -1,7 +1,7 @@
-"""Type checking: every attribute gets its type, every constant is fitted to it, once, early.
+"""Type checking: gives every attribute its type and converts every constant to it, once and early.
 
-What passes here never fails at match time. There is no coercion between strings, numbers and
-Booleans; a constant takes the type of the attribute it meets.
+A condition that passes here never fails at match time. There is no coercion between strings,
+numbers and Booleans; a constant takes the type of the attribute it is compared with.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
 def check(
     condition: Condition, schema: Schema, limits: Limits = DEFAULT_LIMITS, text: str | None = None
 ) -> Condition:
-    """`condition` with types; raises `TypeCheckError` or `LimitError` at the first misfit."""
+    """`condition` with types; raises `TypeCheckError` or `LimitError` at the first error."""
     try:
         return _Checker(schema, limits, condition).check()
     except ExpressionError as error:
@@ -95,10 +95,10 @@ class _Checker:
         self.schema = schema
         self.limits = limits
         self.root = root
-        self.variables: dict[str, Type] | None = None  # known when the first one is met
+        self.variables: dict[str, Type] | None = None  # known when the first one is found
 
     def check(self) -> Condition:
-        """The whole typed, its variables bound where they are used."""
+        """The whole condition typed, with its variables bound where they are used."""
         typed = self.condition(self.root)
         if self.variables is not None:
             check_bound(self.root)
@@ -144,7 +144,7 @@ class _Checker:
         return replace(node, type=type_)
 
     def boolean_attribute(self, node: Attribute) -> Attribute:
-        """An attribute that stands alone as a condition."""
+        """An attribute used alone as a condition."""
         typed = self.attribute(node)
         if typed.type != BOOLEAN:
             refuse(
@@ -204,7 +204,7 @@ class _Checker:
         return left, right
 
     def comparable(self, node: Attribute) -> Attribute:
-        """An attribute whose values have an order: anything but an array."""
+        """An attribute whose values are ordered: any type but an array."""
         typed = self.attribute(node)
         assert typed.type is not None
         if typed.type.element is not None:
@@ -255,7 +255,7 @@ class _Checker:
         return replace(node, operand=operand)
 
     def check_regex(self, node: Rlike) -> None:
-        """Refuse a regular expression that is too long or that RE2 does not know."""
+        """Raise an error for a regular expression that is too long or that RE2 does not support."""
         if len(node.pattern) > self.limits.regex_length:
             raise LimitError(
                 "regex-too-long",
@@ -282,7 +282,7 @@ class _Checker:
         return replace(node, operand=operand)
 
     def matches(self, node: Matches) -> Matches:
-        """Words of strings that one analyser reads; the query must have some."""
+        """Words of strings with one analyser; the query must have at least one."""
         typed = tuple(map(self.attribute, node.attributes))
         for attribute in typed:
             if attribute.type != STRING:
@@ -319,7 +319,7 @@ class _Checker:
         return checked
 
     def check_words(self, node: Matches, n_words: int, n_distinct: int) -> None:
-        """Refuse a query of more words than the limit, or of fewer than it asks for."""
+        """Raise an error for a query of more words than the limit, or of fewer than it requires."""
         if n_words * len(node.attributes) > self.limits.predicates:
             message = (
                 f"the query has {n_words} words; more than {self.limits.predicates} predicates"
@@ -337,14 +337,16 @@ class _Checker:
     # ── operators and constraints ──────────────────────────────────────────────────────────
 
     def operator_call(self, node: OperatorCall) -> OperatorCall:
-        """A call with constants of the right types, and variables where the operator binds."""
+        """A call with constants of the right types, and variables where the operator binds
+        values.
+        """
         signature = self.schema.operator(node.name)
         if signature is None:
             self.refuse_call(node)
         return check_call(node, signature, self.variable)
 
     def variable(self, node: Variable) -> Variable:
-        """The variable with the type that the calls give it."""
+        """The variable with the type that its calls determine."""
         if self.variables is None:
             self.variables = collect_types(self.root, self.schema)
         type_ = self.variables.get(node.name)
@@ -358,7 +360,7 @@ class _Checker:
         return replace(node, type=type_)
 
     def constraint(self, left: Value, right: Value, span: Span) -> tuple[Value, Value]:
-        """Two values of which one has a variable, or at least arithmetic, in it."""
+        """Two values, at least one of which contains a variable or arithmetic."""
         if not any(variables_of(left)) and not any(variables_of(right)):
             raise TypeCheckError(
                 "unsupported-syntax",
@@ -379,7 +381,7 @@ class _Checker:
         return left, right
 
     def term(self, value: Value) -> Value:
-        """One side of a constraint; arithmetic is on numbers."""
+        """One side of a constraint; arithmetic requires numbers."""
         match value:
             case Variable():
                 return self.variable(value)
@@ -396,7 +398,7 @@ class _Checker:
     # ── refusals ───────────────────────────────────────────────────────────────────────────
 
     def refuse_unknown(self, node: Attribute) -> NoReturn:
-        """Say that the attribute is not declared, or not usable, and what is like it."""
+        """Raise the error that the attribute is not declared, or not usable, with similar names."""
         foreign = self.schema.unsupported(node.path)
         if foreign is not None:
             refuse(
@@ -412,7 +414,9 @@ class _Checker:
         raise UnknownAttributeError("unknown-attribute", message, span=node.span, hint=hint)
 
     def refuse_bare_word(self, left: Value, right: Value) -> None:
-        """Refuse two attributes of unknown types, of which the second may be a text."""
+        """Raise an error for two attributes of unknown types, the second of which may be a
+        string.
+        """
         if not (isinstance(left, Attribute) and isinstance(right, Attribute)):
             return
         if {self.schema.get(left.path), self.schema.get(right.path)} == {ANY}:
@@ -423,12 +427,12 @@ class _Checker:
             refuse(f"the types of {one} and {other} are not known", left.span, hint=hint)
 
     def refuse_call(self, node: OperatorCall) -> NoReturn:
-        """Say that there is no such function or operator, and what is like it."""
+        """Raise the error that there is no such function or operator, with similar names."""
         known = SIGNATURES | {own.name: str(own) for own in self.schema.operators}
         message = f'unknown function "{node.name}"'
         hint = None
         match node.arguments:
-            case [Attribute() as argument]:  # a function of other languages is not misspelt
+            case [Attribute() as argument]:  # a function of other languages is not a misspelling
                 hint = hint_at_function(node.name, spell(argument))
         likely = suggest(node.name, known) if hint is None else None
         if likely is not None:

@@ -1,6 +1,7 @@
-"""Which values may meet: constants fitted to attributes, types that have a common order.
+"""Which values can be compared: constants converted to attributes' types, types with a common
+order.
 
-Raises `TypeCheckError` where two values cannot be compared exactly.
+Raises `TypeCheckError` if two values cannot be compared exactly.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
 
 
 def fit_literal(literal: Literal, attribute: Attribute | Variable) -> Literal:
-    """The constant as it is compared with the attribute; refused where that has no exact sense.
+    """The constant as it is compared with the attribute; raises an error if that is not exact.
 
-    On integers a decimal constant stays a decimal where it is no whole number: `level < 4.5` is
-    exact. On floats and doubles it is rounded to the attribute's type. An integer and a float are
-    compared as doubles: an integer that no float is stays an integer, rounded to a double.
+    On integers a decimal constant stays a decimal if it is not an integer: `level < 4.5` is exact.
+    On floats and doubles it is rounded to the attribute's type. An integer and a float are compared
+    as doubles: an integer that equals no float stays an integer, rounded to a double.
     """
     if attribute.type == FLOAT and literal.type == INTEGER:
         double = float(literal.value)
@@ -57,7 +58,7 @@ def fit_members(
 
 
 def fit_element(literal: Literal, attribute: Attribute | Variable) -> Literal:
-    """The constant as a value of the attribute's type, as members of arrays are in Spark."""
+    """The constant as a value of the attribute's type, as Spark converts members of arrays."""
     type_ = attribute.type
     assert type_ is not None
     fitted = fit_constant(literal, type_)
@@ -67,7 +68,7 @@ def fit_element(literal: Literal, attribute: Attribute | Variable) -> Literal:
 
 
 def fit_constant(literal: Literal, type_: Type) -> Literal | None:
-    """The constant as a value of the type; None where constants of its type are no such values."""
+    """The constant as a value of the type; None if constants of its type cannot be such values."""
     try:
         return KINDS[type_.name].fit(literal, type_)
     except WrongTypeError as error:
@@ -91,7 +92,7 @@ def _refuse_literal(literal: Literal, attribute: Attribute | Variable) -> NoRetu
 
 
 def check_number(value: Value) -> None:
-    """Refuse arithmetic on what is no number."""
+    """Raise an error for arithmetic on a value that is not a number."""
     if isinstance(value, Arithmetic):
         return
     assert value.type is not None
@@ -100,7 +101,7 @@ def check_number(value: Value) -> None:
 
 
 def check_pair(left: Attribute | Variable, right: Attribute | Variable, span: Span) -> None:
-    """Refuse to compare two attributes of which the types have no common order."""
+    """Raise an error for a comparison of two attributes whose types have no common order."""
     one, other = left.type, right.type
     assert one is not None
     assert other is not None
@@ -117,7 +118,9 @@ def check_pair(left: Attribute | Variable, right: Attribute | Variable, span: Sp
 
 
 def _check_digits(one: Type, other: Type, span: Span) -> None:
-    """Refuse two decimals that no common decimal type can hold: Spark would round them."""
+    """Raise an error for two decimals that no common decimal type can hold: Spark would round
+    them.
+    """
     try:
         check_digits(one, other)
     except WrongTypeError as error:
@@ -125,7 +128,9 @@ def _check_digits(one: Type, other: Type, span: Span) -> None:
 
 
 def check_list(operand: Attribute, values: tuple[Literal, ...], span: Span) -> None:
-    """Refuse an IN list that no common decimal type can hold: Spark would round its members."""
+    """Raise an error for an IN list that no common decimal type can hold: Spark would round its
+    members.
+    """
     type_ = operand.type
     assert type_ is not None
     if type_ == NUMBER or all(value.type.name != "decimal" for value in values):
@@ -142,7 +147,9 @@ def check_list(operand: Attribute, values: tuple[Literal, ...], span: Span) -> N
 
 
 def check_constants(left: Literal, right: Literal, span: Span) -> None:
-    """Refuse to compare two constants of different kinds; `1 = 1` is common in generated text."""
+    """Raise an error for a comparison of constants of different kinds; `1 = 1` is common in
+    generated text.
+    """
     one, other = (AS_DECIMAL if x.type == INTEGER else x.type for x in (left, right))
     if one.name == other.name == "decimal":
         _check_digits(one, other, span)
@@ -166,5 +173,5 @@ def with_article(value: Attribute | Literal | Variable) -> str:
 
 
 def refuse(message: str, span: Span, *, hint: str | None = None) -> NoReturn:
-    """Raise the error of a value that does not fit."""
+    """Raise the error for a value that cannot be compared."""
     raise TypeCheckError("type-mismatch", message, span=span, hint=hint)

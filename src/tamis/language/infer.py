@@ -1,6 +1,6 @@
-"""A schema where none was declared: from how expressions use attributes, or from events.
+"""Infers a schema from how expressions use attributes, or from events.
 
-Each use of an attribute is a vote for a kind of type. The kind with most votes wins, so one
+Each use of an attribute is a vote for a kind of type. The kind with most votes wins, so that one
 subscription that disagrees with a million others gets the error, and not the others.
 """
 
@@ -73,7 +73,7 @@ class SchemaVotes:
             self._votes[attribute.path]
 
     def add_uses(self, path: Path, type_: Type, n_uses: int) -> None:
-        """Count uses that were found otherwise."""
+        """Count uses that were found in another way."""
         self._votes[path][type_] += n_uses
 
     def merge(self, other: SchemaVotes) -> None:
@@ -83,13 +83,13 @@ class SchemaVotes:
         self._pairs |= other._pairs
 
     def elect(self) -> Schema:
-        """The schema that most uses of each attribute speak for."""
+        """The schema that most uses of each attribute indicate."""
         _share_votes(self._votes, self._pairs)
         return _elect_all(self._votes)
 
 
 def infer_schema(conditions: Iterable[Condition]) -> Schema:
-    """The schema that most uses of each attribute in the expressions speak for."""
+    """The schema that most uses of each attribute in the expressions indicate."""
     votes = SchemaVotes()
     for condition in conditions:
         votes.add(condition)
@@ -97,7 +97,7 @@ def infer_schema(conditions: Iterable[Condition]) -> Schema:
 
 
 def infer_schema_from_events(events: Iterable[Mapping[str, Any]]) -> Schema:
-    """The schema that most values of each attribute in the events speak for."""
+    """The schema that most values of each attribute in the events indicate."""
     votes: Votes = defaultdict(Counter)
     for event in events:
         _collect_values((), event, votes)
@@ -151,7 +151,7 @@ def _literal_vote(literal: Literal) -> Type:
 
 
 def _share_votes(votes: Votes, pairs: set[tuple[Path, Path]]) -> None:
-    """Attributes compared with each other and never with a constant take the other's votes."""
+    """Attributes compared with each other and never with a constant get the other's votes."""
     is_spreading = True
     while is_spreading:
         is_spreading = False
@@ -167,7 +167,7 @@ def _collect_values(prefix: Path, members: Mapping[str, Any], votes: Votes) -> N
     for name, value in members.items():
         path = (*prefix, name)
         if isinstance(value, dict):
-            if len(path) < MAX_DEPTH:  # no expression can name what lies deeper
+            if len(path) < MAX_DEPTH:  # no expression can name deeper parts
                 _collect_values(path, value, votes)
         else:
             votes[path][_value_vote(value)] += 1
@@ -218,12 +218,12 @@ def _elect_all(votes: Votes) -> Schema:
 
 
 def _elect(votes: Counter[Type]) -> Type:
-    """The winning type: votes of one family count together, the widest of it is chosen."""
+    """The winning type: votes of one family count together, and its widest type is chosen."""
     families: dict[str, Counter[Type]] = defaultdict(Counter)
     for kind, n in votes.items():
         families[_family(kind)][kind] += n
     families.pop("any", None)
-    # A string may spell a date, for example; a DATE '…' can be nothing else.
+    # A string may spell a date, for example; DATE '…' can only be a date.
     if any(KINDS[kind.name].is_spelled for counted in families.values() for kind in counted):
         families.pop("string", None)
     if not families:

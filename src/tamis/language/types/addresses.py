@@ -19,17 +19,17 @@ IP = Type("ip")
 ADDRESS_DIGITS: Final = r"^[0-9a-f]{32}$"
 _LAST: Final = 2**128 - 1
 _MAPPED: Final = 0xFFFF << 32  # ::ffff:0:0, where the IPv4 addresses begin
-_KNOWN: Final = 1 << 16  # texts that are remembered; addresses repeat in events
+_KNOWN: Final = 1 << 16  # cached texts; addresses repeat in events
 
 
 class Address(str):
-    """The 32 digits of an address that was read, which is not read a second time."""
+    """The 32 digits of an address that was already parsed."""
 
     __slots__ = ()
 
 
 class Network(NamedTuple):
-    """The addresses from the first to the last, both included."""
+    """The addresses from the first to the last, both inclusive."""
 
     first: Address
     last: Address
@@ -46,7 +46,7 @@ def _mapped(address: IPv4Address | IPv6Address) -> int:
 
 @lru_cache(maxsize=_KNOWN)
 def parse_address(text: str) -> Address:
-    """The address that is written as 10.0.0.1 or as 2001:db8::1, without a zone."""
+    """The address written as 10.0.0.1 or as 2001:db8::1, without a zone."""
     try:
         address = ip_address(text)
     except ValueError:
@@ -60,7 +60,7 @@ def parse_address(text: str) -> Address:
 
 
 def print_address(value: str) -> str:
-    """The address as people write it; that of IPv4 with dots."""
+    """The address in the usual notation; IPv4 with dots."""
     number = int(value, 16)
     is_short = number >> 32 == 0xFFFF
     return str(IPv4Address(number - _MAPPED) if is_short else IPv6Address(number))
@@ -68,12 +68,12 @@ def print_address(value: str) -> str:
 
 @lru_cache(maxsize=_KNOWN)
 def parse_network(text: str) -> Network:
-    """The network that is written as 10.0.0.0/8 or 2001:db8::/32; one address without a slash."""
+    """The network written as 10.0.0.0/8 or 2001:db8::/32; without a slash, one address."""
     address, slash, length = text.partition("/")
     first = parse_address(address)
     if not slash:
         return Network(first, first)
-    # Python also takes netmasks, 10.0.0.0/255.0.0.0.
+    # Python also accepts netmasks, 10.0.0.0/255.0.0.0.
     if not (length.isascii() and length.isdigit()):
         raise _not_a_network(text)
     try:
@@ -92,7 +92,7 @@ def _not_a_network(text: str) -> WrongTypeError:
 
 
 def join_networks(networks: list[Network]) -> list[Network]:
-    """The same addresses in the fewest ranges, rising."""
+    """The same addresses in the fewest ranges, ascending."""
     joined: list[Network] = []
     for network in sorted(networks):
         if joined and int(network.first, 16) <= int(joined[-1].last, 16) + 1:

@@ -13,7 +13,7 @@ from tamis.language.types.texts import STRING, text_type
 from tamis.language.types.type import Kind, Type, WrongTypeError, plain_value, wrong
 from tamis.text import DEFAULT_ANALYSER
 
-# The type of an attribute of which only presence is ever asked (IS NULL): any value will do.
+# The type of an attribute of which only the presence is tested (IS NULL): any value is valid.
 ANY = Type("any")
 
 
@@ -25,10 +25,10 @@ def array_type(element: Type) -> Type:
 
 
 def read_value(value: Any, type_: Type) -> Any:
-    """`value` (not None) as a value of `type_`; raises `WrongTypeError` when it is not one.
+    """`value` (not None) as a value of `type_`; raises `WrongTypeError` if it is not one.
 
-    Numbers widen to the attribute's numeric type; nothing is coerced between numbers, strings
-    and Booleans. -0.0 becomes 0.0, so that equal values are equal bits.
+    Numbers widen to the attribute's numeric type; nothing is coerced between numbers, strings and
+    Booleans. -0.0 becomes 0.0, so that equal values have equal bits.
     """
     plain = plain_value(value)
     if plain is not value and (type_.element or type_).name == "number":
@@ -37,12 +37,12 @@ def read_value(value: Any, type_: Type) -> Any:
 
 
 def read_text(text: str, type_: Type) -> Any:
-    """The value of `type_` that `text` spells; raises `WrongTypeError` when it spells none.
+    """The value of `type_` that `text` spells; raises `WrongTypeError` if it spells none.
 
     Numbers are written as in JSON, where a plus sign, leading zeros and a bare point (`.5`, `5.`)
     are also allowed; floats and doubles may be NaN, Infinity or -Infinity. Booleans are true and
-    false in any case: pandas writes True, Excel TRUE. Arrays are JSON lists. No spaces
-    are stripped from anything.
+    false in any case: pandas writes True, Excel TRUE. Arrays are JSON lists. No spaces are
+    stripped.
     """
     try:
         value = KINDS[type_.name].parse(text, type_)
@@ -111,7 +111,7 @@ _ARRAY_NAME = re.compile(r"array\s*<(.*)>$", re.DOTALL)
 
 
 def parse_type(name: str) -> Type:
-    """The type a name stands for: Spark's names (`bigint`, `array<string>`) and our own."""
+    """The type of that name: Spark's names (`bigint`, `array<string>`) and ours."""
     folded = name.strip().lower()
     if scalar := _SCALAR_NAMES.get(folded):
         return scalar

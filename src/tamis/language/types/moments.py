@@ -67,7 +67,7 @@ def _parse_zone(zone: str | None) -> timezone:
     if zone is None or zone == "Z":
         return UTC
     hours, minutes = int(zone[1:3]), int(zone[4:6])
-    # Spark's widest offset; beyond it a zone is a typing mistake.
+    # Spark's widest offset; a larger one is a typing mistake.
     if hours * 60 + minutes > 18 * 60 or minutes > 59:
         raise ValueError(zone)
     offset = timedelta(hours=hours, minutes=minutes)
@@ -107,9 +107,9 @@ def _read_timestamp(value: Any, type_: Type) -> datetime:
         return parse_timestamp(value)
     if not isinstance(value, date):
         raise wrong(value, type_)
-    if not isinstance(value, datetime):  # a date stands for its midnight
+    if not isinstance(value, datetime):  # a date means its midnight
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
-    # A subclass may be finer than a microsecond, or be no time at all (pandas' NaT).
+    # A subclass may have a finer resolution than microseconds, or no time at all (pandas' NaT).
     if value != value:  # noqa: PLR0124
         raise wrong(value, type_)
     if getattr(value, "nanosecond", False):
@@ -168,7 +168,7 @@ KINDS = (
         is_spelled=True,
         step=_step_date,
         arrow=lambda pa, type_: pa.date32(),
-        classes=(str, date),  # which a datetime is too
+        classes=(str, date),  # a datetime is also one
         bulk_classes=frozenset((date,)),
         filler=EPOCH.date(),
     ),
@@ -183,7 +183,7 @@ KINDS = (
         is_spelled=True,
         step=_step_timestamp,
         arrow=lambda pa, type_: pa.timestamp("us", "UTC"),
-        classes=(str, date),  # which a datetime is too
+        classes=(str, date),  # a datetime is also one
         bulk_classes=frozenset((datetime,)),
         filler=EPOCH,
     ),

@@ -36,10 +36,10 @@ def decimal_type(precision: int, scale: int) -> Type:
 
 
 def round_to_float(value: float | Decimal) -> float:
-    """The 32-bit float nearest to `value`, as a Python float; infinite where it overflows.
+    """The 32-bit float nearest to `value`, as a Python float; infinite if it overflows.
 
-    Integers and decimals are rounded once: a double on the way must not decide a tie that they
-    are not. Raises `OverflowError` for an integer beyond the doubles.
+    Integers and decimals are rounded once: rounding to a double first could create a tie. Raises
+    `OverflowError` for an integer beyond the doubles.
     """
     wide = float(value)
     if not isinstance(value, float) and math.isfinite(wide) and wide != value:
@@ -63,9 +63,9 @@ def read_float(text: str) -> float:
 
 
 def _round_to_odd(wide: float, value: int | Decimal) -> float:
-    """Of the two doubles around `value`, of which `wide` is one, the one whose last bit is 1.
+    """Of the two doubles around `value`, one of which is `wide`, the one whose last bit is 1.
 
-    It lies on the side of every tie between two floats on which `value` lies.
+    It lies on the same side of every tie between two floats as `value`.
     """
     (bits,) = struct.unpack("<q", struct.pack("<d", wide))
     return wide if bits & 1 else math.nextafter(wide, math.inf if value > wide else -math.inf)
@@ -75,12 +75,12 @@ def _round_to_odd(wide: float, value: int | Decimal) -> float:
 
 
 def _read_integer(value: Any, type_: Type) -> int:
-    # bool is an int in Python, and a wrong type here.
+    # bool is a subclass of int in Python, but a wrong type here.
     if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
         raise wrong(value, type_)
     if not _is_finite(value) or not INT64_MIN <= value <= INT64_MAX:
         raise wrong(value, type_)
-    # 5.0 is what pandas makes of 5 in a column with a missing value.
+    # pandas converts 5 to 5.0 in a column with a missing value.
     whole = int(value)
     if whole != value:
         raise wrong(value, type_)
@@ -88,23 +88,23 @@ def _read_integer(value: Any, type_: Type) -> int:
 
 
 def _is_finite(value: float | Decimal) -> bool:
-    """Whether a number is neither infinite nor NaN, however large it is."""
+    """Whether a number of any size is neither infinite nor NaN."""
     if isinstance(value, Decimal):
         return value.is_finite()
     return not isinstance(value, float) or math.isfinite(value)
 
 
 class Written(Decimal):
-    """A number with a fraction or an exponent, as JSON or CSV spells it: all its digits."""
+    """A number with a fraction or an exponent, as written in JSON or CSV, with all its digits."""
 
     __slots__ = ()
 
 
 def _read_number(value: Any, type_: Type) -> int | float | Decimal:
-    """The number as the kind it is: integers and decimals are exact, floats are doubles.
+    """The number in its kind: integers and decimals are exact, floats are doubles.
 
-    What text spells with a fraction is a double, as Spark reads it, unless the double would spell
-    another number: then it is a decimal.
+    A number with a fraction in text is a double, as in Spark, unless the double would spell another
+    number: then it is a decimal.
     """
     if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
         raise wrong(value, type_)
@@ -158,8 +158,8 @@ def _read_floating(value: Any, type_: Type) -> float:
 def _read_decimal(value: Any, type_: Type) -> Decimal:
     if not isinstance(value, int | float | Decimal) or isinstance(value, bool):
         raise wrong(value, type_)
-    # repr is the shortest decimal that reads back as the float: what the JSON text said.
-    # NumPy's own floats are floats too, and have another repr.
+    # repr is the shortest decimal that reads back as the float: the digits of the JSON text.
+    # NumPy's floats are also floats, and have another repr.
     exact = Decimal(repr(float(value))) if isinstance(value, float) else Decimal(value)
     if not exact.is_finite() or not fits_decimal(exact, type_):
         raise wrong(value, type_)
@@ -173,7 +173,7 @@ def fits_decimal(value: Decimal, type_: Type) -> bool:
 
 
 def decimal_digits(value: Decimal) -> tuple[int, int]:
-    """How many digits `value` needs before and after the point."""
+    """The number of digits that `value` needs before and after the point."""
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int), "finite decimals only"
     text = "".join(map(str, digits)).lstrip("0")
@@ -213,11 +213,13 @@ def _parse_decimal(text: str, type_: Type) -> Any:
 
 # ── constants ───────────────────────────────────────────────────────────────────────────────
 
-AS_DECIMAL: Final = decimal_type(20, 0)  # what Spark compares 64-bit integers as
+AS_DECIMAL: Final = decimal_type(20, 0)  # Spark compares 64-bit integers as this type
 
 
 def check_digits(one: Type, other: Type) -> None:
-    """Refuse two decimals that no common decimal type can hold: Spark would round them."""
+    """Raise an error for two decimals that no common decimal type can hold: Spark would round
+    them.
+    """
     integer_digits = max(one.precision - one.scale, other.precision - other.scale)
     if integer_digits + max(one.scale, other.scale) > MAX_DECIMAL_DIGITS:
         raise WrongTypeError(
@@ -232,7 +234,7 @@ def _fit_integer(literal: Literal, type_: Type) -> Literal | None:
         return None
     value: Decimal = literal.value
     if not INT64_MIN <= value <= INT64_MAX:
-        # Spark answers such comparisons without looking: TRUE or FALSE even on NULL.
+        # Spark answers such comparisons without reading values: TRUE or FALSE even on NULL.
         raise WrongTypeError(f"{value} does not fit in 64 bits, as the attribute does")
     if decimal_digits(value)[1] == 0:
         return Literal(int(value), INTEGER, literal.span)
@@ -265,7 +267,7 @@ def _fit_decimal(literal: Literal, type_: Type) -> Literal | None:
 
 
 def _fit_number(literal: Literal, type_: Type) -> Literal | None:
-    """The constant as it is written: a value of another kind is compared as Spark does."""
+    """The constant as written: a value of another kind is compared as in Spark."""
     if literal.type.name == "decimal":
         value: Decimal = literal.value
         is_whole = INT64_MIN <= value <= INT64_MAX and value == int(value)
@@ -276,10 +278,10 @@ def _fit_number(literal: Literal, type_: Type) -> Literal | None:
 
 
 def _print_as_double(value: float) -> float:
-    """The double that a 32-bit float prints as: 0.1F is 0.1, as the float 0.1 in an event is."""
+    """The double that a 32-bit float prints as: 0.1F is 0.1, like the float 0.1 in an event."""
     if value.is_integer():
         return value
-    # Nine digits tell all floats apart; the fewest that read back are what it prints as.
+    # Nine digits distinguish all floats; a float prints as the fewest digits that read back.
     spelled = (f"{value:.{n_digits}g}" for n_digits in range(1, 10))
     return next(float(text) for text in spelled if round_to_float(float(text)) == value)
 
@@ -294,7 +296,7 @@ def _hint(literal: Literal, type_: Type) -> str | None:
 
 
 def _print_decimal(value: Any) -> str:
-    # A decimal constant on an integer attribute may hold an int by now.
+    # A decimal constant on an integer attribute may be an int here.
     text = format(Decimal(value), "f")
     return text if "." in text else text + "BD"
 
@@ -356,7 +358,7 @@ KINDS = (
     ),
     Kind(
         "decimal",
-        (),  # `parse_type` reads its names, which have digits
+        (),  # `parse_type` reads its names, which contain digits
         _read_decimal,
         parse=_parse_decimal,
         fit=_fit_decimal,

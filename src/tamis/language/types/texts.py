@@ -15,13 +15,14 @@ BOOLEAN = Type("boolean")
 STRING = Type("string")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _BOOLEANS: Final = {"true": True, "false": False}
-# Escaped: what closes or bends a string, what cannot stand in a text, and Spark's ${substitution}.
+# Escaped: characters that end or change a string, those that a text cannot contain, and Spark's
+# ${substitution}.
 _ESCAPED = re.compile(r"[\\'\x00-\x1f\x7f]|\$(?=\{)")
 _ESCAPES: Final = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def text_type(analyser: str) -> Type:
-    """The type of strings whose words are found by the analyser of that name."""
+    """The type of strings whose words the analyser of that name splits."""
     return Type("string", analyser=get_analyser(analyser).name)
 
 

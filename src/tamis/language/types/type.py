@@ -1,4 +1,4 @@
-"""What a type is, and how a value that is none of it is reported."""
+"""The record of a type, and the error for a value that is not of the type."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Type:
     precision: int = 0  # decimals only: all digits, 1..38
     scale: int = 0  # decimals only: digits after the point, 0..precision
     element: Type | None = None  # arrays only: a scalar type
-    # Strings only: how `matches` reads the text. It is a string with any analyser.
+    # Strings only: how `matches` splits the text. The type is a string with any analyser.
     analyser: str = field(default=DEFAULT_ANALYSER, compare=False)
 
     def __str__(self) -> str:
@@ -42,12 +42,12 @@ class Type:
 
     @property
     def is_floating(self) -> bool:
-        """Whether values are binary floating point, with NaN above everything."""
+        """Whether values are binary floating point, with NaN above all others."""
         return self.name in ("float", "double")
 
 
 class WrongTypeError(ValueError):
-    """A value is not of the type its attribute was declared with."""
+    """A value is not of its attribute's declared type."""
 
 
 def _never_fits(literal: Literal, type_: Type) -> None:
@@ -76,27 +76,27 @@ class Kind:
     # A constant as it is compared with values of the type. None: it cannot be compared;
     # WrongTypeError: it could, but for its value.
     fit: Callable[[Literal, Type], Literal | None] = _never_fits
-    # What to write instead of a constant that does not fit.
+    # The hint for a constant that cannot be compared.
     hint: Callable[[Literal, Type], str | None] = _no_hint
-    # A value as a constant of an expression, by which its type can be told.
+    # A value as a constant of an expression that shows its type.
     print: Callable[[Any], str] = repr
-    # The same for Spark SQL, where it differs.
+    # The same for Spark SQL, if it differs.
     print_for_spark: Callable[[Any], str] | None = None
-    # A value as an operator gets it, where it differs.
+    # A value as an operator gets it, if it differs.
     show: Callable[[Any], Any] | None = None
-    # Constants of one family vote together for the type of an attribute; None: it is alone.
+    # Constants of one family vote together for the type of an attribute; None: the type alone.
     family: str | None = None
     # Whether string constants may spell values, so that they do not vote against the type.
     is_spelled: bool = False
-    # The value so many steps away, or None beyond the last one; only where values have neighbours.
+    # The value this many steps away, or None beyond the last one; only for types with successors.
     step: Callable[[Any, int], Any] | None = None
     # Its Arrow type, given the module pyarrow: the language itself does not import Arrow.
     arrow: Callable[[Any, Type], Any] | None = None
-    # Python classes of which some values are of the type; values of others are reported together.
+    # Python classes some of whose values are of the type; values of others are reported together.
     classes: tuple[type, ...] = (object,)
-    # Python classes whose values are converted in bulk; others are read one by one.
+    # Python classes whose values are converted in bulk; values of others are read one by one.
     bulk_classes: frozenset[type] = frozenset()
-    filler: Any = None  # a value that stands in arrays where an event's value was refused
+    filler: Any = None  # the filler in arrays for an event's rejected value
 
 
 def wrong(value: Any, type_: Type) -> WrongTypeError:
@@ -107,17 +107,17 @@ def wrong(value: Any, type_: Type) -> WrongTypeError:
 
 
 def plain_value(value: Any) -> Any:
-    """A scalar or array of NumPy as Python's own; anything else as it is."""
+    """A NumPy scalar or array as a Python value; other values unchanged."""
     if isinstance(value, str | int | float) or not hasattr(value, "item"):
         return value
     return value.item() if getattr(value, "ndim", 0) == 0 else value.tolist()
 
 
 def spell_value(value: Any) -> str:
-    """The value as people may read it: numbers as they are written, inside lists too."""
+    """The value as shown to people: numbers as written, also inside lists."""
     try:
         return _spell(value)
-    except Exception:  # integers of more than 4,300 digits and foreign objects may refuse
+    except Exception:  # printing fails for integers of more than 4,300 digits and for some objects
         return f"a value of class {type(value).__name__}"
 
 
