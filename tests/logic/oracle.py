@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from tamis.language import Schema, check, parse, print_for_spark
+from tamis.language.types import read_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -111,6 +112,7 @@ _ARROW_TYPES: Final = {
     "float": pa.float32(),
     "double": pa.float64(),
     "string": pa.string(),
+    "ip": pa.string(),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", "UTC"),
 }
@@ -129,6 +131,8 @@ def _plain(value: Any, below: Type | dict[str, Any]) -> Any:
             return float(value)
         case "decimal":
             return Decimal(value)
+        case "ip":
+            return read_value(value, below)
         case "date":
             return date.fromisoformat(value) if isinstance(value, str) else value
         case "timestamp":
