@@ -179,8 +179,10 @@ def test_random_lives(kind, n_lives, request):
         folders.append(new_folder())
         return StoreMachine(str(folders[-1]))
 
-    run_state_machine_as_test(
-        make, settings=settings(max_examples=examples(n_lives), stateful_step_count=30)
-    )
-    for folder in folders:
-        shutil.rmtree(folder)
+    try:
+        run_state_machine_as_test(
+            make, settings=settings(max_examples=examples(n_lives), stateful_step_count=30)
+        )
+    finally:
+        for folder in folders:
+            shutil.rmtree(folder)
