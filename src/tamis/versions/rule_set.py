@@ -31,7 +31,8 @@ class RuleSet(PartSet):
     schema: Schema
     limits: Limits
 
-    def _map(self, part: Part) -> Contents:
+    def map_part(self, part: Part) -> Contents:
+        """The arrays of the rules, built now."""
         return self.build().contents
 
     def build(self) -> Built:
