@@ -321,8 +321,8 @@ def test_sql_functions_print_notes_of_what_they_cannot_read(capsys):
     assert [line.partition(":")[0] for line in told] == ["of_rows", "of_others", "of_names"]
     assert told[0] == (
         "of_rows: in a batch of events, 2 values and rows were not read and treated as missing, "
-        "for example row 1: not JSON: Expecting property name enclosed in double quotes: line 1 "
-        "column 2 (char 1); index.encode(events).rejects lists them "
+        "for example row 1: not JSON: Expecting property name enclosed in double quotes "
+        "(column 2); index.encode(events).rejects lists them "
         "(tamis.spark.event_rejects lists what cannot be read)"
     )
     assert 'age (subscription "adult"), but they have Age' in told[2]
