@@ -50,7 +50,7 @@ def test_build_match_and_stream(place):
     parts = tamis.versions.open_version(place / "index").with_operators(MODULE)
     assert parts.version.number == 2
     assert parts.version.statistics["operators"]["mobs(?)"]["calls"] == pytest.approx(2, abs=0.01)
-    (index,) = parts.open()
+    index = parts.open()
     assert index.operators.statistics["mobs(?)"]["true"] >= 1
     streaming = ["--checkpoint", place / "checkpoint", "--output", place / "stream", "--once"]
     streamed = run("spark", "stream", *common, *events, *streaming, "--bindings")

@@ -73,7 +73,6 @@ def written(tmp_path_factory) -> Path:
 def answers(path: Path) -> list:
     """All that a version can be asked."""
     part_set._OPEN.clear()
-    part_set._VALIDITIES.clear()
     opened = open_version(path, at=MOMENT - timedelta(days=1))
     later = open_version(path, at=MOMENT)
     found = [sorted(one.match({"a": a, "b": "y"}) for one in opened.open()) for a in (1, 7, 30)]

@@ -275,7 +275,7 @@ def test_a_plain_artefact_is_a_version_of_one_part(tmp_path):
     tamis.build({"x": "a = 1 AND geo.lat > 1.5"}).save(tmp_path / "plain")
     parts = open_version(tmp_path / "plain")
     assert parts.version.attributes == [("a",), ("geo", "lat")]
-    assert parts.open()[0].match({"a": 1, "geo": {"lat": 2}}) == ["x"]
+    assert parts.open().match({"a": 1, "geo": {"lat": 2}}) == ["x"]
     with pytest.raises(InputError, match="without versions"):
         open_version(tmp_path / "plain", 3)
     with pytest.raises(InputError, match="named by its path"):

@@ -157,8 +157,11 @@ class Catalogue:
         is_wanted[[self.ordinal(subscription_id) for subscription_id in subset]] = True
         return is_wanted
 
-    def find_tagged(self, tags: Sequence[str]) -> np.ndarray:
-        """bool[n_subscriptions]: those that have one of the tags; warns of a tag nobody has."""
+    def find_tagged(self, tags: Sequence[str], *, is_reported: bool = True) -> np.ndarray:
+        """bool[n_subscriptions]: those that have one of the tags.
+
+        A tag that no subscription has is reported, unless `is_reported` is False.
+        """
         import pyarrow.compute as pc  # slow to load, and most matching does not need it
 
         for tag in tags:
@@ -167,7 +170,8 @@ class Catalogue:
 
         lists = self.gather(lambda contents: contents.tags)
         flat = lists.flatten()
-        report_tags(tags, flat)
+        if is_reported:
+            report_tags(tags, flat)
         owners = np.repeat(np.arange(len(self)), pc.list_value_length(lists).to_numpy())
         has_tag = pc.is_in(flat, pa.array(tags, pa.string())).to_numpy(zero_copy_only=False)
         is_wanted = np.zeros(len(self), dtype=np.bool_)

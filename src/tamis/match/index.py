@@ -162,6 +162,19 @@ class Index:
         found = np.flatnonzero(self.catalogue.find_tagged(tags))
         return list(self.ids.take(pa.array(found)).to_pylist())
 
+    def list_tagged(self, tags: Sequence[str]) -> list[str]:
+        """The same, where it is no mistake that no subscription has a tag."""
+        found = np.flatnonzero(self.catalogue.find_tagged(tags, is_reported=False))
+        return list(self.ids.take(pa.array(found)).to_pylist())
+
+    def list_valid(self, at: Any = None) -> np.ndarray:
+        """The ordinals of the subscriptions that are valid at a moment."""
+        parts = [
+            numbering.shown(engine.moments.find(at).flags())
+            for engine, numbering in zip(self.engines, self.catalogue.numberings, strict=True)
+        ]
+        return np.flatnonzero(np.concatenate(parts))
+
     @property
     def version(self) -> str | None:
         """The name of the version that answers, such as v00000012; None without versions."""

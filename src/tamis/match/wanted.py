@@ -51,6 +51,11 @@ class Wanted:
         """Of these subscriptions those that are wanted."""
         return ordinals if self.is_wanted is None else ordinals[self.is_wanted[ordinals]]
 
+    def flags(self) -> np.ndarray:
+        """bool[n_subscriptions]: whether each is wanted."""
+        everyone = np.ones(len(self._contents.ids), dtype=np.bool_)
+        return everyone if self.is_wanted is None else self.is_wanted
+
     def only(self, is_wanted: np.ndarray) -> Wanted:
         """Those that are among others as well."""
         both = is_wanted if self.is_wanted is None else is_wanted & self.is_wanted

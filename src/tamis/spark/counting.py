@@ -21,6 +21,7 @@ from tamis.spark.matching import OUTPUT_ROWS, Matcher, cut
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tamis.match.index import Index
     from tamis.versions.part_set import PartSet
 
 RUN: Final = 8_192  # subscriptions whose counts are shuffled as one value
@@ -50,18 +51,19 @@ class CountRuns(Matcher):
     with matches."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        indexes = self.parts.open()
-        counts = [np.zeros(len(index), dtype=np.int64) for index in indexes]
+        index = self.parts.open()
+        options = self.question.choose(index)
+        counts = np.zeros(len(index), dtype=np.int64)
         kept = None
         for batch in cut(batches):
             for value, own in self._by_kept(batch):
                 if kept is not None and not kept.equals(value):
-                    yield from self._tell(counts, kept)
+                    yield from self._tell(index, counts, kept)
+                    counts[:] = 0
                 kept = value
-                for number, index in enumerate(indexes):
-                    counts[number] += index.count_by_subscription(self.encode(index, own))
-        yield from self._tell(counts, kept)
-        self.tell_news(indexes)
+                counts += index.count_by_subscription(self.encode(index, own), **options)
+        yield from self._tell(index, counts, kept)
+        self.tell_news(index)
 
     def _by_kept(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, pa.RecordBatch]]:
         """The batch in runs of equal kept values."""
@@ -74,8 +76,9 @@ class CountRuns(Matcher):
             yield value, batch.slice(start, end - start)
             start = end
 
-    def _tell(self, counts: list[np.ndarray], kept: Any) -> Iterator[pa.RecordBatch]:
-        for part, so_far in zip(self.parts.parts, counts, strict=True):
+    def _tell(self, index: Index, counts: np.ndarray, kept: Any) -> Iterator[pa.RecordBatch]:
+        for part, numbering in zip(self.parts.parts, index.catalogue.numberings, strict=True):
+            so_far = numbering.to_part(counts)
             for first in range(0, len(so_far), RUN):
                 own = so_far[first : first + RUN]
                 if own.any():
@@ -84,7 +87,6 @@ class CountRuns(Matcher):
                         columns["kept"] = pa.repeat(kept, 1)
                     columns |= {"part": [part.id], "first": [first], "counts": [own.tobytes()]}
                     yield pa.RecordBatch.from_pydict(columns)
-            so_far[:] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +98,13 @@ class SumRuns:
     has_kept: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        ids: dict[str, pa.Array] = {}  # of parts that were met
         for (kept, part_id, first), rows in groupby(self._rows(batches), lambda row: row[:3]):
             counts = sum(np.frombuffer(row[3], dtype=np.int64) for row in rows)
-            yield self._name(kept, part_id, first, np.asarray(counts))
+            if part_id not in ids:
+                (part,) = (part for part in self.parts.parts if part.id == part_id)
+                ids[part_id] = self.parts.map_part(part).ids
+            yield self._name(kept, ids[part_id], first, np.asarray(counts))
 
     def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
         for batch in batches:
@@ -107,9 +113,8 @@ class SumRuns:
             named = (batch.column(name).to_pylist() for name in (*KEYS, "counts"))
             yield from zip(kept, *named, strict=True)
 
-    def _name(self, kept: Any, part_id: str, first: int, counts: np.ndarray) -> pa.RecordBatch:
-        (part,) = (part for part in self.parts.parts if part.id == part_id)
-        ids, found = self.parts.inspect(part).contents.ids, np.flatnonzero(counts)
+    def _name(self, kept: Any, ids: pa.Array, first: int, counts: np.ndarray) -> pa.RecordBatch:
+        found = np.flatnonzero(counts)
         assert len(found) <= OUTPUT_ROWS, "a run is one batch"
         columns: dict[str, Any] = {"kept": pa.repeat(kept, len(found))} if self.has_kept else {}
         columns["subscription_id"] = ids.take(pa.array(first + found))

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.events.rejects import Refused, Reject, RejectKind, Rejects
-from tamis.language.names import print_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,14 +22,12 @@ _TEXTS: Final = ("attribute", "expected", "value", "reason", "kind")
 
 
 class ListedRejects(Rejects):
-    """Rejects of which each one is kept, but for attributes that were told of before."""
+    """Rejects of which each one is kept."""
 
-    __slots__ = ("_has_rows", "_known", "listed")
+    __slots__ = ("listed",)
 
-    def __init__(self, known: frozenset[Path], *, has_rows: bool) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._known = frozenset(print_path(path) for path in known)
-        self._has_rows = has_rows
         self.listed: list[Reject] = []
 
     def add_values(self, refused: Refused, type_: Type, paths: Sequence[Path]) -> None:
@@ -42,8 +39,7 @@ class ListedRejects(Rejects):
     def _add(
         self, attribute: str | None, kind: RejectKind, told: list[Reject], n_rejects: int = 1
     ) -> None:
-        is_new = self._has_rows if attribute is None else attribute not in self._known
-        if is_new and len(self.listed) < MOST_LISTED:
+        if len(self.listed) < MOST_LISTED:
             self.listed.extend(told)
 
     def add_nulls(self, is_null: pa.Array) -> None:

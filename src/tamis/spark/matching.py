@@ -1,7 +1,7 @@
 """What a Python worker does with Arrow batches of events: functions for `mapInArrow`.
 
-Each is a picklable object that is told its parts and opens them on the worker. Batches are cut to
-a size that keeps memory flat, whatever one event or one batch holds.
+Each is a picklable object: a question and what to read out. It opens the parts on the worker. Batches are
+cut to a size that keeps memory flat, whatever one event or one batch holds.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from tamis.spark.layout import ID, KEPT, only_attributes, undisguised
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tamis.events.encoder import EncodedEvents
     from tamis.match.index import Index
     from tamis.spark.layout import Layout
     from tamis.spark.operators import News
@@ -31,43 +32,82 @@ OUTPUT_ROWS: Final = 65_536  # matches in one batch to Spark
 
 
 @dataclass(frozen=True, slots=True)
-class Matcher:
-    """Common to all: which parts, which columns."""
+class Question:
+    """Which parts are asked, of which columns of events, and which subscriptions answer."""
 
     parts: PartSet
     layout: Layout
     news: News | None = None  # of operators
+    subset: tuple[str, ...] | None = None  # ids; those that the parts do not have match nothing
+    tagged: tuple[str, ...] | None = None
 
-    def tell_news(self, indexes: list[Index]) -> None:
+    def choose(self, index: Index) -> dict[str, Any]:
+        """The options of the methods of `Index` that match."""
+        options: dict[str, Any] = {"at": self.parts.at}
+        if self.tagged is not None:
+            options["subset"] = index.list_tagged(self.tagged)
+        if self.subset is not None:
+            known = set(options.get("subset", index))
+            options["subset"] = [one for one in self.subset if one in known]
+        return options
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """Common to all: opens the index on the worker and reads batch after batch."""
+
+    question: Question
+
+    @property
+    def parts(self) -> PartSet:
+        """The parts that are asked."""
+        return self.question.parts
+
+    @property
+    def layout(self) -> Layout:
+        """The columns of events."""
+        return self.question.layout
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        index = self.parts.open()
+        options = self.question.choose(index)
+        for batch in cut(batches):
+            yield from self.read(index, batch, options)
+        self.tell_news(index)
+
+    def read(
+        self, index: Index, batch: pa.RecordBatch, options: dict[str, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        """What is made of one batch."""
+        raise NotImplementedError
+
+    def tell_news(self, index: Index) -> None:
         """Hand over what was seen of operators since the last task."""
-        if self.news is not None:
-            self.news.tell(indexes)
+        if self.question.news is not None:
+            self.question.news.tell(index)
 
-    def encode(self, index: Index, batch: pa.RecordBatch) -> Any:
+    def encode(self, index: Index, batch: pa.RecordBatch) -> EncodedEvents:
         """The events of a batch as the index reads them."""
         return index.encode(only_attributes(batch), column=self.layout.event)
 
 
 @dataclass(frozen=True, slots=True)
 class MatchRows(Matcher):
-    """One row for each match: event_id, subscription_id, and what was asked for beside them."""
+    """One row for each match: event_id, subscription_id, and the other columns asked for."""
 
     with_tags: bool = False
     with_version: bool = False
     with_bindings: bool = False
     columns: tuple[str, ...] = ()  # of subscriptions
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        indexes = self.parts.open()
-        for batch in cut(batches):
-            for index in indexes:
-                yield from self._match(index, batch)
-        self.tell_news(indexes)
-
-    def _match(self, index: Index, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def read(
+        self, index: Index, batch: pa.RecordBatch, options: dict[str, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        """The matches of one batch."""
         chunks: list[pa.RecordBatch] = []
         n_waiting = 0
-        for chunk in index.match_chunks(self.encode(index, batch), bindings=self.with_bindings):
+        events = self.encode(index, batch)
+        for chunk in index.match_chunks(events, bindings=self.with_bindings, **options):
             chunks.append(chunk)
             n_waiting += len(chunk)
             if n_waiting >= OUTPUT_ROWS:
@@ -95,11 +135,11 @@ class MatchRows(Matcher):
             columns = {"event_id": batch.column(ID).take(at_rows)}
             if self.layout.kept_type is not None:
                 columns[KEPT] = batch.column(KEPT).take(at_rows)
-            columns["subscription_id"] = index.contents.ids.take(at_ids)
+            columns["subscription_id"] = index.ids.take(at_ids)
             if bindings is not None:
                 columns["bindings"] = bindings.slice(start, OUTPUT_ROWS)
             if self.with_tags:
-                columns["tags"] = index.contents.tags.take(at_ids)
+                columns["tags"] = index.details.column("tags").take(at_ids)
             if self.with_version:
                 columns["version"] = pa.repeat(self.parts.version.name, len(at_rows))
             for name in self.columns:
@@ -111,27 +151,24 @@ class MatchRows(Matcher):
 class MatchLists(Matcher):
     """One row for each event: event_id and the list of subscription ids."""
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        indexes = self.parts.open()
-        for batch in cut(batches):
-            lists = match_lists(indexes, [self.encode(index, batch) for index in indexes])
-            yield pa.RecordBatch.from_pydict(
-                {"event_id": batch.column(ID), "subscription_ids": lists}
-            )
-        self.tell_news(indexes)
+    def read(
+        self, index: Index, batch: pa.RecordBatch, options: dict[str, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        """The lists of one batch."""
+        lists = plain_lists(index.match_lists(self.encode(index, batch), **options))
+        yield pa.RecordBatch.from_pydict({"event_id": batch.column(ID), "subscription_ids": lists})
 
 
 @dataclass(frozen=True, slots=True)
 class CountByEvent(Matcher):
     """One row for each event: event_id and how many subscriptions it satisfies."""
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        indexes = self.parts.open()
-        for batch in cut(batches):
-            counts = sum(index.count_by_event(self.encode(index, batch)) for index in indexes)
-            total = np.broadcast_to(counts, batch.num_rows).astype(np.int64)
-            yield pa.RecordBatch.from_pydict({"event_id": batch.column(ID), "n": pa.array(total)})
-        self.tell_news(indexes)
+    def read(
+        self, index: Index, batch: pa.RecordBatch, options: dict[str, Any]
+    ) -> Iterator[pa.RecordBatch]:
+        """The counts of one batch."""
+        counts = index.count_by_event(self.encode(index, batch), **options)
+        yield pa.RecordBatch.from_pydict({"event_id": batch.column(ID), "n": pa.array(counts)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,17 +178,11 @@ class CountTerms(Matcher):
     SCHEMA: ClassVar[str] = "attribute string, term string, n bigint"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        indexes = self.parts.open()
-        counts = [TermCounts(index.parts) for index in indexes]
+        index = self.parts.open()
+        counts = TermCounts(index.parts)
         for batch in cut(batches):
-            for index, own in zip(indexes, counts, strict=True):
-                own.add(self.encode(index, batch))
-        # Parts that look for the same term have counted the same events.
-        merged: dict[str, dict[str, int]] = {}
-        for own in counts:
-            for attribute, terms in own.by_attribute().items():
-                merged.setdefault(attribute, {}).update(terms)
-        for attribute, counted in merged.items():
+            counts.add(self.encode(index, batch))
+        for attribute, counted in counts.by_attribute().items():
             whole = pa.RecordBatch.from_pydict(
                 {
                     "attribute": pa.repeat(attribute, len(counted)),
@@ -168,21 +199,15 @@ class RejectValues(Matcher):
     """One row for each value (or whole event) that cannot be read as the schema says."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # Parts may look at the same attributes: each is told of once.
-        tables = []
-        seen: set[tuple[str, ...]] = set()
-        for index in map(self.parts.inspect, self.parts.parts):
-            tables.append((index.encoder.table, frozenset(seen)))
-            seen.update(index.encoder.table.paths)
+        table = self.parts.inspect().encoder.table
         for batch in cut(batches):
-            for number, (table, known) in enumerate(tables):
-                rejects = ListedRejects(known, has_rows=number == 0)
-                source = batch if self.layout.event is None else batch.column(self.layout.event)
-                read_events(source, table, rejects)
-                if self.layout.kept_type is not None:
-                    rejects.add_nulls(batch.column(KEPT))
-                if rejects.listed:
-                    yield rejects.to_batch(batch.column(ID))
+            rejects = ListedRejects()
+            source = batch if self.layout.event is None else batch.column(self.layout.event)
+            read_events(source, table, rejects)
+            if self.layout.kept_type is not None:
+                rejects.add_nulls(batch.column(KEPT))
+            if rejects.listed:
+                yield rejects.to_batch(batch.column(ID))
 
 
 # ── helpers ─────────────────────────────────────────────────────────────────────────────────
@@ -220,19 +245,7 @@ def _join(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
-def match_lists(indexes: list[Index], encoded: list[Any]) -> pa.ListArray:
-    """The ids of the subscriptions of all parts that each event satisfies, in order of parts."""
-    rows: list[np.ndarray] = [np.empty(0, dtype=np.int64)]
-    ids: list[pa.Array] = [pa.array([], pa.string())]
-    for index, events in zip(indexes, encoded, strict=True):
-        for chunk in index.match_chunks(events):
-            rows.append(chunk["event_row"].to_numpy())
-            ids.append(index.contents.ids.take(chunk["subscription_id"].indices))
-    all_rows, all_ids = np.concatenate(rows), pa.concat_arrays(ids)
-    if len(indexes) > 1:
-        order = np.argsort(all_rows, kind="stable")
-        all_ids = all_ids.take(pa.array(order))
-    n_rows = encoded[0].n_rows
-    starts = np.zeros(n_rows + 1, dtype=np.int32)
-    np.cumsum(np.bincount(all_rows, minlength=n_rows), out=starts[1:])
-    return pa.ListArray.from_arrays(pa.array(starts), all_ids)
+def plain_lists(lists: pa.ChunkedArray) -> pa.ListArray:
+    """The lists that `Index.match_lists` returns, of texts and with 32-bit offsets, for Spark."""
+    plain = lists.cast(pa.list_(pa.string())).combine_chunks()
+    return plain.chunk(0) if isinstance(plain, pa.ChunkedArray) else plain

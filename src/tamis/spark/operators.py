@@ -53,11 +53,10 @@ class News:
     counts: Accumulator[Counts]
     faults: Accumulator[list[Fault]]
 
-    def tell(self, indexes: list[Index]) -> None:
+    def tell(self, index: Index) -> None:
         """Hand over what is new since the last task of this worker."""
-        for index in indexes:
-            self.counts.add(index.operators.take_news())
-            self.faults.add(index.operators.take_faults())
+        self.counts.add(index.operators.take_news())
+        self.faults.add(index.operators.take_faults())
 
 
 class LearnedStatistics:

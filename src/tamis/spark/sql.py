@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from tamis.errors import InputError
 from tamis.spark.layout import ID, Layout, only_attributes
-from tamis.spark.matching import MatchRows, match_lists
+from tamis.spark.matching import MatchRows, Question, plain_lists
 from tamis.spark.spread import REPLICATE, choose_spread
 from tamis.spark.sql_notes import print_notes
 from tamis.versions.opening import open_version
@@ -75,7 +75,7 @@ class _MatchAndNote(MatchRows):
 def _table_function(name: str, parts: Any, event_id_type: str, attributes: str | None) -> Any:
     from pyspark.sql.types import DataType
 
-    run = _MatchAndNote(parts, Layout(attributes, DataType(), None), function=name)
+    run = _MatchAndNote(Question(parts, Layout(attributes, DataType(), None)), function=name)
 
     class TamisMatch:
         """One row for each match."""
@@ -97,10 +97,9 @@ def _table_function(name: str, parts: Any, event_id_type: str, attributes: str |
 
 def _scalar_function(name: str, parts: Any) -> Any:
     def tamis_match(events: pa.Array) -> pa.Array:
-        indexes = parts.open()
-        encoded = [index.encode(events) for index in indexes]
-        for index, own in zip(indexes, encoded, strict=True):
-            print_notes(name, index, own, events)
-        return match_lists(indexes, encoded)
+        index = parts.open()
+        encoded = index.encode(events)
+        print_notes(name, index, encoded, events)
+        return plain_lists(index.match_lists(encoded, at=parts.at))
 
     return F.arrow_udf(tamis_match, "array<string>")  # type: ignore[attr-defined]

@@ -9,8 +9,7 @@ none the events are numbered as Spark numbers rows.
 
 from __future__ import annotations
 
-from functools import reduce
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
@@ -25,12 +24,11 @@ from pyspark.sql.types import (
 from tamis.errors import InputError
 from tamis.match.details import expect_columns
 from tamis.match.event_columns import read_names
-from tamis.spark.columns import report_columns
+from tamis.spark.asking import Asked, EventOptions, Options
 from tamis.spark.counting import KEYS, CountRuns, SumRuns, count_schema, run_schema
 from tamis.spark.layout import (
     ANONYMOUS,
     KEPT,
-    choose_id,
     expect_frame,
     expect_some,
     quoted,
@@ -43,9 +41,10 @@ from tamis.spark.matching import (
     CountTerms,
     MatchLists,
     MatchRows,
+    Question,
     RejectValues,
 )
-from tamis.spark.spread import AUTO, choose_spread
+from tamis.spark.spread import AUTO
 from tamis.spark.tables import ReadRejects, ReadSubscriptions
 from tamis.spark.workers import run_on_workers
 from tamis.versions.opening import open_version
@@ -55,11 +54,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
-    from tamis.spark.operators import LearnedStatistics
+    from tamis.spark.asking import Attributes
+    from tamis.spark.layout import Layout
     from tamis.versions.part_set import PartSet
-
-    Attributes = str | Sequence[str] | None
 
 OWN_COLUMNS: Final = ("event_id", "subscription_id", "bindings", "tags", "version")
 _STRING: Final = StringType()
@@ -73,22 +72,16 @@ TYPES: Final = {
 }
 
 
-def match(  # noqa: PLR0913 - what to match, with what, and how
+def match(  # noqa: PLR0913 - what to match, and which columns to return
     events: DataFrame,
     index: Any,
     *,
-    event_id: str | None = None,
-    attributes: Attributes = None,
-    at: Any = None,
     tags: bool = False,
     version: bool = False,
     bindings: bool = False,
     columns: Sequence[str] = (),
     event_columns: Sequence[str] = (),
-    operators: str | Sequence[str] = (),
-    learned: LearnedStatistics | None = None,
-    spread: str = AUTO,
-    groups: int | None = None,
+    **options: Unpack[EventOptions],
 ) -> DataFrame:
     """One row for each match.
 
@@ -98,35 +91,36 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
     attribute, as string (JSON where it is no text); then `event_columns`, attributes of the event,
     where "*" is the whole event, as JSON in a column named attributes
 
-    `event_id` names the column of the events' ids, `attributes` the columns of attributes or the
-    column of whole events. `at` is the moment at which subscriptions have to be valid (a datetime,
-    or text in ISO's format); now, if it is not given. `bindings`, `tags` and `version` ask for
-    these columns. `operators` names modules that workers import, and that register the operators
-    of the index. What is learned of them, and their faults, are added to `learned` when the rows
-    are made. `spread` says how the work is divided (auto, replicate, split, product), `groups` into
-    how many groups of parts.
+    `bindings`, `tags` and `version` ask for these columns. All other keywords (`options`) are
+    those of everything that matches or counts: `event_id` names the column of the events' ids,
+    `attributes` the columns of attributes or the column of whole events. `at` is the moment at
+    which subscriptions have to be valid (a datetime, or text in ISO's format); now, if it is not
+    given. `subset` (ids) and `tagged` (tags, of which a subscription has one) say which
+    subscriptions to consider. `operators` names modules that workers import, and that register the
+    operators of the index. What is learned of them, and their faults, are added to `learned` when
+    the rows are made. `spread` says how the work is divided (auto, replicate, split, product),
+    `groups` into how many groups of parts.
     """
-    expect_frame(events, "events")
-    parts = open_version(index, at=at).with_operators(operators)
+    asked = Asked.of(events, index, **options)
     is_there = {"bindings": bindings, "tags": tags, "version": version}
     taken = [name for name in OWN_COLUMNS if is_there.get(name, True)]
-    columns = expect_columns(columns, (*TYPES, *parts.version.columns), taken)
+    columns = expect_columns(columns, (*TYPES, *asked.parts.version.columns), taken)
     names = read_names(event_columns, OWN_COLUMNS, columns)
-    kept = select_values(events, attributes, names) if names else None
-    news = None if learned is None else learned.news
+    kept = select_values(events, asked.attributes, names) if names else None
 
-    def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
+    def schema(layout: Layout) -> StructType:
         fields = [StructField("event_id", layout.id_type)]
-        fields += [StructField(KEPT, layout.kept_type)] if names else []
+        fields += [StructField(KEPT, layout.kept_type)] if layout.kept_type is not None else []
         fields += [StructField("subscription_id", _STRING)]
         fields += [StructField("bindings", _STRING)] if bindings else []
         fields += [StructField("tags", _STRINGS)] if tags else []
         fields += [StructField("version", _STRING)] if version else []
-        fields += [StructField(name, TYPES.get(name, _STRING)) for name in columns]
-        task = MatchRows(own, layout, news, tags, version, bindings, tuple(columns))
-        return run_on_workers(selected, task, StructType(fields))
+        return StructType(fields + [StructField(own, TYPES.get(own, _STRING)) for own in columns])
 
-    found = _spread(events, parts, event_id, attributes, kept, spread, groups, run)
+    def read(question: Question) -> MatchRows:
+        return MatchRows(question, tags, version, bindings, tuple(columns))
+
+    found = asked.put(read, schema, kept)
     if not names:
         return found
     others = [F.col(quoted(name)) for name in found.columns if name != KEPT]
@@ -134,120 +128,79 @@ def match(  # noqa: PLR0913 - what to match, with what, and how
     return found.select(*others, *(F.col(KEPT).getField(own).alias(own) for own in fields))
 
 
-def match_lists(  # noqa: PLR0913
-    events: DataFrame,
-    index: Any,
-    *,
-    event_id: str | None = None,
-    attributes: Attributes = None,
-    at: Any = None,
-    operators: str | Sequence[str] = (),
-    learned: LearnedStatistics | None = None,
-    spread: str = AUTO,
-    groups: int | None = None,
-) -> DataFrame:
+def match_lists(events: DataFrame, index: Any, **options: Unpack[EventOptions]) -> DataFrame:
     """One row for each event, also for one without matches.
 
     Out: event_id, subscription_ids array<string>
 
     Where the index is split, the lists of the groups are put together by event id: then ids must
-    be unique. `event_id`, `attributes`, `at`, `operators`, `learned`, `spread` and `groups` are as
-    for `match`.
+    be unique. `options` are as for `match`.
     """
-    expect_frame(events, "events")
-    parts = open_version(index, at=at).with_operators(operators)
-    news = None if learned is None else learned.news
-
-    def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
-        fields = [
-            StructField("event_id", layout.id_type),
-            StructField("subscription_ids", _STRINGS),
-        ]
-        return run_on_workers(selected, MatchLists(own, layout, news), StructType(fields))
-
-    found = _spread(events, parts, event_id, attributes, None, spread, groups, run)
-    if _n_groups(events, parts, spread, groups) == 1:
+    asked = Asked.of(events, index, **options)
+    found = asked.put(MatchLists, _with_event_id("subscription_ids", _STRINGS))
+    if not asked.is_split:
         return found
     lists = F.flatten(F.collect_list("subscription_ids"))
     return found.groupBy("event_id").agg(lists.alias("subscription_ids"))
 
 
-def count_by_event(  # noqa: PLR0913
-    events: DataFrame,
-    index: Any,
-    *,
-    event_id: str | None = None,
-    attributes: Attributes = None,
-    at: Any = None,
-    operators: str | Sequence[str] = (),
-    learned: LearnedStatistics | None = None,
-    spread: str = AUTO,
-    groups: int | None = None,
-) -> DataFrame:
+def count_by_event(events: DataFrame, index: Any, **options: Unpack[EventOptions]) -> DataFrame:
     """One row for each event: how many subscriptions it satisfies. No pair is made.
 
     Out: event_id, n bigint. Where the index is split, event ids must be unique.
 
-    `event_id`, `attributes`, `at`, `operators`, `learned`, `spread` and `groups` are as for
-    `match`.
+    `options` are as for `match`.
     """
-    expect_frame(events, "events")
-    parts = open_version(index, at=at).with_operators(operators)
-    news = None if learned is None else learned.news
-
-    def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
-        fields = [StructField("event_id", layout.id_type), StructField("n", LongType())]
-        return run_on_workers(selected, CountByEvent(own, layout, news), StructType(fields))
-
-    found = _spread(events, parts, event_id, attributes, None, spread, groups, run)
-    if _n_groups(events, parts, spread, groups) == 1:
-        return found
-    return found.groupBy("event_id").agg(F.sum("n").alias("n"))
+    asked = Asked.of(events, index, **options)
+    found = asked.put(CountByEvent, _with_event_id("n", LongType()))
+    return found.groupBy("event_id").agg(F.sum("n").alias("n")) if asked.is_split else found
 
 
-def count_by_subscription(  # noqa: PLR0913
+def _with_event_id(name: str, type_: DataType) -> Callable[[Layout], StructType]:
+    """The schema of one value for each event."""
+
+    def schema(layout: Layout) -> StructType:
+        return StructType([StructField("event_id", layout.id_type), StructField(name, type_)])
+
+    return schema
+
+
+def count_by_subscription(
     events: DataFrame,
     index: Any,
     *,
-    attributes: Attributes = None,
-    at: Any = None,
     by: str | Column | None = None,
-    operators: str | Sequence[str] = (),
-    learned: LearnedStatistics | None = None,
-    spread: str = AUTO,
-    groups: int | None = None,
+    **options: Unpack[Options],
 ) -> DataFrame:
     """One row for each subscription that some event satisfies: by how many. No pair is made.
 
-    `by` counts for each of its values, of which there should be few: a day, a source. `attributes`,
-    `at`, `operators`, `learned`, `spread` and `groups` are as for `match`.
+    `by` counts for each of its values, of which there should be few: a day, a source. `options`
+    are as for `match`; events need no ids.
 
     Out: subscription_id string, n bigint, and with `by` a first column of that name
     """
-    expect_frame(events, "events")
-    parts = open_version(index, at=at).with_operators(operators)
-    news = None if learned is None else learned.news
     if isinstance(by, str) and by in ("subscription_id", "n"):
         raise InputError(
             f'cannot count by "{by}": the result has a column of that name',
             hint=f'rename it: events.withColumnRenamed("{by}", …)',
         )
+    asked = Asked.of(events, index, event_id=ANONYMOUS, **options)
     column = select_key(events, by) if isinstance(by, str) else by
     name = by if isinstance(by, str) else "by"
-
     layouts = []
 
-    def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
+    def schema(layout: Layout) -> StructType:
         layouts.append(layout)
-        if column is not None:
-            # Runs of equal values: each is counted at once.
-            selected = selected.sortWithinPartitions(KEPT)
-        return run_on_workers(selected, CountRuns(own, layout, news), run_schema(layout))
+        return run_schema(layout)
 
-    runs = _spread(events, parts, ANONYMOUS, attributes, column, spread, groups, run)
+    def prepare(selected: DataFrame) -> DataFrame:
+        # Runs of equal values: each is counted at once.
+        return selected if column is None else selected.sortWithinPartitions(KEPT)
+
+    runs = asked.put(CountRuns, schema, column, prepare)
     keys = [*KEYS] if column is None else ["kept", *KEYS]
     together = runs.repartition(*keys).sortWithinPartitions(*keys)
-    summed = SumRuns(parts, has_kept=column is not None)
+    summed = SumRuns(asked.parts, has_kept=column is not None)
     counted = run_on_workers(together, summed, count_schema(layouts[0]))
     if column is None:
         return counted
@@ -270,14 +223,13 @@ def count_terms(
 
     `attributes`, `spread` and `groups` are as for `match`.
     """
-    expect_frame(events, "events")
-    parts = open_version(index)
+    divided: Options = {"attributes": attributes, "spread": spread, "groups": groups}
+    asked = Asked.of(events, index, event_id=ANONYMOUS, **divided)
 
-    def run(selected: DataFrame, own: PartSet, layout: Any) -> DataFrame:
-        counted = run_on_workers(selected, CountTerms(own, layout), CountTerms.SCHEMA)
+    def add(counted: DataFrame) -> DataFrame:
         return counted.groupBy("attribute", "term").agg(F.sum("n").alias("n"))
 
-    found = _spread(events, parts, ANONYMOUS, attributes, None, spread, groups, run)
+    found = asked.put(CountTerms, lambda layout: CountTerms.SCHEMA, finish=add)
     # Groups that have one term have counted the same events.
     return found.groupBy("attribute", "term").agg(F.max("n").alias("n"))
 
@@ -305,7 +257,7 @@ def event_rejects(
     selected, layout = select_events(events, paths, event_id, attributes, is_null)
     texts = ("attribute", "expected", "value", "reason", "kind")
     fields = [StructField("event_id", layout.id_type), *(StructField(n, _STRING) for n in texts)]
-    return run_on_workers(selected, RejectValues(parts, layout), StructType(fields))
+    return run_on_workers(selected, RejectValues(Question(parts, layout)), StructType(fields))
 
 
 # ── what is in an index ─────────────────────────────────────────────────────────────────────
@@ -340,37 +292,3 @@ def rejects(spark: SparkSession, index: Any) -> DataFrame:
 def _by_part(spark: SparkSession, parts: PartSet) -> DataFrame:
     n_parts = len(parts.parts)
     return spark.range(0, n_parts, 1, n_parts)
-
-
-# ── spreading ───────────────────────────────────────────────────────────────────────────────
-
-
-def _n_groups(events: DataFrame, parts: PartSet, spread: str, groups: int | None) -> int:
-    return len(choose_spread(events.sparkSession, parts, spread, groups).groups)
-
-
-def _spread(  # noqa: PLR0913
-    events: DataFrame,
-    parts: PartSet,
-    event_id: str | None,
-    attributes: Attributes,
-    keep: Column | None,
-    spread: str,
-    groups: int | None,
-    run: Callable[[DataFrame, PartSet, Any], DataFrame],
-) -> DataFrame:
-    chosen = choose_spread(events.sparkSession, parts, spread, groups)
-    if len(chosen.groups) > 1 and choose_id(events, event_id) is None:
-        raise InputError(
-            "a split index needs the events' ids, to put the groups' answers together",
-            hint="name the column: event_id=…",
-        )
-    expect_some(events, parts.version.attributes, attributes)
-    whole = events.coalesce(1) if chosen.is_whole else events
-    results = []
-    for group in chosen.groups:
-        paths = sorted({path for part in group.parts for path in part.attributes})
-        selected, layout = select_events(whole, paths, event_id, attributes, keep)
-        results.append(run(selected, group, layout))
-    report_columns(events, parts, attributes)
-    return reduce(lambda one, other: one.unionByName(other), results)

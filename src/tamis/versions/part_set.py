@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from tamis.errors import IndexFormatError, InputError
 from tamis.index import artefact
-from tamis.index.hiding import find_hidden, hide
+from tamis.index.hiding import find_hidden
 from tamis.index.saving import MANIFEST
-from tamis.index.validity import NO_VALIDITY, Validity
+from tamis.match.catalogue import IndexPart
 from tamis.match.index import Index
 from tamis.operators.registry import REGISTRY
 from tamis.versions.cache import SIZE_VARIABLE, PartCache, check_files
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tamis.versions.storage import Storage
 
 EVICTED_ATTEMPTS: Final = 5
-MOST_OPEN: Final = 8  # parts that a process keeps open beyond those it needs now
+MOST_OPEN: Final = 8  # indexes that a process keeps open
 
 
 class Opening(NamedTuple):
@@ -50,7 +50,7 @@ class PartSet:
     version: Version
     parts: tuple[Part, ...]
     is_plain: bool = False  # one artefact by itself, at the storage's root
-    at: datetime | None = None  # the moment whose valid subscriptions answer; None: all do
+    at: datetime | None = None  # the moment whose valid subscriptions answer; None: now
     operators: tuple[str, ...] = ()  # modules to import before parts are opened
     opening: Opening = DEFAULT_OPENING
     is_compared: bool = False  # what is odd about the events' columns was reported before
@@ -71,33 +71,31 @@ class PartSet:
 
     # ── opening ────────────────────────────────────────────────────────────────────────────
 
-    def open(self) -> list[Index]:
-        """The indexes of all parts, which stay open for the next caller in this process."""
-        REGISTRY.load(self.operators)
-        indexes = [self.inspect(part) for part in self.parts]
-        for index in indexes:
-            index.operators.expect_all()
-        return indexes
+    def open(self) -> Index:
+        """The index of these parts, which stays open for the next caller in this process.
 
-    def inspect(self, part: Part) -> Index:
-        """The index of one part, to be read: its operators need not be registered."""
-        deltas = (delta.id for delta in self._deltas_after(part))
-        key = (self.storage.uri, part.id, self._period(part), *deltas)
+        Subscriptions that later parts replace or remove are hidden; pass `at` to its methods.
+        """
+        REGISTRY.load(self.operators)
+        index = self.inspect()
+        index.operators.expect_all()
+        return index
+
+    def inspect(self) -> Index:
+        """The same index, to be read: its operators need not be registered."""
+        deltas = (delta.id for part in self.parts for delta in self._deltas_after(part))
+        key = (self.storage.uri, *(part.id for part in self.parts), "", *deltas)
         index = _OPEN.pop(key, None)
         if index is None:
-            index = Index(self._open_contents(part))
+            index = Index(*map(self._open_part, self.parts))
         _OPEN[key] = index
-        while len(_OPEN) > len(self.parts) + MOST_OPEN:
+        while len(_OPEN) > MOST_OPEN:
             _OPEN.popitem(last=False)
         return index
 
-    def _open_contents(self, part: Part) -> Contents:
-        contents = self.read_contents(part)
-        hidden = self.hidden(part)
-        if hidden is not None:
-            contents = hide(contents, find_hidden(contents, hidden))
-        # Those that are not valid at the moment are hidden already.
-        return replace(contents, validity=NO_VALIDITY)
+    def _open_part(self, part: Part) -> IndexPart:
+        contents, replaced = self.read_contents(part), self.replaced(part)
+        return IndexPart(contents, None if replaced is None else find_hidden(contents, replaced))
 
     def read_contents(self, part: Part) -> Contents:
         """The arrays of one part, with what its version has learned about operators."""
@@ -143,15 +141,6 @@ class PartSet:
 
     # ── hiding ─────────────────────────────────────────────────────────────────────────────
 
-    def hidden(self, part: Part) -> pa.ChunkedArray | None:
-        """The ids of the part's subscriptions that do not answer, and perhaps other ids."""
-        replaced = self.replaced(part)
-        found = [] if replaced is None else replaced.chunks
-        if self.at is not None and part.n_timed:
-            ids, validity = self._validity(part)
-            found = [*found, ids.take(pa.array(validity.asleep(self.at)))]
-        return pa.chunked_array(found, pa.string()) if found else None
-
     def replaced(self, part: Part) -> pa.ChunkedArray | None:
         """The ids of the part's subscriptions that later parts replace or remove, and others."""
         later = self._deltas_after(part)
@@ -170,24 +159,5 @@ class PartSet:
         removed = [] if table is None else table["subscription_id"].chunks
         return [contents.ids, *removed]
 
-    # ── validity ───────────────────────────────────────────────────────────────────────────
-
-    def _period(self, part: Part) -> str:
-        """The period around the moment in which the same subscriptions are valid."""
-        if self.at is None or not part.n_timed:
-            return ""
-        return str(self._validity(part)[1].period(self.at))
-
-    def _validity(self, part: Part) -> tuple[pa.Array, Validity]:
-        """The ids of the part's subscriptions, and when each is valid."""
-        key = (self.storage.uri, part.id)
-        if key not in _VALIDITIES:
-            contents = self.map_part(part)
-            _VALIDITIES[key] = (contents.ids, Validity(contents.validity))
-            while len(_VALIDITIES) > len(self.parts) + MOST_OPEN:
-                _VALIDITIES.popitem(last=False)
-        return _VALIDITIES[key]
-
 
 _OPEN: OrderedDict[tuple[str, ...], Index] = OrderedDict()
-_VALIDITIES: OrderedDict[tuple[str, ...], tuple[pa.Array, Validity]] = OrderedDict()

@@ -8,19 +8,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from tamis.errors import ExpressionError, InputError
-from tamis.index.stored_texts import all_texts
 from tamis.language.check import check
 from tamis.language.parser import parse
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.operators.ask import ask
 from tamis.spark.jobs.audit_sql import IS_LEFT_OUT, audit_by_spark
 from tamis.spark.layout import ID, expect_frame, expect_some, only_attributes, select_events
-from tamis.spark.matching import Matcher, cut
+from tamis.spark.matching import Matcher, Question, cut
 from tamis.spark.plain_events import plain_events
 from tamis.spark.printing import format_frame
 from tamis.spark.workers import run_on_workers
@@ -29,6 +27,7 @@ from tamis.versions.printing import format_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
     from pyspark.sql import DataFrame
 
@@ -135,7 +134,7 @@ def audit(  # noqa: PLR0913
         *(StructField(n, StringType()) for n in _TEXTS),
     ]
     schema = StructType([*fields, StructField("n_compared", LongType())])
-    matcher = AuditBatch(parts, layout, n_subscriptions=n_subscriptions, seed=seed)
+    matcher = AuditBatch(Question(parts, layout), n_subscriptions=n_subscriptions, seed=seed)
     return Audit(parts.version.name, by, run_on_workers(selected, matcher, schema))
 
 
@@ -148,10 +147,7 @@ class AuditBatch(Matcher):
     TRUTHS: ClassVar[dict[bool | None, str]] = {True: "true", False: "false", None: "undefined"}
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        references = [
-            Reference(index, self.parts.hidden(part))
-            for part, index in zip(self.parts.parts, self.parts.open(), strict=True)
-        ]
+        reference = Reference(self.parts.open(), self.parts.at)
         rng = random.Random(self.seed)
         n_compared = 0
         empty = pa.nulls(0)
@@ -160,13 +156,14 @@ class AuditBatch(Matcher):
             told: list[tuple[str, str, str]] = []
             events = plain_events(batch, self.layout, self.parts.version.typed_schema())
             for row, event in enumerate(events):
-                for reference in references if event is not None else ():
-                    disagreements, n = reference.compare(
-                        batch.slice(row, 1), event, rng, self.n_subscriptions, self.layout.event
-                    )
-                    n_compared += n
-                    rows += [row] * len(disagreements)
-                    told += disagreements
+                if event is None:
+                    continue
+                disagreements, n = reference.compare(
+                    batch.slice(row, 1), event, rng, self.n_subscriptions, self.layout.event
+                )
+                n_compared += n
+                rows += [row] * len(disagreements)
+                told += disagreements
             empty = batch.column(ID).slice(0, 0)
             if rows:
                 yield self._tell(batch.column(ID).take(pa.array(rows, pa.int64())), told, None)
@@ -183,37 +180,36 @@ class AuditBatch(Matcher):
 
 
 class Reference:
-    """The reference evaluator's answers for one part, expressions parsed as they are met."""
+    """The reference evaluator's answers, expressions parsed as they are met."""
 
-    def __init__(self, index: Index, hidden: pa.ChunkedArray | None) -> None:
+    def __init__(self, index: Index, at: datetime | None) -> None:
         self._index = index
-        self._texts = all_texts(index.contents.texts)
-        ids = index.contents.ids
-        is_hidden = pc.is_in(ids, hidden or pa.chunked_array([[]], pa.string()))
-        self._shown: list[int] = pc.indices_nonzero(pc.invert(is_hidden)).to_pylist()
-        self._schema = index.contents.schema
-        self._missing = Missing(index.contents.missing)
+        self._at = at
+        self._shown: list[int] = index.list_valid(at).tolist()
+        self._schema = index.catalogue.schema
+        self._missing = Missing(index.parts[0].missing)
         self._conditions: dict[int, Condition | None] = {}
 
     def compare(
         self, row: pa.RecordBatch, event: Any, rng: random.Random, n_drawn: int, column: str | None
     ) -> tuple[list[tuple[str, str, str]], int]:
         """The disagreements (id, engine, reference) for one event, and how many were compared."""
-        found = self._index.match_batch(self._index.encode(only_attributes(row), column=column))
+        encoded = self._index.encode(only_attributes(row), column=column)
+        found = self._index.match_batch(encoded, at=self._at)
         matched = set(found["subscription_id"].combine_chunks().indices.to_pylist())
         drawn = set(rng.sample(self._shown, min(n_drawn, len(self._shown))))
         told = []
         for ordinal in sorted(matched | drawn):
             truth = self._evaluate(ordinal, event)
             if (truth is True) != (ordinal in matched):
-                name = self._index.contents.ids[ordinal].as_py()
+                name = self._index.ids[ordinal].as_py()
                 engine = AuditBatch.TRUTHS[True] if ordinal in matched else "not true"
                 told.append((name, engine, AuditBatch.TRUTHS[truth]))
         return told, len(matched | drawn)
 
     def _evaluate(self, ordinal: int, event: Any) -> bool | None:
         if ordinal not in self._conditions:
-            text = self._texts[ordinal].as_py()
+            text = self._index.catalogue.text(ordinal)
             try:
                 self._conditions[ordinal] = check(parse(text), self._schema, text=text)
             except ExpressionError:

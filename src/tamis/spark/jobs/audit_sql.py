@@ -23,7 +23,7 @@ from tamis.language.types import print_string
 from tamis.logic.evaluate import Missing
 from tamis.spark.failures import telling
 from tamis.spark.layout import ID
-from tamis.spark.matching import Matcher, cut, match_lists
+from tamis.spark.matching import Matcher, Question, cut, plain_lists
 from tamis.spark.plain_events import fits_spark, plain_events, typed_rows, typed_schema
 from tamis.spark.transforms import match, subscriptions
 from tamis.spark.validity import is_valid
@@ -92,7 +92,7 @@ def audit_by_spark(  # noqa: PLR0913
             )
         schema = parts.version.typed_schema()
         paths = tuple(drawn.paths)
-        task = AnswerTyped(parts, layout, schema=schema, paths=paths, drawn=drawn.ids)
+        task = AnswerTyped(Question(parts, layout), schema=schema, paths=paths, drawn=drawn.ids)
         typed = run_on_workers(selected, task, task.fields())
         rows = _compare(typed, drawn).localCheckpoint()
         _report_left_out(rows, drawn)
@@ -196,10 +196,11 @@ class AnswerTyped(Matcher):
         return StructType([*own, *typed.fields])
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        indexes = self.parts.open()
+        index = self.parts.open()
         drawn = pa.array(self.drawn, pa.string())
         for batch in cut(batches):
-            found = match_lists(indexes, [self.encode(index, batch) for index in indexes])
+            lists = index.match_lists(self.encode(index, batch), at=self.parts.at)
+            found = plain_lists(lists)
             events = list(plain_events(batch, self.layout, self.schema))
             paths = list(self.paths)
             rows = [row for row, event in enumerate(events) if event is not None]

@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from tamis.errors import InputError, warn
+from tamis.index.hiding import find_hidden
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.moments import read_at
 from tamis.language.names import print_path
@@ -207,7 +209,7 @@ class FindIds:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         wanted = pa.array(self.ids, pa.string())
         for part in numbered_parts(self.parts, batches):
-            found = wanted.filter(pc.is_in(wanted, self.parts.inspect(part).contents.ids))
+            found = wanted.filter(pc.is_in(wanted, self.parts.map_part(part).ids))
             hidden = self.parts.replaced(part)
             if hidden is not None:
                 found = found.filter(pc.invert(pc.is_in(found, hidden)))
@@ -236,6 +238,7 @@ class CountHidden:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for part in numbered_parts(self.parts, batches):
             hidden = self.parts.replaced(part)
-            index = self.parts.inspect(part)
-            n = 0 if hidden is None else pc.sum(pc.is_in(index.contents.ids, hidden)).as_py() or 0
+            n = 0
+            if hidden is not None:
+                n = int(np.count_nonzero(find_hidden(self.parts.map_part(part), hidden)))
             yield pa.RecordBatch.from_pydict({"part": [part.id], "n": pa.array([n], pa.int64())})
