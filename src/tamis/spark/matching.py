@@ -1,7 +1,7 @@
 """What a Python worker does with Arrow batches of events: functions for `mapInArrow`.
 
-Each is a picklable object: a question and what to read out. It opens the parts on the worker. Batches are
-cut to a size that keeps memory flat, whatever one event or one batch holds.
+Each is a picklable object: a question and what to read out. It opens the parts on the worker.
+Batches are cut to a size that keeps memory flat, whatever one event or one batch holds.
 """
 
 from __future__ import annotations
