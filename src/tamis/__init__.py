@@ -83,6 +83,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     missing: str = "undefined",
     limits: Limits = DEFAULT_LIMITS,
     tags: Mapping[str, Sequence[str]] | None = None,
+    weights: Mapping[str, float] | None = None,
     sample: Any = None,
     frequencies: Mapping[str, Mapping[str, float]] | None = None,
     processes: int = 1,
@@ -98,11 +99,12 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     An expression that is wrong becomes one of `index.rejects`, an `ExpressionError`, and the others
     go on. `schema` is anything `Schema.of` takes; without one the types are inferred from all
     expressions together. `missing` is as in `evaluate`, for all events ever matched. `tags` gives
-    subscriptions words by which `Index.tagged` finds them. From a `sample` of events it is learned
-    which tests seldom hold, and single events are matched faster. `frequencies`, from
-    `Index.term_frequencies`, says how often words are in texts, for speed alone. `operators` names
-    modules that register operators; those registered already can be called too. `progress` is
-    called with how many subscriptions are read, and how many there are.
+    subscriptions words by which `Index.tagged` finds them, `weights` numbers by which
+    `Index.match_top` orders matches; a column `weight` of rows does the same. From a `sample` of
+    events it is learned which tests seldom hold, and single events are matched faster.
+    `frequencies`, from `Index.term_frequencies`, says how often words are in texts, for speed
+    alone. `operators` names modules that register operators; those registered already can be called
+    too. `progress` is called with how many subscriptions are read, and how many there are.
     """
     importlib.import_module("tamis.index.build")  # whose kernels are announced too
     from tamis.kernels.cold import announce
@@ -116,6 +118,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         missing=missing,
         limits=limits,
         tags=tags,
+        weights=weights,
         sample=sample,
         frequencies=frequencies,
         processes=processes,

@@ -399,3 +399,48 @@ def test_a_reader_that_has_seen_enough(tmp_path, index):
 def test_the_library_says_the_same(index):
     opened = tamis.open(index)
     assert [sorted(opened.match(event)) for event in EVENTS] == MATCHES
+
+
+# ── the best matches ────────────────────────────────────────────────────────────────────────
+
+WEIGHED = (
+    '{"id": "a", "expression": "level > 1", "weight": 1, "tags": ["x"]}\n'
+    '{"id": "b", "expression": "level > 2", "weight": 2.5}\n'
+    '{"id": "c", "expression": "TRUE", "tags": ["x"]}\n'
+)
+
+
+@pytest.fixture(scope="module")
+def weighed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("weighed")
+    result = run("build", "-", "--format", "jsonl", "-o", folder / "w.tamis", stdin=WEIGHED)
+    assert result.exit_code == 0, result.output
+    return folder / "w.tamis"
+
+
+LEVELS = '{"level": 3}\n{"level": 0}\n{"level": 2}\n'
+
+
+def test_the_best_matches(weighed):
+    rows = json_lines(match(weighed, "--top", "1", stdin=LEVELS).stdout)
+    assert [row["matches"] for row in rows] == [["b"], ["c"], ["a"]]
+    rows = json_lines(match(weighed, "--top", "9", "--tagged", "x", stdin=LEVELS).stdout)
+    assert [row["matches"] for row in rows] == [["a", "c"], ["c"], ["a", "c"]]
+    told = match(weighed, "--top", "2", "--with", "weight,tags", "--output", "tsv", stdin=LEVELS)
+    assert told.stdout.splitlines()[:2] == ["1\tb\t2.5\t[]", '1\ta\t1.0\t["x"]']
+    rows = json_lines(match(weighed, "--top", "1", "--only-matches", "--output", "pairs").stdout)
+    assert {row["subscription_id"] for row in rows} <= {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("other", [("--counts", "event"), ("--bindings",)])
+def test_the_best_of_what_is_not_listed(weighed, other):
+    result = match(weighed, "--top", "1", *other, stdin=LEVELS, code=2)
+    assert f"--top cannot be combined with {other[0]}" in result.stderr
+
+
+def test_counts_of_tagged_subscriptions(weighed):
+    told = match(weighed, "--counts", "subscription", "--tagged", "x", stdin=LEVELS)
+    assert {row["subscription_id"]: row["matches"] for row in json_lines(told.stdout)} == {
+        "a": 2,
+        "c": 3,
+    }

@@ -51,12 +51,14 @@ SUBSCRIPTIONS = {
     "joined": "mutant_digit(?x) AND mutant_near(2) AND ?x < 8 AND n > 1",
     "deep": "(n > 3 OR (d < 7 AND (s = 'beta' OR (k > 2 AND (flag OR n = 7)))))",
 }
-# Some have a limited validity, tags and attributes.
+# Some have a limited validity, tags, weights and attributes.
 ROWS: list[dict[str, Any]] = [
     {"id": name, "expression": text, "title": name.upper()} for name, text in SUBSCRIPTIONS.items()
 ]
 ROWS[1] |= {"valid_from": "2020-01-01"}
 ROWS[3] |= {"valid_until": "2090-01-01", "tags": ["red"]}
+ROWS[2] |= {"weight": 2.5}
+ROWS[4] |= {"weight": -1}
 ROWS[5] |= {"valid_from": "2080-01-01", "valid_until": "2090-01-01"}
 SCHEMA = (
     "n BIGINT, k BIGINT, d DOUBLE, f FLOAT, m DECIMAL(8,2), s STRING, t STRING, day DATE, "

@@ -69,7 +69,7 @@ def test_the_next_build_uses_the_statistics(spark, events, tmp_path):
     ts.build(subscription_frame(spark, [*rows, ("y", "vip")]), path)
     built = tv.IndexStore(path).current()
     assert built.statistics == version.statistics
-    (index,) = tv.open_version(path).open()
+    index = tv.open_version(path).open()
     sample = read_sample(tv.IndexStore(path).storage.read(version.statistics["sample"]))
     rates = count_leaves(index.contents, index.encode(sample))
     # The access child is the rarest leaf of the sample: age = 3.

@@ -85,7 +85,7 @@ def test_the_next_build_puts_words_in_order_by_them(spark, tmp_path):
     ts.build(
         queries_frame(spark, {**queries, "c": "matches(body, 'new')"}), path, schema="body TEXT"
     )
-    (index,) = tv.open_version(path).open()
+    index = tv.open_version(path).open()
     contents = index.contents
     leaves = [describe_leaf(contents, leaf) for leaf in contents.nodes.children]
     assert leaves == ["matches(body, 'common')", "matches(body, 'rare')"]

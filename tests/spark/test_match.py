@@ -324,3 +324,59 @@ def test_an_opened_version_can_be_asked_of_another_moment(people):
     assert tv.open_version(parts, "v00000001") is parts
     with pytest.raises(InputError, match="this is v00000001, opened already; v00000002 cannot"):
         tv.open_version(parts, "v00000002")
+
+
+# ── subsets, and the best matches ───────────────────────────────────────────────────────────
+
+SPREADS = [{}, {"spread": "split"}, {"groups": 2}]
+NAMES = [name for name, _ in SUBSCRIPTIONS]
+TAGGED = set(NAMES[::2])
+WEIGHTS = {name: float(at % 5) for at, name in enumerate(NAMES) if at % 4}
+
+
+@pytest.fixture(scope="module")
+def weighed(spark, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("stores") / "weighed")
+    rows = [
+        (name, text, ["even"] if name in TAGGED else [], WEIGHTS.get(name))
+        for name, text in SUBSCRIPTIONS
+    ]
+    schema = "subscription_id string, expression string, tags array<string>, weight double"
+    ts.build(spark.createDataFrame(rows, schema), path, schema=DDL, parts=3)
+    return path
+
+
+@pytest.mark.parametrize("options", SPREADS)
+def test_subsets_of_every_mode(events, weighed, options):
+    subset = [*NAMES[::3], "nobody"]
+    asked = {"subset": subset, "tagged": "even", **options}
+    named = {"event_id": "id", **asked}
+    wanted = [pair for pair in PAIRS if pair[1] in subset and pair[1] in TAGGED]
+    assert pairs_of(ts.match(events, weighed, **named)) == wanted
+    by_event = Counter(at for at, _ in wanted)
+    lists = ts.match_lists(events, weighed, **named).collect()
+    assert {row[0]: len(row[1]) for row in lists if row[1]} == by_event
+    counted = ts.count_by_event(events, weighed, **named).where("n > 0").collect()
+    assert dict(map(tuple, counted)) == by_event
+    counted = ts.count_by_subscription(events, weighed, **asked).collect()
+    assert dict(map(tuple, counted)) == Counter(name for _, name in wanted)
+
+
+@pytest.mark.parametrize("options", SPREADS)
+def test_the_best_matches(events, weighed, options):
+    lists = defaultdict(list)
+    for at, name in PAIRS:
+        lists[at].append((-WEIGHTS.get(name, 0.0), name))
+    wanted = {(at, name, -weight) for at in lists for weight, name in sorted(lists[at])[:3]}
+    found = ts.match(events, weighed, event_id="id", top=3, **options)
+    assert found.columns == ["event_id", "subscription_id", "weight"]
+    assert set(map(tuple, found.collect())) == wanted
+
+
+def test_the_best_matches_have_no_bindings(events, weighed):
+    with pytest.raises(InputError, match="top and bindings cannot be combined"):
+        ts.match(events, weighed, event_id="id", top=3, bindings=True)
+    with pytest.raises(InputError, match="top is 0"):
+        ts.match(events, weighed, event_id="id", top=0)
+    with pytest.raises(InputError, match="subset is 'a'"):
+        ts.match(events, weighed, event_id="id", subset="a")

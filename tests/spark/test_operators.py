@@ -54,7 +54,7 @@ def test_the_five_subscriptions_on_spark(spark, events, tmp_path):
     assert learned.value["loc_in('Bronx')"]["calls"] >= 10
     tamis.spark.save_operator_statistics(store, learned)
     again = tamis.spark.build(subscriptions, store, operators=OPERATORS, incremental=False)
-    (part,) = tamis.versions.open_version(store).with_operators(OPERATORS).open()
+    part = tamis.versions.open_version(store).with_operators(OPERATORS).open()
     assert part.operators.statistics["loc_in('Bronx')"] == learned.value["loc_in('Bronx')"]
     assert again.version.number > report.version.number
 

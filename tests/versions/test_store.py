@@ -73,8 +73,8 @@ def test_published_version_is_current(store):
     assert store.current() == second
     assert second.parts == (part, other)
     assert store.version("v00000001") == first
-    (one, _) = open_version(store).open()
-    assert one.match({"a": 1}) == ["x"]
+    index = open_version(store).open()
+    assert (index.match({"a": 1}), index.match({"a": 2})) == (["x"], ["x"])
 
 
 def test_a_version_is_not_published_without_its_parts(store):
@@ -160,7 +160,7 @@ def test_pruning_keeps_what_the_policy_says(store):
         store.publish(lambda newest, part=part: version_of(part))
     assert store.prune(Retention(versions=2)) == []  # replaced only lately
     reader = open_version(store, "v00000001")
-    (opened,) = reader.open()
+    opened = reader.open()
     gone = store.prune(Retention(versions=2, replaced_within=NOTHING))
     assert gone[:2] == ["v00000001", "v00000002"]
     assert sorted(gone[2:]) == sorted(part.folder for part in parts[:2])
@@ -191,7 +191,7 @@ def test_a_version_is_kept_for_some_time_after_it_was_replaced(store, monkeypatc
     ]
     policy = Retention(versions=1, replaced_within=timedelta(days=1), leftovers_for=NOTHING)
     assert store.prune(policy) == []
-    assert open_version(store, 1).open()[0].match({"a": 0}) == ["x"]
+    assert open_version(store, 1).open().match({"a": 0}) == ["x"]
     assert store.prune(replace(policy, replaced_within=NOTHING))[0] == "v00000001"
 
 
@@ -218,7 +218,7 @@ def test_leftovers_of_dead_builders_go_when_they_are_old(store):
     store.publish(lambda newest: version_of(named))
     assert store.prune(FOREVER) == []
     assert store.prune(replace(FOREVER, leftovers_for=NOTHING)) == [left.folder]
-    assert open_version(store).open()[0].match({"a": 1}) == ["x"]
+    assert open_version(store).open().match({"a": 1}) == ["x"]
 
 
 def test_a_policy_keeps_at_least_the_current_version():
@@ -294,10 +294,11 @@ def test_a_delta_hides_what_it_replaces_and_removes(tmp_path):
         write(store, {"s3": "a = 0"}, "delta", ["new"]),
     ]
     store.publish(lambda newest: version_of(*parts))
-    indexes = open_version(store).open()
-    found = {a: sorted(s for index in indexes for s in index.match({"a": a})) for a in (0, 7)}
+    index = open_version(store).open()
+    found = {a: sorted(index.match({"a": a})) for a in (0, 7)}
     assert found == {0: ["also", "s3", "s6"], 7: ["also", "s0"]}
-    (first, *_) = indexes
+    version = open_version(store)
+    first = version.only(version.parts[:1]).open()
     assert sorted(first.match_lists([{"a": 0}]).to_pylist()[0]) == ["also", "s6"]
     assert first.count_by_event([{"a": 0}]).tolist() == [2]
 
@@ -308,7 +309,7 @@ def test_what_is_hidden_matches_in_no_way(tmp_path):
     base = {f"s{n}": f"a >= {n} AND b <> 'x{n}'" for n in range(30)}
     parts = [write(store, base), write(store, {}, "delta", [f"s{n}" for n in range(30) if n % 3])]
     store.publish(lambda newest: version_of(*parts))
-    index = open_version(store).open()[0]
+    index = open_version(store).open()
     for a in (-1, 0, 1, 7, 30):
         event = {"a": a, "b": "y"}
         shown = [f"s{n}" for n in range(30) if n % 3 == 0 and n <= a]
@@ -316,8 +317,12 @@ def test_what_is_hidden_matches_in_no_way(tmp_path):
         assert sorted(index.match_lists([event]).to_pylist()[0]) == sorted(shown)
         assert index.count_by_event([event]).tolist() == [len(shown)]
         assert index.match_batch([event]).num_rows == len(shown)
-        some = index.match_batch([event], subset=["s0", "s1", "s2", "s3"])
+        some = index.match_batch([event], subset=["s0", "s3"])
         assert set(some["subscription_id"].to_pylist()) == {"s0", "s3"} & set(shown)
+    for gone in ("s1", "s2"):
+        assert gone not in index
+        with pytest.raises(InputError, match=f'no subscription "{gone}"'):
+            index.match_batch([{"a": 1}], subset=["s0", gone])
 
 
 # ── the cache ───────────────────────────────────────────────────────────────────────────────
@@ -349,7 +354,7 @@ def fetch_many(uri: str, parts: list, seed: int) -> list[list[str]]:
         number = rng.randrange(len(parts))
         own = PartSet(Storage(uri), version_of(parts[number]), (parts[number],))
         _OPEN.clear()
-        found.append(own.open()[0].match({"a": number}))
+        found.append(own.open().match({"a": number}))
     return found
 
 

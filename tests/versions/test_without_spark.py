@@ -44,7 +44,7 @@ def test_in_the_library(store):
 from tamis.versions import open_version, roll_back, versions
 print([version.name for version in versions({store.uri!r})])
 print(roll_back({store.uri!r}, "v00000001").name)
-print(open_version({store.uri!r}).open()[0].match({{"a": 1}}))
+print(open_version({store.uri!r}).open().match({{"a": 1}}))
 """
     assert run_python(code).splitlines() == [
         "['v00000001', 'v00000002']",

@@ -56,6 +56,13 @@ OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS
     help="Print the number of matches of each subscription or of each event, with an example; "
     "the highest number comes first.",
 )
+@click.option(
+    "--top",
+    metavar="K",
+    type=click.IntRange(min=1),
+    help="Print only the K matches of highest weight of each event, the highest first; equal "
+    "weights by id.",
+)
 @click.option("--bindings", is_flag=True, help="Print the values of each match's variables.")
 @click.option(
     "--event-id", metavar="NAME", help="Name events by this attribute instead of their number."
@@ -64,6 +71,9 @@ OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS
     "--subset",
     metavar="ID,…|@FILE",
     help="Match only these subscriptions; @FILE names a file with one id on each line.",
+)
+@click.option(
+    "--tagged", metavar="TAG,…", help="Match only subscriptions that have one of these tags."
 )
 @at_option
 @click.option(
@@ -106,9 +116,11 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     version: str | None,
     output: str,
     counts: str | None,
+    top: int | None,
     bindings: bool,
     event_id: str | None,
     subset: str | None,
+    tagged: str | None,
     at: datetime | None,
     columns: str | None,
     event_columns: str | None,
@@ -129,12 +141,10 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     from tamis.cli.event_feed import EventFeed
     from tamis.cli.match_run import Run
 
-    if bindings and counts:
-        raise click.UsageError("--bindings tells of matches, and --counts of none")
-    for option, given in (("--with", columns), ("--with-event", event_columns)):
-        if given is not None and (counts or bindings):
-            other = "--counts" if counts else "--bindings"
-            raise click.UsageError(f"{option} cannot be combined with {other}")
+    refuse_combined(
+        {"--counts": counts, "--bindings": bindings},
+        {"--top": top, "--with": columns, "--with-event": event_columns},
+    )
     started = time.monotonic()
     refuse_swapped(index_path, events)
     expect_file(events, "events")
@@ -144,7 +154,11 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     run = Run(index, output, only_matches=only_matches, threads=threads, bindings=bindings)
     if subset is not None:
         run.subset = read_subset(subset, index)
+    if tagged is not None:
+        run.tagged = split_names(tagged)
+        index.tagged(*run.tagged)  # warns of unknown tags once, before the first event is read
     run.at = at
+    run.top = top
     if columns is not None:
         run.show_details(split_names(columns))
     if event_columns is not None:
@@ -178,6 +192,15 @@ def match_command(  # noqa: PLR0913 - one parameter per option
         make_console(stderr=True).print(told, style="dim")
     if rejects.is_useless or (strict and rejects.n_rejects):
         raise click.exceptions.Exit(1)
+
+
+def refuse_combined(modes: dict[str, Any], others: dict[str, Any]) -> None:
+    """Refuse both of the modes at once, and each with options that it has no use for."""
+    if all(modes.values()):
+        raise click.UsageError("--bindings cannot be combined with --counts")
+    for mode in (name for name, given in modes.items() if given):
+        for option in (name for name, given in others.items() if given is not None):
+            raise click.UsageError(f"{option} cannot be combined with {mode}")
 
 
 def _note_faults(index: tamis.Index) -> None:

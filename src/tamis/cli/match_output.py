@@ -49,6 +49,15 @@ class Printer(ABC):
                     lines.extend(self.tell_matches(self.spell(event), ids[begin:end]))
         self.write(lines)
 
+    def print_pairs(self, events: Sequence[Any], pairs: pa.Table, *, only_matches: bool) -> None:
+        """The same of pairs of events and subscriptions, in the order of the pairs."""
+
+        def tell(at: int, event: str, ids: list[str], _: list[Any]) -> Iterable[str]:
+            return self.tell_matches(event, ids)
+
+        told = [None] * len(pairs)
+        self._print_pairs(events, pairs, told, tell, only_matches=only_matches)
+
     def print_bound(self, events: Sequence[Any], pairs: pa.Table, *, only_matches: bool) -> None:
         """The same with the values of variables, given as JSON, or None where there are none."""
         told = [one and one.translate(UNSEEN) for one in pairs["bindings"].to_pylist()]

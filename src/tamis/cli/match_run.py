@@ -9,6 +9,7 @@ import numpy as np
 
 from tamis.cli.match_output import PRINTERS
 from tamis.index.attributes import plain_number
+from tamis.index.weights import WEIGHT
 from tamis.language.names import print_path
 from tamis.logic.evaluate import value_at
 from tamis.match.event_columns import EventValues
@@ -48,6 +49,8 @@ class Run:
         self.only_matches = only_matches
         self.threads = threads
         self.subset: list[str] | None = None
+        self.tagged: list[str] | None = None
+        self.top: int | None = None  # print so many matches of each event; all if None
         self.at: datetime | None = None  # now, of each batch, if None
         self.event_id: tuple[str, ...] | None = None
         self.is_named = False  # an event has had that attribute
@@ -103,30 +106,50 @@ class Run:
         if self.event_values is not None:
             yield from (("--with-event", name) for name in self.event_values.missing)
 
+    @property
+    def _asked(self) -> dict[str, Any]:
+        """Which subscriptions are to answer, and by how many threads."""
+        wanted = self.subset
+        if self.tagged is not None:
+            with_tag = self.index.list_tagged(self.tagged)
+            chosen = set(with_tag)
+            wanted = with_tag if wanted is None else [one for one in wanted if one in chosen]
+        return {"subset": wanted, "threads": self.threads, "at": self.at}
+
+    def _match(self, batch: EncodedEvents, columns: list[str]) -> pa.Table:
+        """The matches to be printed, or the best of them."""
+        if self.top is None:
+            return self.index.match_batch(batch, columns=columns, **self._asked)
+        own = [name for name in columns if name != WEIGHT]  # which is there
+        return self.index.match_top(batch, self.top, columns=own, **self._asked)
+
     def print_matches(self, batches: Batches) -> None:
         """Each event with its matches."""
+        if self.top is not None:
+            self._print_top(batches)
+            return
         for names, batch in batches:
-            lists = self.index.match_lists(
-                batch, subset=self.subset, threads=self.threads, at=self.at
-            )
+            lists = self.index.match_lists(batch, **self._asked)
             self.printer.print_matches(names, lists, only_matches=self.only_matches)
             self.n_matches += sum(map(_count_values, lists.chunks))
+
+    def _print_top(self, batches: Batches) -> None:
+        for names, batch in batches:
+            pairs = self._match(batch, [])
+            self.printer.print_pairs(names, pairs, only_matches=self.only_matches)
+            self.n_matches += len(pairs)
 
     def print_bound(self, batches: Batches) -> None:
         """Each event with its matches and the values of their variables."""
         for names, batch in batches:
-            pairs = self.index.match_batch(
-                batch, subset=self.subset, threads=self.threads, at=self.at, bindings=True
-            )
+            pairs = self.index.match_batch(batch, bindings=True, **self._asked)
             self.printer.print_bound(names, pairs, only_matches=self.only_matches)
             self.n_matches += len(pairs)
 
     def print_detailed(self, batches: Batches) -> None:
         """Each event with its matches and what is asked for of it and of their subscriptions."""
         for names, batch in batches:
-            pairs = self.index.match_batch(
-                batch, subset=self.subset, threads=self.threads, at=self.at, columns=self.columns
-            )
+            pairs = self._match(batch, self.columns)
             called, values = names, None
             if self.event_values is not None:
                 called, values = [name for name, _ in names], [own for _, own in names]
@@ -140,9 +163,7 @@ class Run:
         all_names: list[Any] = []
         parts = [Counted.nothing(0)]
         for names, batch in batches:
-            own = self.index.summarise_by_event(
-                batch, subset=self.subset, threads=self.threads, at=self.at
-            )
+            own = self.index.summarise_by_event(batch, **self._asked)
             all_names += names
             parts.append(own)
             self.n_matches += int(own.counts.sum())
@@ -159,16 +180,16 @@ class Run:
         counts = np.zeros(len(self.index), dtype=np.int64)
         examples = np.full(len(self.index), None, dtype=object)
         for names, batch in batches:
-            own = self.index.summarise_by_subscription(
-                batch, subset=self.subset, threads=self.threads, at=self.at
-            )
+            own = self.index.summarise_by_subscription(batch, **self._asked)
             new = np.flatnonzero((own.counts > 0) & (counts == 0))
             examples[new] = [names[row] for row in own.firsts[new].tolist()]
             counts += own.counts
             self.n_matches = int(counts.sum())
         ordinals = np.arange(len(counts))
-        if self.subset is not None:
-            ordinals = np.unique([self.index.ordinal(known) for known in self.subset])
+        wanted = self._asked["subset"]
+        if wanted is not None:
+            known = [self.index.ordinal(one) for one in wanted]
+            ordinals = np.unique(np.array(known, dtype=np.int64))
         order = self._sort(counts, ordinals)
         self.printer.print_subscription_counts(
             order, counts[order].tolist(), examples[order].tolist()

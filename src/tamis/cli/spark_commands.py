@@ -267,6 +267,16 @@ def _update(spark: SparkSession, options: dict[str, Any]) -> Any:
     help="Choose the result: a row for each match, a list for each event, or "
     "counts, which are the fastest.",
 )
+@click.option(
+    "--top",
+    metavar="K",
+    type=click.IntRange(min=1),
+    help="Keep only the K matches of highest weight of each event, and add their weights to the "
+    "rows.",
+)
+@click.option(
+    "--tagged", metavar="TAG,…", help="Match only subscriptions that have one of these tags."
+)
 @click.option("--tags", is_flag=True, help="Add the subscriptions' tags to the rows.")
 @click.option(
     "--with",
@@ -297,6 +307,9 @@ def match_command(context: click.Context, /, **options: Any) -> None:
     """
     if options["output"] and options["output"] == options["rejects"]:
         raise click.UsageError("--output and --rejects name the same place")
+    if options["top"] and (options["kind"] != "rows" or options["bindings"]):
+        other = "--bindings" if options["bindings"] else f"--kind {options['kind']}"
+        raise click.UsageError(f"--top cannot be combined with {other}")
     expect_outputs(context, options)
     started = time.monotonic()
     with spark_session(context) as spark:
@@ -308,6 +321,8 @@ def match_command(context: click.Context, /, **options: Any) -> None:
         note_missing(events, parts)
         learned = _gather(spark, parts)
         spread = {"spread": options["spread"], "groups": options["groups"], "learned": learned}
+        if options["tagged"]:
+            spread["tagged"] = split_names(options["tagged"])
         if options["kind"] == "by-subscription":
             found = pipeline.count_by_subscription(
                 events.frame, parts, attributes=events.attributes, **spread
@@ -318,7 +333,7 @@ def match_command(context: click.Context, /, **options: Any) -> None:
                 "lists": pipeline.match_lists,
                 "by-event": pipeline.count_by_event,
             }
-            rows = {"tags": options["tags"], "bindings": options["bindings"]}
+            rows = {name: options[name] for name in ("tags", "bindings", "top")}
             if options["columns"]:
                 rows["columns"] = split_names(options["columns"])
             if options["event_columns"]:

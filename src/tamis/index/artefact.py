@@ -39,6 +39,7 @@ from tamis.index.signing import expect_signed, read_key, sign
 from tamis.index.stored_texts import StoredTexts, pack_texts
 from tamis.index.triggers import TriggerArrays
 from tamis.index.validity import ValidityArrays
+from tamis.index.weights import WeightArrays
 from tamis.language.names import print_path
 from tamis.language.printer import print_expression
 from tamis.language.schema import Schema
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
     from tamis.index.columns import Column
 
-FORMAT_VERSION: Final = 5
+FORMAT_VERSION: Final = 6
 _GROUPS: Final[dict[str, Any]] = {
     "constants": ConstantArrays,
     "leaves": LeafArrays,
@@ -60,6 +61,7 @@ _GROUPS: Final[dict[str, Any]] = {
     "roots": RootArrays,
     "triggers": TriggerArrays,
     "validity": ValidityArrays,
+    "weights": WeightArrays,
 }
 # The errors of Python and Arrow for invalid data.
 _FOREIGN: Final = (
@@ -206,6 +208,7 @@ def _spell_manifest(contents: Contents, entry: dict[str, Any], key: bytes | None
             "never_true": len(contents.never),
             "with_operators": len(contents.plan),
             "with_validity": len(contents.validity.ordinals),
+            "with_weight": len(contents.weights.ordinals),
         },
         "operator_attributes": [list(path) for path in contents.plan.paths],
         "analysers": _describe_analysers(contents.columns),

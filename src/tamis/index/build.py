@@ -26,6 +26,7 @@ from tamis.index.reorganise import reorganise
 from tamis.index.store import Store
 from tamis.index.triggers import build_triggers
 from tamis.index.validity import make_validity
+from tamis.index.weights import WEIGHT, add_weights, make_weights, read_weight
 from tamis.language.bulk import parse_chunks
 from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
@@ -71,6 +72,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     tags: Mapping[str, Sequence[str]] | None = None,
     validity: Mapping[str, ValidityLimits] | None = None,
     attributes: Mapping[str, Mapping[str, Any]] | None = None,
+    weights: Mapping[str, Any] | None = None,
     processes: int = 1,
     frequencies: Frequencies | None = None,
     operators: Iterable[Signature] = (),
@@ -84,6 +86,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     are in the order of the subscriptions. Expressions may call `operators` in addition to those of
     the schema; the index stores the ones they call. `tags`, `validity` and `attributes` are by id
     and are read after all subscriptions: an iterator of subscriptions may fill them meanwhile.
+    `weights` are by id too; other subscriptions have the weight of their attribute `weight`.
     `frequencies` gives the frequency of words in texts, and affects only the speed of matching.
     `statistics` is stored with the index unchanged. `progress` is called with the number of
     subscriptions done and the total.
@@ -91,6 +94,8 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     frequencies = {} if frequencies is None else frequencies
     check_frequencies(frequencies)
     taken = _take(subscriptions)
+    attributes = add_weights(attributes or {}, weights or {})
+    taken = _refuse_weights(taken, attributes)
     if schema is None:
         schema = collect_votes(taken.texts, limits).elect()
     more = [own for own in operators if schema.operator(own.name) is None]
@@ -112,7 +117,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     texts = _without(pa.chunked_array(read.texts, pa.string()), list(read.rejects))
     plan = read.finish_plan()
     names = ids.to_pylist() if validity or attributes else []
-    details, attribute_names = make_attributes(names, attributes or {})
+    details, attribute_names = make_attributes(names, attributes)
     contents = Contents(
         schema.with_operators(
             replace(own, check=None) for own in schema.operators if own.name in read.called
@@ -131,6 +136,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
         _tag_array(ids, tags or {}),
         plan,
         make_validity(names, validity or {}),
+        make_weights(names, attributes),
         details,
         attribute_names,
         provenance=dict(provenance or {}),
@@ -266,6 +272,29 @@ def _take(subscriptions: Subscriptions) -> _Taken:
             else "convert the ids to strings: {str(id): expression}",
         )
     return taken
+
+
+def _refuse_weights(taken: _Taken, attributes: Mapping[str, Mapping[str, Any]]) -> _Taken:
+    """The subscriptions without those whose weight is invalid, which become rejects."""
+    wrong: dict[str, str] = {}
+    for subscription_id, own in attributes.items():
+        try:
+            read_weight(own.get(WEIGHT))
+        except ValueError as error:
+            wrong[subscription_id] = str(error)
+    if not wrong:
+        return taken
+    found = _Taken([], [], dict(taken.rejects))
+    rows = (row for row in range(len(taken.ids) + len(taken.rejects)) if row not in taken.rejects)
+    for row, name, text in zip(rows, taken.ids, taken.texts, strict=True):
+        if name in wrong:
+            found.rejects[row] = ExpressionError(
+                "bad-weight", wrong[name], span=(0, 0), text=text, subscription_id=name
+            )
+        else:
+            found.ids.append(name)
+            found.texts.append(text)
+    return found
 
 
 def _plain_dict(subscriptions: Any) -> dict[str, str] | None:

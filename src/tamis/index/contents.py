@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.index.validity import NO_VALIDITY, ValidityArrays
+from tamis.index.weights import NO_WEIGHTS, WeightArrays
 from tamis.operators.plan import NO_PLAN, Plan
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class Contents:
     tags: pa.ListArray  # of strings: the subscriptions' tags, by ordinal
     plan: Plan = NO_PLAN  # the part that operators decide
     validity: ValidityArrays = NO_VALIDITY  # the time limits of some of them
+    weights: WeightArrays = NO_WEIGHTS  # how much some of them weigh
     # JSON objects, by ordinal: the details of subscriptions; None if none has any.
     attributes: pa.ChunkedArray | StoredTexts | None = None
     attribute_names: tuple[str, ...] = ()  # of all these objects, sorted

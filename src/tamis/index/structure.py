@@ -361,6 +361,11 @@ def _check_details(contents: Contents) -> None:
     for name, moments in (("starts", starts), ("ends", ends)):
         given = moments[(moments != FIRST) & (moments != LAST)]
         expect_within(given, FIRST_INSTANT, LAST_INSTANT + 1, f"validity.{name}")
+    ordinals, weights = contents.weights
+    expect_within(ordinals, 0, len(contents.ids), "weights.ordinals")
+    expect((ordinals[1:] > ordinals[:-1]).all(), "weights.ordinals is not ascending")
+    expect_length(weights, len(ordinals), "weights.values")
+    expect(np.isfinite(weights).all(), "weights.values has a value that is no finite number")
 
 
 def _check_plan(contents: Contents) -> None:

@@ -29,6 +29,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     missing: str | Missing = Missing.UNDEFINED,
     limits: Limits = DEFAULT_LIMITS,
     tags: Mapping[str, Sequence[str]] | None = None,
+    weights: Mapping[str, float] | None = None,
     sample: Any = None,
     frequencies: Frequencies | None = None,
     processes: int = 1,
@@ -39,7 +40,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 
     What is wrong with those that are left out is in `index.rejects`.
 
-    `tags` gives subscriptions words by which `Index.tagged` finds them. From a `sample` of events
+    `tags` gives subscriptions words by which `Index.tagged` finds them, `weights` a number by which
+    `Index.match_top` orders matches. From a `sample` of events
     it is learned which tests seldom hold: single events are matched faster by it. `frequencies` is
     what `Index.term_frequencies` counted, and batches of texts are. `progress` is called with how
     many subscriptions are read, and how many there are.
@@ -54,6 +56,11 @@ def build(  # noqa: PLR0913 - all that decides what the index is
             f"tags are {tags!r}; a list of tags for each id is expected",
             hint='write {"some id": ["news"]}',
         )
+    if not isinstance(weights, Mapping | None):
+        raise InputError(
+            f"weights are {weights!r}; a number for each id is expected",
+            hint='write {"some id": 2.5}',
+        )
     if not isinstance(limits, Limits):
         raise InputError(f"limits are {type(limits).__name__}", hint="write tamis.Limits(depth=20)")
     registry = read_registry(operators)
@@ -67,6 +74,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         tags=given.details.tags,
         validity=given.details.validity,
         attributes=given.details.attributes,
+        weights=weights,
         processes=processes,
         frequencies=frequencies,
         operators=() if registry is None else registry.signatures,
@@ -75,7 +83,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     if given.details.n_expired:
         built.contents.provenance["expired"] = given.details.n_expired
     index = Index(built.contents, rejects=built.rejects, registry=registry)
-    report_build(index, is_declared=declared is not None, tags=tags or {})
+    report_build(index, is_declared=declared is not None, named={"tags": tags, "weights": weights})
     if sample is None:
         return index
     from tamis.match.learn import learn

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import InputError, suggest
+from tamis.index.weights import all_weights
 from tamis.language.schema import Schema
 from tamis.match.tags import report_tags
 
@@ -81,6 +82,13 @@ class Numbering:
         return values.take(pa.array(self._locals)) if is_arrow else values[self._locals]
 
 
+class Ranking(NamedTuple):
+    """The subscriptions from the highest weight to the lowest, and of equal weights by id."""
+
+    ranks: Int32  # by ordinal
+    ordinals: Int32  # by rank
+
+
 class Catalogue:
     """Numbers the subscriptions of all parts, one part after the other."""
 
@@ -148,6 +156,23 @@ class Catalogue:
         """The expression of a subscription, as it was written."""
         number, local = self.place(ordinal)
         return str(self.parts[number].contents.texts[local].as_py())
+
+    @cached_property
+    def weights(self) -> pa.Array:
+        """The weight of each subscription, by ordinal; 0 where none was given."""
+        return self.gather(lambda own: pa.array(all_weights(own.weights, len(own.ids))))
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """The order of subscriptions by weight and id."""
+        import pyarrow.compute as pc  # slow to load, and most matching does not need it
+
+        table = pa.table({"weight": self.weights, "id": self.ids})
+        keys = [("weight", "descending"), ("id", "ascending")]
+        ordinals = pc.sort_indices(table, sort_keys=keys).to_numpy().astype(np.int32)
+        ranks = np.empty(len(ordinals), dtype=np.int32)
+        ranks[ordinals] = np.arange(len(ordinals), dtype=np.int32)
+        return Ranking(ranks, ordinals)
 
     # ── some of them ───────────────────────────────────────────────────────────────────────
 

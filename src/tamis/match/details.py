@@ -12,6 +12,7 @@ from tamis.errors import InputError, suggest
 from tamis.index.attributes import NONE, parse_attributes
 from tamis.index.stored_texts import all_texts
 from tamis.index.validity import limits_columns
+from tamis.index.weights import WEIGHT
 from tamis.match.event_columns import spell_array, to_array
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from tamis.match.catalogue import Catalogue
 
 LIMITS: Final = ("valid_from", "valid_until")
-OWN: Final = ("expression", "tags", *LIMITS)  # that every subscription may have
+OWN: Final = ("expression", "tags", *LIMITS, WEIGHT)  # that every subscription may have
 
 
 class Details:
@@ -42,7 +43,7 @@ class Details:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns that can be asked for."""
-        return (*OWN, *self.attribute_names)
+        return (*OWN, *(name for name in self.attribute_names if name not in OWN))
 
     def of(self, ordinal: int) -> dict[str, Any]:
         """All that one subscription has, its expression apart."""
@@ -87,6 +88,8 @@ class Details:
             return gather(lambda contents: _joined(all_texts(contents.texts)))
         if name == "tags":
             return gather(lambda contents: contents.tags)
+        if name == WEIGHT:
+            return self._catalogue.weights
         if name in LIMITS:
             return gather(lambda contents: _limits(contents)[LIMITS.index(name)])
         if name not in self.attribute_names:

@@ -17,6 +17,7 @@ from tamis.events.encoder import EncodedEvents, EventEncoder
 from tamis.index import artefact
 from tamis.index.hiding import hide
 from tamis.index.uses import unused_attributes
+from tamis.index.weights import WEIGHT
 from tamis.input.events import read_event
 from tamis.language.moments import read_at
 from tamis.logic.evaluate import NOTHING
@@ -33,6 +34,7 @@ from tamis.match.readouts.counts import EventCounts, SubscriptionCounts
 from tamis.match.readouts.lists import Lists
 from tamis.match.readouts.rows import Rows
 from tamis.match.readouts.summaries import Counted, EventSummary, SubscriptionSummary
+from tamis.match.readouts.top import TopRows, best_of_one
 from tamis.match.result import Result
 from tamis.match.terms import TermCounts
 from tamis.match.unseen import Asked, SingleRejects
@@ -339,6 +341,34 @@ class Index:
         """The list of matching subscription ids of each event."""
         question = self._ask(subset, tagged, at, threads)
         return self._put(question, events, Lists(self.ids))
+
+    def match_top(  # noqa: PLR0913
+        self,
+        events: Any,
+        k: int,
+        *,
+        subset: Subset = None,
+        tagged: Tags = None,
+        threads: int = 1,
+        event_id: str | None = None,
+        columns: Sequence[str] = (),
+        event_columns: Sequence[str] = (),
+        at: Any = None,
+    ) -> Any:
+        """The `k` matches of highest weight of each event, or all if it has fewer: one row
+        (event_row, subscription_id, weight) for each, the highest weight first, equal ones by id.
+
+        Of one event, given as a mapping, the list of ids. Other keywords are as for `match_batch`.
+        """
+        n_best = expect_count(k, "k")
+        question, ranking = self._ask(subset, tagged, at, threads), self.catalogue.ranking
+        if isinstance(events, Mapping):
+            best = best_of_one(question.match_ordinals(read_event(events)), ranking, n_best)
+            return list(self.ids.take(pa.array(best)).to_pylist())
+        result = self._make_result(event_id, (WEIGHT, *columns), event_columns, bindings=False)
+        readout = TopRows(result, ranking, n_best)
+        chunks = list(self._put(question, events, readout, keep=bool(result.readers)))
+        return pa.Table.from_batches(chunks, schema=None if chunks else result.schema())
 
     def count_by_subscription(
         self,

@@ -38,10 +38,14 @@ LIMITS: Final = {  # names of others for when a subscription answers
 }
 
 
-def report_build(index: Index, *, is_declared: bool, tags: Mapping[str, Any]) -> None:
-    """Warn of what is not in the index, of attributes that look misspelt, and of unused tags.
+def report_build(
+    index: Index, *, is_declared: bool, named: Mapping[str, Mapping[str, Any] | None]
+) -> None:
+    """Warn of what is not in the index, of attributes that look misspelt, and of tags and weights
+    that no subscription gets.
 
-    In a declared schema all names are meant: what it does not have is a reject already.
+    `named` has, by argument, what was given for ids of subscriptions. In a declared schema all
+    names are meant: what it does not have is a reject already.
     """
     if index.rejects:
         warn(_tell_rejects(index), RejectWarning)
@@ -55,11 +59,11 @@ def report_build(index: Index, *, is_declared: bool, tags: Mapping[str, Any]) ->
     found = [] if is_declared else lookalikes(index.contents)
     if found:
         warn(tell_lookalikes(found))
-    if tags:
-        refused = {reject.subscription_id for reject in index.rejects}
-        unknown = [one for one in tags if one not in index and one not in refused]
+    refused = {reject.subscription_id for reject in index.rejects}
+    for argument, given in named.items():
+        unknown = [one for one in given or () if one not in index and one not in refused]
         if unknown:
-            warn(_tell_unknown(unknown, index))
+            warn(_tell_unknown(unknown, argument, index))
 
 
 def lookalikes(contents: Contents) -> list[Lookalike]:
@@ -140,9 +144,9 @@ def _tell_rejects(index: Index) -> str:
     )
 
 
-def _tell_unknown(unknown: list[Any], index: Index) -> str:
+def _tell_unknown(unknown: list[Any], argument: str, index: Index) -> str:
     likely = suggest(str(unknown[0]), index.ids[:10_000].to_pylist())
     n = len(unknown)
-    what = "an id in tags is" if n == 1 else f"{n:,} ids in tags are"
+    what = f"an id in {argument} is" if n == 1 else f"{n:,} ids in {argument} are"
     hint = f'; did you mean "{likely}"?' if likely else "; correct or remove it"
     return f'{what} of no subscription: {"such as " * (n > 1)}"{unknown[0]}"{hint}'

@@ -36,6 +36,7 @@ def warm_up() -> None:
     index.count_by_event(batch)
     index.summarise_by_subscription(batch)
     index.summarise_by_event(batch)
+    index.match_top(batch, 1)
     _warm_up_schedule()
 
 

@@ -99,6 +99,7 @@ class MatchRows(Matcher):
     with_version: bool = False
     with_bindings: bool = False
     columns: tuple[str, ...] = ()  # of subscriptions
+    n_best: int | None = None  # of each event; all matches if None
 
     def read(
         self, index: Index, batch: pa.RecordBatch, options: dict[str, Any]
@@ -106,8 +107,7 @@ class MatchRows(Matcher):
         """The matches of one batch."""
         chunks: list[pa.RecordBatch] = []
         n_waiting = 0
-        events = self.encode(index, batch)
-        for chunk in index.match_chunks(events, bindings=self.with_bindings, **options):
+        for chunk in self._match(index, self.encode(index, batch), options):
             chunks.append(chunk)
             n_waiting += len(chunk)
             if n_waiting >= OUTPUT_ROWS:
@@ -115,6 +115,14 @@ class MatchRows(Matcher):
                 chunks, n_waiting = [], 0
         if n_waiting:
             yield from self._tell(index, batch, chunks)
+
+    def _match(
+        self, index: Index, events: EncodedEvents, options: dict[str, Any]
+    ) -> Iterable[pa.RecordBatch]:
+        if self.n_best is None:
+            return index.match_chunks(events, bindings=self.with_bindings, **options)
+        best: list[pa.RecordBatch] = index.match_top(events, self.n_best, **options).to_batches()
+        return best
 
     def _tell(
         self, index: Index, batch: pa.RecordBatch, chunks: list[pa.RecordBatch]

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
+from pyspark.sql import Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
+    DoubleType,
     LongType,
     StringType,
     StructField,
@@ -21,7 +23,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from tamis.arguments import expect_count
 from tamis.errors import InputError
+from tamis.index.weights import WEIGHT
 from tamis.match.details import expect_columns
 from tamis.match.event_columns import read_names
 from tamis.spark.asking import Asked, EventOptions, Options
@@ -69,13 +73,16 @@ TYPES: Final = {
     "tags": ArrayType(StringType()),
     "valid_from": TimestampType(),
     "valid_until": TimestampType(),
+    WEIGHT: DoubleType(),
 }
+RANK: Final = "\x01rank"  # of a match among those of its event
 
 
 def match(  # noqa: PLR0913 - what to match, and which columns to return
     events: DataFrame,
     index: Any,
     *,
+    top: int | None = None,
     tags: bool = False,
     version: bool = False,
     bindings: bool = False,
@@ -83,13 +90,15 @@ def match(  # noqa: PLR0913 - what to match, and which columns to return
     event_columns: Sequence[str] = (),
     **options: Unpack[EventOptions],
 ) -> DataFrame:
-    """One row for each match.
+    """One row for each match; with `top`, for the matches of highest weight of each event, at most
+    so many, equal weights by id.
 
-    Out: event_id (as in the events), subscription_id string, and if asked for
+    Out: event_id (as in the events), subscription_id string, with `top` weight double, and if
+    asked for
     bindings string (JSON: the values of variables), tags array<string>, version string, and
-    `columns` of subscriptions: expression string, valid_from, valid_until timestamp, or an
-    attribute, as string (JSON where it is no text); then `event_columns`, attributes of the event,
-    where "*" is the whole event, as JSON in a column named attributes
+    `columns` of subscriptions: expression string, valid_from, valid_until timestamp, weight double,
+    or an attribute, as string (JSON where it is no text); then `event_columns`, attributes of the
+    event, where "*" is the whole event, as JSON in a column named attributes
 
     `bindings`, `tags` and `version` ask for these columns. All other keywords (`options`) are
     those of everything that matches or counts: `event_id` names the column of the events' ids,
@@ -102,9 +111,13 @@ def match(  # noqa: PLR0913 - what to match, and which columns to return
     `groups` into how many groups of parts.
     """
     asked = Asked.of(events, index, **options)
-    is_there = {"bindings": bindings, "tags": tags, "version": version}
-    taken = [name for name in OWN_COLUMNS if is_there.get(name, True)]
+    n_best = None if top is None else expect_count(top, "top")
+    if n_best is not None and bindings:
+        raise InputError("top and bindings cannot be combined", hint="ask for one of them")
+    is_there = {"bindings": bindings, "tags": tags, "version": version, WEIGHT: n_best is not None}
+    taken = [name for name in (*OWN_COLUMNS, WEIGHT) if is_there.get(name, True)]
     columns = expect_columns(columns, (*TYPES, *asked.parts.version.columns), taken)
+    columns = columns if n_best is None else [WEIGHT, *columns]
     names = read_names(event_columns, OWN_COLUMNS, columns)
     kept = select_values(events, asked.attributes, names) if names else None
 
@@ -118,14 +131,23 @@ def match(  # noqa: PLR0913 - what to match, and which columns to return
         return StructType(fields + [StructField(own, TYPES.get(own, _STRING)) for own in columns])
 
     def read(question: Question) -> MatchRows:
-        return MatchRows(question, tags, version, bindings, tuple(columns))
+        return MatchRows(question, tags, version, bindings, tuple(columns), n_best)
 
     found = asked.put(read, schema, kept)
+    if n_best is not None and asked.is_split:
+        found = _keep_best(found, n_best)
     if not names:
         return found
     others = [F.col(quoted(name)) for name in found.columns if name != KEPT]
     fields = found.schema[KEPT].dataType.fieldNames()  # type: ignore[attr-defined]
     return found.select(*others, *(F.col(KEPT).getField(own).alias(own) for own in fields))
+
+
+def _keep_best(found: DataFrame, n_best: int) -> DataFrame:
+    """Of the best matches that each group of parts has, the best."""
+    order = Window.partitionBy("event_id").orderBy(F.desc(WEIGHT), "subscription_id")
+    ranked = found.withColumn(RANK, F.row_number().over(order))
+    return ranked.where(F.col(RANK) <= n_best).drop(RANK)
 
 
 def match_lists(events: DataFrame, index: Any, **options: Unpack[EventOptions]) -> DataFrame:

@@ -34,13 +34,17 @@ class Rows:
         """The record batches."""
         return self._result.batches(self._find(blocks))
 
+    def pairs(self, block: BlockRead[list[Pairs]]) -> Iterator[Pairs]:
+        """The matches of all parts."""
+        return joined_pairs(block)
+
     def _find(self, blocks: Iterable[BlockRead[list[Pairs]]]) -> Iterator[Found]:
         columns: list[pa.Array] = []
         for block in blocks:
             if block.first_row == 0:
                 expect_countable(block)
                 columns = [reader.read(block.batch) for reader in self._result.readers]
-            for pairs in joined_pairs(block):
+            for pairs in self.pairs(block):
                 yield Found(pairs, block.batch_row, columns)
 
 
