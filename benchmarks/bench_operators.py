@@ -31,7 +31,7 @@ from tamis.operators.schedule.kernels.gates import TRUE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tamis.operators.schedule import Run, Schedule
+    from tamis.operators.schedule import EventRun, Schedule
 
 TITLE = "expensive calls per event by schedule (Liu, Table 1)"
 Row = dict[str, Any]
@@ -155,7 +155,7 @@ def step_all(schedule: Schedule, workload: Overlaps) -> float:
     return min(step_one(event, draw_results(workload, at)) for at in range(5))
 
 
-def step_one(event: Run, results: np.ndarray) -> float:
+def step_one(event: EventRun, results: np.ndarray) -> float:
     answers = (results == TRUE).tolist()
     begin = time.process_time()
     event.start()

@@ -11,7 +11,7 @@ import pyarrow as pa
 from tamis.index.carriers import DECIMALS, FLOATS, INTEGERS, TEXTS, carrier_of, texts_of
 from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, Column
 from tamis.index.constants import ConstantArrays, make_constants, split_constants
-from tamis.index.kernels import tests as form
+from tamis.index.kernels import bases as form
 from tamis.index.kernels.nodes import FALSE, TRUE, mark_reachable, renumber_children
 from tamis.index.layout import LeafArrays, NodeArrays, RootArrays, run_starts
 from tamis.index.numbers import lay_out, short_entries

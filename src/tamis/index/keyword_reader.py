@@ -58,7 +58,7 @@ class KeywordReader:
             if leaves:
                 is_left[at] = 0
                 operands.extend(leaves)
-                operators.extend([scan.LEAF] * len(leaves))
+                operators.extend([scan.STEP_LEAF] * len(leaves))
                 if len(leaves) > 1:
                     operands.append(len(leaves))
                     operators.append(operator)
@@ -76,17 +76,18 @@ class KeywordReader:
         found = _QUERY.fullmatch(text) if isinstance(text, str) else None
         attributes = self._attributes.get(found[2]) if found else None
         if found is None or attributes is None or len(text) > self._limits.text_length:
-            return [], scan.AND
+            return [], scan.STEP_AND
         node = Matches(_MODES[found[1]], attributes, found[3])
         if node.mode == "phrase":
             words = query_words(node)
             is_small = 0 < len(words) <= self._limits.predicates
-            return [self._store.leaf(Words(attributes[0], words))] if is_small else [], scan.AND
+            leaves = [self._store.leaf(Words(attributes[0], words))] if is_small else []
+            return leaves, scan.STEP_AND
         each = distinct_words(node)
         if len(query_words(node)) > self._limits.predicates:
-            return [], scan.AND
+            return [], scan.STEP_AND
         leaves = [self._leaf(attributes[0], found[2], word) for word in each]
-        return leaves, scan.AND if node.mode == "all" else scan.OR
+        return leaves, scan.STEP_AND if node.mode == "all" else scan.STEP_OR
 
     def _leaf(self, attribute: Attribute, name: str, word: str) -> int:
         leaf = self._leaves.get((name, word))

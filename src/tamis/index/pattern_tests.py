@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.errors import ExpressionError
 from tamis.index.kernels import lexer
-from tamis.index.kernels.tests import number_patterns
+from tamis.index.kernels.bases import number_patterns
 from tamis.language.ast import Attribute, In, Like, Rlike, StringTest
 from tamis.language.check import check
 from tamis.language.patterns import BadPatternError

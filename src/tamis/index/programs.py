@@ -42,7 +42,7 @@ def write_programs(conditions: list[Condition], store: Store, missing: Missing) 
         below = children(node)
         if not below or (isinstance(node, Not) and not children(node.operand)):
             # Under XOR the leaf's opposite is wanted too, which is undefined where the leaf is.
-            emit(scan.LEAF, store.leaf(node if is_exact else empty_sets.rewrite(node)), 0)
+            emit(scan.STEP_LEAF, store.leaf(node if is_exact else empty_sets.rewrite(node)), 0)
             return
         is_exact = is_exact or isinstance(node, Xor | Xnor)
         for operand in below:
@@ -67,10 +67,10 @@ def write_programs(conditions: list[Condition], store: Store, missing: Missing) 
 
 
 _OPERATORS = {
-    Not: scan.NOT,
-    And: scan.AND,
-    Or: scan.OR,
-    Xor: scan.XOR,
-    Xnor: scan.XNOR,
-    AtLeast: scan.AT_LEAST,
+    Not: scan.STEP_NOT,
+    And: scan.STEP_AND,
+    Or: scan.STEP_OR,
+    Xor: scan.STEP_XOR,
+    Xnor: scan.STEP_XNOR,
+    AtLeast: scan.STEP_AT_LEAST,
 }

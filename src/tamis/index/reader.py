@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from tamis.errors import ParseError
 from tamis.index.columns import SCALAR
+from tamis.index.kernels import bases as form
 from tamis.index.kernels import lexer
-from tamis.index.kernels import tests as form
-from tamis.index.kernels.lexer import Names
+from tamis.index.kernels.bases import count_uses, place_tests, put_leaves, read_tests
+from tamis.index.kernels.lexer import NameTable
 from tamis.index.kernels.scan import ScanLimits, Scanned, scan_texts
-from tamis.index.kernels.tests import count_uses, place_tests, put_leaves, read_tests
 from tamis.index.programs import Programs
 from tamis.language.ast import Attribute
 from tamis.language.literals import read_string
@@ -52,7 +52,7 @@ class Reader:
     """Reads chunks of expressions, and collects their attribute names."""
 
     def __init__(self, limits: Limits) -> None:
-        self._names = Names(
+        self._names = NameTable(
             np.full(4 * MAX_NAMES, -1, dtype=np.int32),
             np.zeros(MAX_NAMES + 1, dtype=np.int64),
             np.empty(64 * MAX_NAMES, dtype=np.uint8),

@@ -9,10 +9,10 @@ import numpy as np
 
 from tamis.errors import TamisError
 from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, TEXT, Column
-from tamis.index.kernels import tests as form
+from tamis.index.kernels import bases as form
+from tamis.index.kernels.bases import Bases, Texts, find_base, find_text, rehash_bases, rehash_texts
 from tamis.index.kernels.folding import WORDS, Meeting, Met
-from tamis.index.kernels.nodes import Inner, add_programs, rehash_nodes, room_needed
-from tamis.index.kernels.tests import Bases, Texts, find_base, find_text, rehash_bases, rehash_texts
+from tamis.index.kernels.nodes import Inner, add_programs, new_making, rehash_nodes, room_needed
 from tamis.index.words import least_word, numbered_word, to_word, words_as
 from tamis.language.ast import (
     ArraysOverlap,
@@ -153,13 +153,13 @@ class Store:
         if question is Question.BELOW and word > least_word(self.columns[column].type):
             question, word = Question.AT_MOST, word - 1
         base = self._base(_FORMS[question], column, (word,))
-        return self._upper(base, column, is_upper=is_negated)
+        return self._opposite(base, column, is_opposite=is_negated)
 
     def _place_equality(self, column: int, word: int, *, is_negated: bool) -> int:
-        if self.is_signed and self.columns[column].type == BOOLEAN and not word:
-            # As the opposite of `b = TRUE`, so that the two are found to exclude each other.
+        if self.columns[column].type == BOOLEAN and not word:
+            # `b = FALSE` is the opposite of `b = TRUE`: one base for both.
             is_true = self._base(form.ONE_OF, column, (1,))
-            return 2 * self._base(form.COMPLEMENT, column, (is_true,)) + is_negated
+            return self._opposite(is_true, column, is_opposite=True) ^ is_negated
         return 2 * self._base(form.ONE_OF, column, (word,)) + is_negated
 
     def _place_pair(self, leaf: Comparison) -> int:
@@ -170,13 +170,14 @@ class Store:
         base = self._base(_PAIR_FORMS[question], column, ())
         if question is Question.EQUAL:
             return 2 * base + is_negated
-        return self._upper(base, column, is_upper=is_negated)
+        return self._opposite(base, column, is_opposite=is_negated)
 
-    def _upper(self, base: int, column: int, *, is_upper: bool) -> int:
-        if is_upper and self.is_signed:
+    def _opposite(self, base: int, column: int, *, is_opposite: bool) -> int:
+        """The leaf of a base, or of the positive test that is its opposite."""
+        if is_opposite and self.is_signed:
             # A positive test, which must not be true on a missing attribute.
             return 2 * self._base(form.COMPLEMENT, column, (base,))
-        return 2 * base + is_upper
+        return 2 * base + is_opposite
 
     def _base(self, form_: int, column: int, values: Any) -> int:
         words = np.array(values, dtype=np.int64)
@@ -211,19 +212,12 @@ class Store:
         if not len(roots):
             return roots
         longest = int(np.diff(programs.starts).max(initial=1))
-        scratch = (
-            np.empty(longest, dtype=np.uint8),
-            np.empty((longest, 2), dtype=np.int32),
-            np.empty(longest, dtype=np.int32),
-            np.empty(longest + 1, dtype=np.int32),
-            np.empty(longest, dtype=np.int32),
-            np.empty(2 * longest, dtype=np.int32),
-        )
+        making = new_making(longest)
         met, meeting = self._meet(longest)
         begin = 0
         while True:
             kept = (self.inner, self.bases, self.texts, met, meeting)
-            begin = add_programs(*programs, *kept, *scratch, begin, roots)
+            begin = add_programs(programs, *kept, making, begin, roots)
             if begin == len(roots):
                 return roots
             if meeting.n_lacking[0]:
@@ -231,9 +225,8 @@ class Store:
                 meeting.n_lacking[0] = 0
                 continue
             first, end = programs.starts[begin : begin + 2].tolist()
-            self._reserve_nodes(
-                *room_needed(programs.operators, programs.operands, first, end - first, scratch[4])
-            )
+            steps = (programs.operators, programs.operands, first, end - first)
+            self._reserve_nodes(*room_needed(*steps, making.stack))
 
     def _meet(self, most_children: int) -> tuple[Met, Meeting]:
         """The folding tables of the kernels; rebuilt when there are new columns or longer

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tamis.index.carriers import CARRIAGES, DECIMALS, FLOATS, INTEGERS, NUMBERS, OTHERS, TEXTS
-from tamis.index.kernels.tests import (
-    AS_BOOLEAN,
+from tamis.index.kernels.bases import (
     AS_DECIMAL,
     AS_DOUBLE,
     AS_INTEGER,
@@ -18,7 +17,7 @@ from tamis.index.kernels.tests import (
     LEAST_NUMBER,
     NO_WORDS,
 )
-from tamis.language.types import BOOLEAN, INT64_MAX, INT64_MIN
+from tamis.language.types import INT64_MAX, INT64_MIN
 
 if TYPE_CHECKING:
     from tamis.language.types import Type
@@ -36,7 +35,7 @@ _WORDS_AS: Final = {
 
 def words_as(type_: Type) -> int:
     """How values of the type become words: strings and decimals are numbered texts."""
-    return AS_BOOLEAN if type_ == BOOLEAN else _WORDS_AS[CARRIAGES[type_.name].carrier]
+    return _WORDS_AS[CARRIAGES[type_.name].carrier]
 
 
 def least_word(type_: Type) -> int:

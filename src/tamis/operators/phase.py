@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 
     from tamis.logic.bindings import Answer
-    from tamis.operators.schedule import Run, Schedule
+    from tamis.operators.schedule import EventRun, Schedule
     from tamis.operators.sources import Sources
 
     Task = Generator[int, "Answer | Failure", "Verdict"]
@@ -42,7 +42,7 @@ class OperatorPhase:
         self._gates = sources.gates
         self._caller = caller
         self._has_batches = any(operator.is_batch for operator in caller.operators)
-        self._runs: SimpleQueue[tuple[Schedule, Run]] = SimpleQueue()
+        self._runs: SimpleQueue[tuple[Schedule, EventRun]] = SimpleQueue()
         self._n_made = 0
         self._refresh()
 
@@ -143,7 +143,12 @@ class OperatorPhase:
     # ── one event ──────────────────────────────────────────────────────────────────────────
 
     def _task(
-        self, run: Run, event: Mapping[str, Any], ordinals: Sequence[int], *, with_bindings: bool
+        self,
+        run: EventRun,
+        event: Mapping[str, Any],
+        ordinals: Sequence[int],
+        *,
+        with_bindings: bool,
     ) -> Task:
         limits = self._caller.limits
         facts = Facts(event, self._sources.missing, limits.search_steps)
@@ -200,12 +205,12 @@ class OperatorPhase:
         return max(8, min(MOST_TASKS, MOST_RUN_BYTES // max(1, run_bytes)))
 
     @contextmanager
-    def _borrow(self) -> Iterator[Run]:
+    def _borrow(self) -> Iterator[EventRun]:
         with self._borrow_many(1) as runs:
             yield runs[0]
 
     @contextmanager
-    def _borrow_many(self, n: int) -> Iterator[list[Run]]:
+    def _borrow_many(self, n: int) -> Iterator[list[EventRun]]:
         if self._n_made >= self._refresh_at:
             self._refresh()
         schedule = self._schedule
@@ -216,7 +221,7 @@ class OperatorPhase:
             for run in runs:
                 self._runs.put((schedule, run))
 
-    def _take_run(self, schedule: Schedule) -> Run:
+    def _take_run(self, schedule: Schedule) -> EventRun:
         while True:
             try:
                 made_for, run = self._runs.get_nowait()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tamis.logic.bindings import Answer
     from tamis.operators.caller import Caller
-    from tamis.operators.schedule import Run
+    from tamis.operators.schedule import EventRun
     from tamis.operators.search import Facts, Search
     from tamis.operators.sources import Sources
 
@@ -24,7 +24,7 @@ class Trial:
     """Passes answers to the schedule, and joined gates as soon as they are decided."""
 
     def __init__(
-        self, sources: Sources, caller: Caller, run: Run, facts: Facts, rows: np.ndarray
+        self, sources: Sources, caller: Caller, run: EventRun, facts: Facts, rows: np.ndarray
     ) -> None:
         self._sources, self._caller, self._run = sources, caller, run
         self.facts = facts

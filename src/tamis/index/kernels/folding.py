@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tamis.index import layout
-from tamis.index.kernels.tests import (
-    AS_BOOLEAN,
+from tamis.index.kernels.bases import (
     AS_DECIMAL,
     AS_INTEGER,
     AS_NUMBER,
@@ -281,8 +280,6 @@ def join_values(children, begin, first, is_or, bases, texts, met, meeting):
             continue
         values[free + n_kept] = word
         n_kept += 1
-    if words_as == AS_BOOLEAN and n_kept == 2 and is_member != is_or:
-        return -1, -1, 2 * find_base(bases, PRESENT, column, values[free:], 0)
     if n_kept > 0:
         leaf = 2 * find_base(bases, ONE_OF, column, values[free:], n_kept) + (is_member == is_or)
         return (-1, -1, leaf) if is_member else (low, high, leaf)

@@ -40,7 +40,7 @@ CONTAINS: Final = _N_COMPARATORS + 9
 N_KINDS: Final = CONTAINS + 1
 
 
-class Names(NamedTuple):
+class NameTable(NamedTuple):
     """Attribute names found, in a hash table by their bytes."""
 
     table: np.ndarray  # int32[power of two], -1 or a name

@@ -34,7 +34,7 @@ from tamis.kernels.compiled import kernel
 from tamis.kernels.sorting import sort_run
 
 MEETS = np.iinfo(np.int32).min  # instead of a reference: leaves are to be folded first
-FALSE = 0  # leaves: see `tests`
+FALSE = 0  # leaves: see `bases`
 TRUE = 1
 
 
@@ -47,6 +47,29 @@ class Inner(NamedTuple):
     child_starts: np.ndarray  # int64[:], one more than nodes
     children: np.ndarray  # int32[:], references
     n_inner: np.ndarray  # int64[1]
+
+
+class Making(NamedTuple):
+    """Scratch for the nodes of one program, of as many steps as the longest one has."""
+
+    wanted: np.ndarray  # uint8[longest], bit 0 as it is, bit 1 negated
+    sides: np.ndarray  # int32[longest, 2], references as it is, and negated
+    links: np.ndarray  # int32[longest], the step of each operand
+    link_starts: np.ndarray  # int32[longest + 1]
+    stack: np.ndarray  # int32[longest]
+    references: np.ndarray  # int32[2 * longest]
+
+
+def new_making(longest: int) -> Making:
+    """Scratch for programs of so many steps."""
+    return Making(
+        np.empty(longest, dtype=np.uint8),
+        np.empty((longest, 2), dtype=np.int32),
+        np.empty(longest, dtype=np.int32),
+        np.empty(longest + 1, dtype=np.int32),
+        np.empty(longest, dtype=np.int32),
+        np.empty(2 * longest, dtype=np.int32),
+    )
 
 
 @kernel
@@ -278,28 +301,22 @@ def join_xor(inner, parity, references, n_references):
 
 @kernel
 def add_programs(
-    starts,  # int64[n_programs + 1]
-    operators,  # uint8[:], of `scan`
-    operands,  # int32[:]; a leaf's is its number
-    required,  # int32[:]
-    is_left,  # uint8[n_programs], programs to pass over
+    programs,  # Programs
     inner,  # Inner
     bases,  # Bases
     texts,  # Texts
     met,  # Met
     meeting,  # Meeting
-    wanted,  # uint8[longest], scratch: bit 0 as it is, bit 1 negated
-    sides,  # int32[longest, 2], scratch: references as it is, and negated
-    links,  # int32[longest], scratch: the instruction of each operand
-    link_starts,  # int32[longest + 1], scratch
-    stack,  # int32[longest], scratch
-    references,  # int32[2 * longest], scratch
+    making,  # Making
     begin,  # the program to begin with
     roots,  # int32[n_programs], output: references
 ):
     """Add the nodes of programs from `begin` on; return the first for which there is no room."""
+    starts, operators, operands = programs.starts, programs.operators, programs.operands
+    wanted, sides, stack = making.wanted, making.sides, making.stack
+    links, link_starts = making.links, making.link_starts
     for program in range(begin, len(starts) - 1):
-        if is_left[program]:
+        if programs.is_left[program]:
             continue
         first, n_steps = starts[program], starts[program + 1] - starts[program]
         n_nodes, n_children = room_needed(operators, operands, first, n_steps, stack)
@@ -314,13 +331,13 @@ def add_programs(
                     reference = make(
                         operators[at],
                         operands[at],
-                        required[at],
+                        programs.required[at],
                         side,
                         links,
                         link_starts[step],
                         link_starts[step + 1],
                         sides,
-                        references,
+                        making.references,
                         inner,
                         bases.heads,
                         met,
@@ -342,7 +359,7 @@ def room_needed(operators, operands, first, n_steps, stack):
     height = 0
     for at in range(first, first + n_steps):
         n_below = 1
-        if operators[at] != scan.LEAF:
+        if operators[at] != scan.STEP_LEAF:
             n_below = 0
             for _ in range(operands[at]):
                 height -= 1
@@ -374,7 +391,7 @@ def link_operands(operators, operands, first, n_steps, links, link_starts, stack
     for step in range(n_steps):
         link_starts[step] = n_links
         wanted[step] = 0
-        if operators[first + step] != scan.LEAF:
+        if operators[first + step] != scan.STEP_LEAF:
             n_operands = operands[first + step]
             for i in range(n_operands):
                 links[n_links] = stack[height - n_operands + i]
@@ -392,9 +409,9 @@ def want(operators, first, n_steps, links, link_starts, wanted):
     for step in range(n_steps - 1, -1, -1):
         operator = operators[first + step]
         sides = wanted[step]
-        if operator == scan.NOT:
+        if operator == scan.STEP_NOT:
             sides = (sides >> 1) | ((sides & 1) << 1)
-        elif operator == scan.XOR or operator == scan.XNOR:
+        elif operator == scan.STEP_XOR or operator == scan.STEP_XNOR:
             sides = 3
         for at in range(link_starts[step], link_starts[step + 1]):
             wanted[links[at]] |= sides
@@ -403,23 +420,23 @@ def want(operators, first, n_steps, links, link_starts, wanted):
 @kernel(inline="always")
 def make(operator, operand, need, side, links, begin, end, sides, references, inner, heads, met):
     """The reference of one instruction, as it is (side 0) or negated (side 1)."""
-    if operator == scan.LEAF:
+    if operator == scan.STEP_LEAF:
         return operand ^ side
-    if operator == scan.NOT:
+    if operator == scan.STEP_NOT:
         return sides[links[begin], 1 - side]
     n_operands = end - begin
-    if operator == scan.XOR or operator == scan.XNOR:
+    if operator == scan.STEP_XOR or operator == scan.STEP_XNOR:
         for i in range(n_operands):
             references[2 * i] = sides[links[begin + i], 0]
             references[2 * i + 1] = sides[links[begin + i], 1]
-        parity = (operator == scan.XOR) ^ side
+        parity = (operator == scan.STEP_XOR) ^ side
         return join_xor(inner, parity, references, 2 * n_operands)
     for i in range(n_operands):
         references[i] = sides[links[begin + i], side]
-    if operator == scan.AT_LEAST:
+    if operator == scan.STEP_AT_LEAST:
         k = n_operands - need + 1 if side else need
         return join_at_least(inner, k, references, n_operands, heads, met)
-    is_and = (operator == scan.AND) ^ side
+    is_and = (operator == scan.STEP_AND) ^ side
     joined = layout.AND if is_and else layout.OR
     return join(inner, joined, references, n_operands, heads, met)
 

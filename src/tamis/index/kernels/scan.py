@@ -41,14 +41,14 @@ from tamis.index.kernels.lexer import (
 from tamis.kernels.compiled import kernel
 from tamis.language.tokens import KEYWORDS, REFUSED_WORDS
 
-# Instructions. LEAF's operand is a test; the others take as many operands as they say.
-LEAF: Final = 0
-NOT: Final = 1
-AND: Final = 2
-OR: Final = 3
-XOR: Final = 4
-XNOR: Final = 5
-AT_LEAST: Final = 6
+# Steps of a program. A leaf's operand is a test; the others take as many operands as they say.
+STEP_LEAF: Final = 0
+STEP_NOT: Final = 1
+STEP_AND: Final = 2
+STEP_OR: Final = 3
+STEP_XOR: Final = 4
+STEP_XNOR: Final = 5
+STEP_AT_LEAST: Final = 6
 _OPEN: Final = 7  # on the stack of operators only
 _CALL: Final = 8  # likewise; its operator is kept beside it
 
@@ -120,7 +120,7 @@ def add_constant(out, counts, kind, value, size):
 @kernel(inline="always")
 def add_test(out, counts, name, kind):
     """Append a test whose constants were just read, and the instruction that names it."""
-    emit(out, counts, LEAF, counts[1], 0)
+    emit(out, counts, STEP_LEAF, counts[1], 0)
     out.test_names[counts[1]] = name
     out.test_kinds[counts[1]] = kind
     counts[1] += 1
@@ -223,9 +223,9 @@ def read_predicate(data, start, end, out, counts, names, in_list):
                     return -1
     add_test(out, counts, name, test)
     if has_bounds:
-        emit(out, counts, AND, 2, 0)
+        emit(out, counts, STEP_AND, 2, 0)
     if is_negated:
-        emit(out, counts, NOT, 1, 0)
+        emit(out, counts, STEP_NOT, 1, 0)
     return at
 
 
@@ -256,13 +256,13 @@ def read_function(data, at, end, out, counts, names, test):
 @kernel(inline="always")
 def tightness(operator):
     """How tightly an operator on the stack binds; 0 for an opening."""
-    if operator == NOT:
+    if operator == STEP_NOT:
         return 4
-    if operator == AND:
+    if operator == STEP_AND:
         return 3
-    if operator == XOR or operator == XNOR:
+    if operator == STEP_XOR or operator == STEP_XNOR:
         return 2
-    return 1 if operator == OR else 0
+    return 1 if operator == STEP_OR else 0
 
 
 @kernel(inline="always")
@@ -270,9 +270,9 @@ def pop_operators(out, counts, stack, height, least, xor_operands):
     """Emit operators that bind at least as tightly as `least`; the new height, or -1."""
     while height > 0 and tightness(stack[height - 1, 0]) >= least and stack[height - 1, 0] < _OPEN:
         operator, n_operands = stack[height - 1, 0], stack[height - 1, 1]
-        if operator == XNOR and n_operands > 2:
+        if operator == STEP_XNOR and n_operands > 2:
             return -1
-        if (operator == XOR or operator == XNOR) and n_operands > xor_operands:
+        if (operator == STEP_XOR or operator == STEP_XNOR) and n_operands > xor_operands:
             return -1
         emit(out, counts, operator, n_operands, 0)
         height -= 1
@@ -292,14 +292,14 @@ def is_reserved(word):
 def open_call(data, word, at, end):
     """(operator, k, the place after) of a call whose parenthesis is before `at`, and its k."""
     if word == _W_XOR or word == _W_XNOR:
-        return (XOR if word == _W_XOR else XNOR), np.int64(0), at
+        return (STEP_XOR if word == _W_XOR else STEP_XNOR), np.int64(0), at
     if word != _W_AT_LEAST:
-        return AT_LEAST, np.int64(0), -1
+        return STEP_AT_LEAST, np.int64(0), -1
     kind, k, _, at = read_constant(data, skip_spaces(data, at, end), end)
     if at < 0 or kind != INTEGER:
-        return AT_LEAST, k, -1
+        return STEP_AT_LEAST, k, -1
     at = skip_spaces(data, at, end)
-    return AT_LEAST, k, (at + 1 if at < end and data[at] == 44 else -1)
+    return STEP_AT_LEAST, k, (at + 1 if at < end and data[at] == 44 else -1)
 
 
 @kernel(inline="always")
@@ -318,7 +318,7 @@ def read_operand(data, at, end, out, counts, names, limits, stack, state):
         is_call = following < end and data[following] == 40
         test = text_function(data, at, after) if is_call else -1
         if word == _W_NOT:
-            stack[height, 0] = NOT
+            stack[height, 0] = STEP_NOT
             stack[height, 1] = 1
             at = after
         elif is_call and test < 0:
@@ -355,7 +355,7 @@ def read_closing(byte, out, counts, limits, stack, state):
     state[1] -= 1
     if is_call:
         operator, n_operands, k = stack[height - 1, 2], stack[height - 1, 1], stack[height - 1, 3]
-        if operator == AT_LEAST:
+        if operator == STEP_AT_LEAST:
             if not 1 <= k <= n_operands:
                 return False
         elif n_operands < 2 or n_operands > limits.xor_operands:
@@ -368,13 +368,13 @@ def read_closing(byte, out, counts, limits, stack, state):
 def read_connective(word, out, counts, limits, stack, state):
     """Read AND, OR, XOR or XNOR; whether it was one and may stand here."""
     if word == _W_AND:
-        operator = AND
+        operator = STEP_AND
     elif word == _W_OR:
-        operator = OR
+        operator = STEP_OR
     elif word == _W_XOR:
-        operator = XOR
+        operator = STEP_XOR
     elif word == _W_XNOR:
-        operator = XNOR
+        operator = STEP_XNOR
     else:
         return False
     own = tightness(operator)
@@ -392,7 +392,7 @@ def read_connective(word, out, counts, limits, stack, state):
     # What was popped is no level any more.
     depth = 0
     for i in range(height):
-        depth += stack[i, 0] >= _OPEN or stack[i, 0] == NOT
+        depth += stack[i, 0] >= _OPEN or stack[i, 0] == STEP_NOT
     state[0], state[1], state[3] = height, depth, 1
     return height < len(stack)
 
@@ -437,7 +437,7 @@ def scan_texts(
     data,  # uint8[:], the bytes of all texts
     offsets,  # int32[n_texts + 1]
     out,  # Scanned
-    names,  # Names
+    names,  # NameTable
     limits,  # ScanLimits
     stack,  # int64[deepest, 4], scratch
     state,  # int64[4], scratch

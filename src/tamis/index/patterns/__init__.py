@@ -21,7 +21,7 @@ from tamis.index.patterns.kernels.matching import (
     N_PAIRS,
     REGEX,
     Found,
-    Scratch,
+    PatternScratch,
     Texts,
     match_block,
 )
@@ -133,9 +133,9 @@ class PatternMatcher:
         leaf_ends += np.cumsum(np.bincount(of_texts, minlength=len(leaf_ends)))
         return leaves
 
-    def _make_scratch(self) -> Scratch:
+    def _make_scratch(self) -> PatternScratch:
         n_candidates = len(self._arrays.candidates.tests)
-        return Scratch(
+        return PatternScratch(
             np.zeros(len(self._arrays.literals.table), dtype=np.int32),
             np.zeros(n_candidates, dtype=np.int32),
             np.empty(n_candidates, dtype=np.int32),

@@ -28,7 +28,7 @@ from tamis.language.patterns import Wild
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tamis.index.patterns.plan import Pattern, Plan, Tokens
+    from tamis.index.patterns.plan import Pattern, PatternPlan, Tokens
     from tamis.kernels.arrays import Int32
 
 _WILD_TOKENS: Final = {Wild.ANY_TEXT: ANY_TEXT, Wild.ONE_CHARACTER: ONE_CHARACTER}
@@ -59,7 +59,7 @@ def build_arrays(patterns: Sequence[Pattern], leaves: Sequence[int] | Int32) -> 
 
 
 def _build_automata(
-    plans: Sequence[Plan],
+    plans: Sequence[PatternPlan],
 ) -> tuple[dict[_Literal, int], Automaton, Automaton, Int32]:
     """The number of each literal, both automata, and the links of all literals."""
     literals = {
@@ -79,7 +79,7 @@ def _build_automata(
 
 
 def _build_literals(
-    plans: Sequence[Plan],
+    plans: Sequence[PatternPlan],
     leaves: Sequence[int] | Int32,
     tested: Sequence[int],
     numbers: dict[_Literal, int],
@@ -109,7 +109,7 @@ def _build_literals(
 
 
 def _build_candidates(
-    all_plans: Sequence[Plan],
+    all_plans: Sequence[PatternPlan],
     leaves: Sequence[int] | Int32,
     tested: Sequence[int],
     numbers: dict[_Literal, int],
@@ -135,7 +135,7 @@ def _build_candidates(
     )
 
 
-def _test_of(plan: Plan) -> int:
+def _test_of(plan: PatternPlan) -> int:
     if isinstance(plan.test, str):
         return REGEX
     return LIKE_FOLDED if plan.is_folded else LIKE

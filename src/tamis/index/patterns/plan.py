@@ -54,7 +54,7 @@ class Trigger(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PatternPlan:
     """How one pattern is decided.
 
     Without a test, the single trigger decides. With a test, a trigger makes the pattern a
@@ -69,14 +69,14 @@ class Plan:
     min_length: int = 0  # of the text, in characters
 
 
-def plan_patterns(patterns: Sequence[Pattern]) -> list[Plan]:
+def plan_patterns(patterns: Sequence[Pattern]) -> list[PatternPlan]:
     """The plan of each pattern."""
     # If lower case is searched anyway, regexes are searched there too: it saves a second pass.
     reads_folded = any(isinstance(each, Like) and each.ignores_case for each in patterns)
     return [plan_pattern(each, prefers_folded=reads_folded) for each in patterns]
 
 
-def plan_pattern(pattern: Pattern, *, prefers_folded: bool) -> Plan:
+def plan_pattern(pattern: Pattern, *, prefers_folded: bool) -> PatternPlan:
     """The plan of one pattern; `prefers_folded` searches literals of regexes in lower case."""
     match pattern:
         case Like(ignores_case=True):
@@ -88,22 +88,22 @@ def plan_pattern(pattern: Pattern, *, prefers_folded: bool) -> Plan:
         case StringTest(text=""):
             return plan_like((Wild.ANY_TEXT,), is_folded=False)
         case StringTest():
-            return Plan((Trigger(pattern.text, _STRING_TESTS[pattern.function], False),))
+            return PatternPlan((Trigger(pattern.text, _STRING_TESTS[pattern.function], False),))
 
 
-def plan_like(tokens: Tokens, *, is_folded: bool) -> Plan:
+def plan_like(tokens: Tokens, *, is_folded: bool) -> PatternPlan:
     """The plan of a pattern of LIKE."""
     opens, closes = tokens[:1] == (Wild.ANY_TEXT,), tokens[-1:] == (Wild.ANY_TEXT,)
     middle = tokens[opens : len(tokens) - closes]
     if middle and Wild.ANY_TEXT not in middle and Wild.ONE_CHARACTER not in middle:
         text = "".join(map(str, middle))
-        return Plan((Trigger(text, _PLACES[opens, closes], is_folded),))
+        return PatternPlan((Trigger(text, _PLACES[opens, closes], is_folded),))
     min_length = sum(token is not Wild.ANY_TEXT for token in tokens)
     runs = _split(tokens)
     clauses = tuple(Clause(frozenset([text]), is_folded) for text, _ in runs)
     best = max(runs, key=_quality, default=None)
     triggers = () if best is None else (Trigger(*best, is_folded),)
-    return Plan(triggers, tokens, is_folded, clauses, min_length)
+    return PatternPlan(triggers, tokens, is_folded, clauses, min_length)
 
 
 def _split(tokens: Tokens) -> list[tuple[str, Place]]:
@@ -126,7 +126,7 @@ def _quality(run: tuple[str, Place]) -> int:
     return len(text) + ANCHOR_BONUS * (place is not Place.ANYWHERE)
 
 
-def plan_regex(pattern: str, *, prefers_folded: bool) -> Plan:
+def plan_regex(pattern: str, *, prefers_folded: bool) -> PatternPlan:
     """The plan of a regular expression."""
     clauses, min_length = require(pattern)
     if prefers_folded:
@@ -136,4 +136,4 @@ def plan_regex(pattern: str, *, prefers_folded: bool) -> Plan:
         for clause in clauses[:1]
         for text in sorted(clause.texts)
     )
-    return Plan(triggers, pattern, clauses=clauses, min_length=min_length)
+    return PatternPlan(triggers, pattern, clauses=clauses, min_length=min_length)

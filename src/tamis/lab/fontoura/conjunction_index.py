@@ -41,7 +41,7 @@ class Postings(NamedTuple):
     required: Int32  # [n_conjunctions], their sizes; ascending
 
 
-class Scratch(NamedTuple):
+class ConjunctionScratch(NamedTuple):
     """Scratch space of the search; `hits` is zero before and after."""
 
     open_lists: Int32
@@ -74,7 +74,7 @@ class ConjunctionIndex:
         self.annotation_starts = run_starts(np.array([len(run) for run in runs], dtype=np.int64))
         self.annotations = np.array([value for run in runs for value in run], dtype=dtype)
         n_lists, n = len(self.postings.list_sizes), len(conjunctions)
-        self.scratch = Scratch(
+        self.scratch = ConjunctionScratch(
             np.empty(n_lists, dtype=np.int32),
             np.empty(n_lists, dtype=np.int64),
             np.empty(n_lists, dtype=np.int64),

@@ -11,7 +11,7 @@ import numpy as np
 
 from tamis.lab.liu.kernels.walks import N_PLACES, advance, next_call, play, start_event
 from tamis.operators.schedule.kernels.arena import pack
-from tamis.operators.schedule.run import RESULTS, Run, Schedule
+from tamis.operators.schedule.run import RESULTS, EventRun, Schedule
 
 if TYPE_CHECKING:
     from tamis.operators.schedule.gates import Floats, Gates, Ints
@@ -31,7 +31,7 @@ class Walk(Schedule):
         return WalkRun(self)
 
 
-class WalkRun(Run):
+class WalkRun(EventRun):
     """The state of one event, and the position of the walk."""
 
     def __init__(self, walk: Walk) -> None:

@@ -43,9 +43,9 @@ class Schedule:
     arena: Ints  # of the gates, with their weights
     merits: Floats  # [n_calls]: priorities are popularity × merit
 
-    def new_run(self) -> Run:
+    def new_run(self) -> EventRun:
         """A state that can be reused for one event after the other."""
-        return Run(self)
+        return EventRun(self)
 
     @cached_property
     def fresh(self) -> Ints:
@@ -58,7 +58,7 @@ class Schedule:
         return run.state[: run.state[SCRATCH]]
 
 
-class Run:
+class EventRun:
     """The state of one event.
 
     After `start`, `next_call` and `tell` alternate until no call is left; then every subscription

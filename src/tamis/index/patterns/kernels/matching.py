@@ -34,7 +34,7 @@ N_LITERAL_FIELDS: Final = 8
 
 DECIDED: Final = -1
 
-# Indices into Scratch.counts.
+# Indices into PatternScratch.counts.
 N_LEAVES: Final = 0
 N_CANDIDATES: Final = 1
 N_PAIRS: Final = 2
@@ -71,7 +71,7 @@ class Candidates(NamedTuple):
     always: Int32  # candidates for all texts
 
 
-class Scratch(NamedTuple):
+class PatternScratch(NamedTuple):
     """Scratch space of a call."""
 
     # The latest text, numbered from 1, in which a literal occurred or a pattern was a candidate:
@@ -100,7 +100,7 @@ def match_block(
     folded_automaton,  # Automaton
     literals,  # Literals
     candidates,  # Candidates
-    scratch,  # Scratch
+    scratch,  # PatternScratch
     found,  # Found, with room for at least one text that satisfies all patterns
 ):
     """Match texts from `first_text` on while there is room; return the first text not matched."""

@@ -24,7 +24,7 @@ def find_conjunctions(
     postings,  # Postings
     annotation_starts,  # [n_conjunctions + 1]
     most_annotations,
-    scratch,  # Scratch
+    scratch,  # ConjunctionScratch
     starts,  # int64[:], output
     found,  # int32[:], output
 ):

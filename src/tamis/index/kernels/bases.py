@@ -31,9 +31,8 @@ NO_WORDS: Final = 0  # left to the parser
 AS_INTEGER: Final = 1
 AS_DOUBLE: Final = 2
 AS_TEXT: Final = 3  # the number of a text; ranked when all texts are known
-AS_DECIMAL: Final = 5  # the number of a text, which is a decimal
-AS_BOOLEAN: Final = 6
 AS_NUMBER: Final = 4  # as a double, where that tells the constant; else below LEAST_NUMBER, by text
+AS_DECIMAL: Final = 5  # the number of a text, which is a decimal
 # The word of the least double: a word below it says nothing about order (see `index.numbers`).
 LEAST_NUMBER: Final = -(2**63) + 2**52 - 1
 
@@ -355,7 +354,7 @@ def put_leaves(scanned, leaves):
     """Replace tests by their leaves; an expression with a test that has none is left."""
     for program in range(len(scanned.program_starts) - 1):
         for at in range(scanned.program_starts[program], scanned.program_starts[program + 1]):
-            if scanned.operators[at] == scan.LEAF:
+            if scanned.operators[at] == scan.STEP_LEAF:
                 leaf = leaves[scanned.operands[at]]
                 if leaf < 0:
                     scanned.is_left[program] = 1
