@@ -16,9 +16,9 @@ import pytest
 
 import tamis
 from tamis.errors import TamisError
+from tamis.index.dag_builder import DagBuilder
 from tamis.index.pattern_tests import PatternTests
 from tamis.index.reader import Reader
-from tamis.index.store import Store
 from tamis.input.event_batches import encode_batches
 from tamis.language import Schema, check, parse
 from tamis.language.infer import SchemaVotes
@@ -255,12 +255,12 @@ def test_pandas_column_with_a_missing_value():
 def test_plain_expressions_are_read_fast():
     """Inferred numbers are read, placed and folded by kernels alone."""
     texts = ["x > 10 AND x < 20.5", "x IN (1, 2.5)", "x BETWEEN 1 AND 2 OR y = 0.1"]
-    reader, store = Reader(Limits()), Store(is_signed=False)
+    reader, builder = Reader(Limits()), DagBuilder(is_signed=False)
     chunk = reader.read(texts)
     votes = SchemaVotes()
     reader.vote(chunk, votes)
     programs = reader.programs(
-        chunk, votes.elect(), store, PatternTests(votes.elect(), store, Limits())
+        chunk, votes.elect(), builder, PatternTests(votes.elect(), builder, Limits())
     )
     assert not programs.is_left.any()
 

@@ -27,7 +27,7 @@ from tamis.index.carriers import (
     widen,
 )
 from tamis.language.types import MAX_DECIMAL_DIGITS, NUMBER
-from tamis.logic.order import compare
+from tamis.logic.comparing import compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.events.event_arrays import ColumnCodes, EventArrays, TextLeaves, assemble
-from tamis.events.padding import find_padded
 from tamis.events.pairs import compare_attributes, pick_attributes
 from tamis.events.plan import EncodingPlan
 from tamis.events.ranks import Ranking
 from tamis.events.single import EventSlots
+from tamis.events.surrounding_blanks import find_padded
 from tamis.index.carriers import TEXTS, text_buffers
 
 if TYPE_CHECKING:

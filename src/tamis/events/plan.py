@@ -9,7 +9,7 @@ import numpy as np
 from tamis.events.attributes import NameTree
 from tamis.index.columns import PAIR, PATTERN, TEXT
 from tamis.index.patterns import PatternMatcher
-from tamis.logic.order import common_type
+from tamis.logic.comparing import common_type
 from tamis.text import get_analyser
 from tamis.text.finder import TermFinder
 

@@ -25,7 +25,7 @@ from tamis.index.carriers import (
     to_numbers,
 )
 from tamis.index.numbers import DOUBLE, FIRST, LAST, PSEUDO, SHORT
-from tamis.logic.order import to_double
+from tamis.logic.comparing import to_double
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

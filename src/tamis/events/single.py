@@ -10,7 +10,7 @@ import numpy as np
 
 from tamis.events.event_arrays import EventArrays
 from tamis.language.types import INT64_MAX, INT64_MIN, WrongTypeError, read_value
-from tamis.logic.order import compare
+from tamis.logic.comparing import compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -22,7 +22,7 @@ from tamis.errors import IndexFormatError, TamisError
 from tamis.index.column_files import column_parts, describe_columns, read_columns
 from tamis.index.columns import TEXT
 from tamis.index.constants import ConstantArrays
-from tamis.index.content import (
+from tamis.index.content_file import (
     REBUILD,
     Content,
     MissingContentError,

@@ -14,16 +14,16 @@ from tamis.errors import ExpressionError, InputError
 from tamis.index.attributes import make_attributes
 from tamis.index.column_files import prepare_columns
 from tamis.index.contents import Contents
+from tamis.index.dag_builder import DagBuilder
 from tamis.index.finish import finish
 from tamis.index.frequencies import check_frequencies, estimate_term_rates
 from tamis.index.keyword_reader import KeywordReader
 from tamis.index.layout import LeafArrays, freeze
-from tamis.index.order import order_nodes
+from tamis.index.node_order import order_nodes
 from tamis.index.pattern_tests import PatternTests
 from tamis.index.programs import write_programs
 from tamis.index.reader import Reader
 from tamis.index.reorganise import reorganise
-from tamis.index.store import Store
 from tamis.index.triggers import build_triggers
 from tamis.index.validity import make_validity
 from tamis.index.weights import WEIGHT, add_weights, make_weights, read_weight
@@ -105,7 +105,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
         if progress is not None:
             progress(n_done, len(taken.texts))
     roots = np.delete(read.roots, list(read.rejects))
-    finished = finish(read.store, roots)
+    finished = finish(read.builder, roots)
     term_rates = estimate_term_rates(finished, frequencies)
     finished = order_nodes(reorganise(finished, ~np.isnan(term_rates)), term_rates)
     term_rates = estimate_term_rates(finished, frequencies)
@@ -146,7 +146,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
 
 
 class _Intake:
-    """Subscriptions being added to a store.
+    """Subscriptions being added to a `DagBuilder`.
 
     Their numbers there, and so the order of the index, depend only on the subscriptions: first come
     those that are read without the parser, then the others, in chunks that are the same for any
@@ -154,15 +154,15 @@ class _Intake:
     """
 
     def __init__(self, schema: Schema, missing: Missing, limits: Limits) -> None:
-        self.store = Store(is_signed=missing is Missing.SATISFIES_NEGATION)
+        self.builder = DagBuilder(is_signed=missing is Missing.SATISFIES_NEGATION)
         self.roots = np.empty(0, np.int32)  # references, by ordinal; undefined for a reject
         self.texts: list[pa.StringArray] = []  # by chunk
         self.rejects: dict[int, ExpressionError] = {}  # by ordinal
         self.called: set[str] = set()  # names of operators
         self._schema, self._missing, self._limits = schema, missing, limits
         self._reader = Reader(limits)
-        self._patterns = PatternTests(schema, self.store, limits)
-        self._keywords = KeywordReader(schema, self.store, limits)
+        self._patterns = PatternTests(schema, self.builder, limits)
+        self._keywords = KeywordReader(schema, self.builder, limits)
         self._plan = PlanWriter()
 
     def add(self, taken: _Taken, processes: int) -> Iterator[int]:
@@ -184,11 +184,11 @@ class _Intake:
         others.
         """
         chunk = self._reader.read(texts)
-        programs = self._reader.programs(chunk, self._schema, self.store, self._patterns)
-        roots = self.store.add(programs)
+        programs = self._reader.programs(chunk, self._schema, self.builder, self._patterns)
+        roots = self.builder.add(programs)
         left = np.flatnonzero(programs.is_left)
         plain = self._keywords.read([texts[at] for at in left.tolist()])
-        roots[left] = self.store.add(plain)
+        roots[left] = self.builder.add(plain)
         self.roots[start : start + len(texts)] = roots
         self.texts.append(chunk.texts)
         ordinals: list[int] = (start + left[plain.is_left.astype(np.bool_)]).tolist()
@@ -203,8 +203,8 @@ class _Intake:
                 conditions.append(self._split(ordinal, row.condition))
             elif row.error is not None:
                 self.rejects[ordinal] = row.error
-        programs = write_programs(conditions, self.store, self._missing)
-        self.roots[right] = self.store.add(programs)
+        programs = write_programs(conditions, self.builder, self._missing)
+        self.roots[right] = self.builder.add(programs)
 
     def _split(self, ordinal: int, condition: Condition) -> Condition:
         """The indexed part of a condition; the part that operators decide is added to the plan."""

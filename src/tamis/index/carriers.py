@@ -29,7 +29,7 @@ from tamis.language.types.moments import (
     to_days,
     to_microseconds,
 )
-from tamis.logic.order import to_double
+from tamis.logic.comparing import to_double
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.index.columns import PAIR, PATTERN, TEXT, Column
 from tamis.index.constants import split_constants
-from tamis.index.content import array_part
+from tamis.index.content_file import array_part
 from tamis.index.layout import freeze
 from tamis.index.patterns.arrays import PatternArrays, build_arrays
 from tamis.index.patterns.kernels.automaton import Automaton
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tamis.index.constants import ConstantArrays
-    from tamis.index.content import Content, Part
+    from tamis.index.content_file import Content, Part
     from tamis.kernels.arrays import Int32
 
 

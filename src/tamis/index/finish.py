@@ -1,4 +1,4 @@
-"""Converts a store to the arrays of an index: only used parts, numbered densely."""
+"""Turns a `DagBuilder` into the arrays of an index: only used parts, numbered densely."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import pyarrow as pa
 
 from tamis.index.carriers import DECIMALS, FLOATS, INTEGERS, TEXTS, carrier_of, texts_of
 from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, Column
+from tamis.index.constant_words import are_numbered, floats_of, texts_of_words
 from tamis.index.constants import ConstantArrays, make_constants, split_constants
+from tamis.index.dag_builder import read_spelled
 from tamis.index.kernels import bases as form
 from tamis.index.kernels.nodes import FALSE, TRUE, mark_reachable, renumber_children
 from tamis.index.layout import LeafArrays, NodeArrays, RootArrays, run_starts
 from tamis.index.numbers import lay_out, short_entries
-from tamis.index.store import read_spelled
-from tamis.index.words import are_numbered, floats_of, texts_of_words
 from tamis.language.types import NUMBER
 
 if TYPE_CHECKING:
+    from tamis.index.dag_builder import DagBuilder
     from tamis.index.numbers import Entries
-    from tamis.index.store import Store
     from tamis.kernels.arrays import Int32
 
 _WITH_VALUES = (form.ONE_OF, form.AT_MOST, form.BELOW)
@@ -39,15 +39,15 @@ class Finished(NamedTuple):
     never: Int32
 
 
-def finish(store: Store, roots: Int32) -> Finished:
+def finish(builder: DagBuilder, roots: Int32) -> Finished:
     """The arrays of an index whose subscription i has the reference roots[i]."""
-    inner = store.inner
+    inner = builder.inner
     is_real = (roots != FALSE) & (roots != TRUE)
     is_reached = np.zeros(int(inner.n_inner[0]), dtype=np.uint8)
-    is_named = np.zeros(2 * int(store.bases.n_bases[0]), dtype=np.bool_)
+    is_named = np.zeros(2 * int(builder.bases.n_bases[0]), dtype=np.bool_)
     n_links = mark_reachable(inner, roots[is_real], is_reached, is_named)
-    leaves = _needed_leaves(store, is_named)
-    columns, constants, arrays = _LeafWriter(store, leaves).write()
+    leaves = _needed_leaves(builder, is_named)
+    columns, constants, arrays = _LeafWriter(builder, leaves).write()
     numbers = np.full(len(is_named), -1, dtype=np.int32)
     numbers[leaves] = np.arange(len(leaves), dtype=np.int32)
     inner_numbers = np.cumsum(is_reached, dtype=np.int32) + np.int32(len(leaves) - 1)
@@ -78,9 +78,9 @@ def _runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return places
 
 
-def _needed_leaves(store: Store, is_named: np.ndarray) -> np.ndarray:
+def _needed_leaves(builder: DagBuilder, is_named: np.ndarray) -> np.ndarray:
     """The leaves that nodes use, and those of which they are complements."""
-    bases = store.bases
+    bases = builder.bases
     is_needed = is_named.copy()
     while True:
         needed = np.flatnonzero(is_needed)
@@ -113,20 +113,20 @@ class _Placed(NamedTuple):
 class _LeafWriter:
     """Leaves as `LeafArrays`, with unused columns removed and constants ranked."""
 
-    def __init__(self, store: Store, leaves: np.ndarray) -> None:
-        self.store = store
+    def __init__(self, builder: DagBuilder, leaves: np.ndarray) -> None:
+        self.builder = builder
         self.leaves = leaves  # sorted
         self.numbers = np.arange(len(leaves))
         self.is_negated = (leaves & 1).astype(np.bool_)
         self.bases = leaves >> 1
-        self.forms = store.bases.forms[self.bases]
-        old_columns = store.bases.columns[self.bases]
+        self.forms = builder.bases.forms[self.bases]
+        old_columns = builder.bases.columns[self.bases]
         used = np.unique(old_columns[old_columns >= 0])
-        renamed = np.full(len(store.columns) + 1, -1, dtype=np.int64)
+        renamed = np.full(len(builder.columns) + 1, -1, dtype=np.int64)
         renamed[used] = np.arange(len(used))
         self.leaf_columns = renamed[old_columns]  # -1 stays -1: the last entry
         self.columns = [
-            Column(store.columns[old].kind, store.columns[old].attributes) for old in used
+            Column(builder.columns[old].kind, builder.columns[old].attributes) for old in used
         ]
         self.old_columns = used
 
@@ -162,12 +162,12 @@ class _LeafWriter:
         return tuple(self.columns), constants, leaves
 
     def _write_patterns(self, is_pattern: np.ndarray) -> None:
-        bases = self.store.bases
+        bases = self.builder.bases
         for at, column in enumerate(self.columns):
             if column.kind == PATTERN:
                 leaves = np.flatnonzero(is_pattern & (self.leaf_columns == at)).astype(np.int32)
                 numbers = bases.values[bases.value_starts[self.bases[leaves]]]
-                known = self.store.patterns[int(self.old_columns[at])]
+                known = self.builder.patterns[int(self.old_columns[at])]
                 column.patterns = [known[number] for number in numbers.tolist()]
                 column.pattern_leaves = leaves
 
@@ -175,7 +175,7 @@ class _LeafWriter:
 
     def _rank_constants(self, holders: np.ndarray) -> tuple[_Placed, ConstantArrays]:
         """For each constant of each leaf, the leaf and the codes equal to it; and all constants."""
-        bases = self.store.bases
+        bases = self.builder.bases
         own = self.bases[holders]
         sizes = bases.value_starts[own + 1] - bases.value_starts[own]
         words = bases.values[_runs(bases.value_starts[own], sizes)]
@@ -236,7 +236,7 @@ class _LeafWriter:
         return keys
 
     def _texts(self, numbers: np.ndarray) -> pa.LargeStringArray:
-        texts = self.store.texts
+        texts = self.builder.texts
         known = texts_of(texts.starts[: int(texts.n_texts[0]) + 1], texts.arena)
         return known.take(pa.array(numbers, pa.int64()))
 
@@ -311,12 +311,12 @@ class _LeafWriter:
 
     def _complements(self) -> tuple[np.ndarray, Int32, Int32]:
         """The start of each column's complements, the leaves, and their bases."""
-        bases = self.store.bases
+        bases = self.builder.bases
         is_definite = ~self.is_negated & (self.forms == form.COMPLEMENT)
         is_negation = self.is_negated & (self.forms != form.PRESENT)
         below = np.where(is_definite, bases.values[bases.value_starts[self.bases]], self.bases)
         # If the column need not be present, a negation is a complement on all events.
-        is_total = is_negation & (self.store.is_signed | (self.forms == form.NEVER))
+        is_total = is_negation & (self.builder.is_signed | (self.forms == form.NEVER))
         found = np.flatnonzero(is_definite | is_negation)
         columns = np.where(is_total, len(self.columns), self.leaf_columns)[found]
         order = np.argsort(columns, kind="stable")

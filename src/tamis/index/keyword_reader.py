@@ -22,7 +22,7 @@ from tamis.language.types import STRING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tamis.index.store import Store
+    from tamis.index.dag_builder import DagBuilder
     from tamis.language.limits import Limits
     from tamis.language.schema import Schema
 
@@ -37,8 +37,8 @@ _MODES: Final = {None: "all", "_any": "any", "_phrase": "phrase"}
 class KeywordReader:
     """Reads plain keyword queries over the attributes of a schema."""
 
-    def __init__(self, schema: Schema, store: Store, limits: Limits) -> None:
-        self._store = store
+    def __init__(self, schema: Schema, builder: DagBuilder, limits: Limits) -> None:
+        self._builder = builder
         self._limits = limits
         # A name that must be quoted has another meaning without quotes.
         self._attributes = {
@@ -81,7 +81,7 @@ class KeywordReader:
         if node.mode == "phrase":
             words = query_words(node)
             is_small = 0 < len(words) <= self._limits.predicates
-            leaves = [self._store.leaf(Words(attributes[0], words))] if is_small else []
+            leaves = [self._builder.leaf(Words(attributes[0], words))] if is_small else []
             return leaves, scan.STEP_AND
         each = distinct_words(node)
         if len(query_words(node)) > self._limits.predicates:
@@ -92,5 +92,5 @@ class KeywordReader:
     def _leaf(self, attribute: Attribute, name: str, word: str) -> int:
         leaf = self._leaves.get((name, word))
         if leaf is None:
-            leaf = self._leaves[name, word] = self._store.leaf(Words(attribute, (word,)))
+            leaf = self._leaves[name, word] = self._builder.leaf(Words(attribute, (word,)))
         return leaf

@@ -1,6 +1,6 @@
 """The constants of a number column, in one order by which values of every kind are coded.
 
-There are two kinds of numbers (see `logic.order`). Integers and decimals are exact, and are
+There are two kinds of numbers (see `logic.comparing`). Integers and decimals are exact, and are
 compared exactly with exact constants; if the value or the constant is a double, both are compared
 as doubles. So a constant is an *entry* with a key, the double that it rounds to, and the entries of
 a column are sorted by key. Exact constants with the same key are in ascending order.
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tamis.language.types import INT64_MAX, INT64_MIN
-from tamis.logic.order import to_double
+from tamis.logic.comparing import to_double
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

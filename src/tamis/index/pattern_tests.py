@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamis.index.columns import Pattern
+    from tamis.index.dag_builder import DagBuilder
     from tamis.index.kernels.scan import Scanned
-    from tamis.index.store import Store
     from tamis.language.limits import Limits
     from tamis.language.schema import Path, Schema
 
@@ -34,9 +34,9 @@ _FUNCTIONS = {
 class PatternTests:
     """Leaves of pattern tests, by attribute and pattern."""
 
-    def __init__(self, schema: Schema, store: Store, limits: Limits) -> None:
+    def __init__(self, schema: Schema, builder: DagBuilder, limits: Limits) -> None:
         self._schema = schema
-        self._store = store
+        self._builder = builder
         self._limits = limits
         self._leaves = {-1: -1}  # of a text that is not a valid pattern
         self._attributes: dict[Path, Attribute | None] = {}
@@ -46,7 +46,7 @@ class PatternTests:
     ) -> np.ndarray:
         """The leaf of each test; -1 if the expression must be parsed."""
         keys = np.empty(len(tests), dtype=np.int64)
-        number_patterns(scanned, tests, data, self._store.texts, keys)
+        number_patterns(scanned, tests, data, self._builder.texts, keys)
         distinct, places = np.unique(keys, return_inverse=True)
         leaves = np.array([self._leaf(key, paths) for key in distinct.tolist()], dtype=np.int32)
         return leaves[places]
@@ -56,7 +56,7 @@ class PatternTests:
         if leaf is None:
             name, kind = divmod(key >> 32, lexer.N_KINDS)
             attribute = self._attribute(paths[name])
-            text = self._store.text(key & 0xFFFFFFFF)
+            text = self._builder.text(key & 0xFFFFFFFF)
             leaf = self._place(_spell(kind, attribute, text)) if attribute else -1
             self._leaves[key] = leaf
         return leaf
@@ -76,7 +76,7 @@ class PatternTests:
         except (ExpressionError, BadPatternError):
             return -1
         # A pattern that matches all texts may be true on a missing attribute: left to the parser.
-        return -1 if isinstance(spelled, In) else self._store.leaf(spelled)
+        return -1 if isinstance(spelled, In) else self._builder.leaf(spelled)
 
 
 def _spell(kind: int, attribute: Attribute, text: str) -> Pattern:

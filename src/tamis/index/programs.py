@@ -18,7 +18,7 @@ from tamis.logic.canonical import to_nnf
 from tamis.logic.rules import empty_sets
 
 if TYPE_CHECKING:
-    from tamis.index.store import Store
+    from tamis.index.dag_builder import DagBuilder
     from tamis.kernels.arrays import Int32, Int64, UInt8
     from tamis.logic.evaluate import Missing
 
@@ -33,7 +33,7 @@ class Programs(NamedTuple):
     is_left: UInt8  # [n_programs], 1 for a program to skip
 
 
-def write_programs(conditions: list[Condition], store: Store, missing: Missing) -> Programs:
+def write_programs(conditions: list[Condition], builder: DagBuilder, missing: Missing) -> Programs:
     """The programs of typed conditions, from their negation normal forms."""
     starts = array("q", (0,))
     operators, operands, required = array("B"), array("i"), array("i")
@@ -42,7 +42,7 @@ def write_programs(conditions: list[Condition], store: Store, missing: Missing) 
         below = children(node)
         if not below or (isinstance(node, Not) and not children(node.operand)):
             # Under XOR the leaf's opposite is wanted too, which is undefined where the leaf is.
-            emit(scan.STEP_LEAF, store.leaf(node if is_exact else empty_sets.rewrite(node)), 0)
+            emit(scan.STEP_LEAF, builder.leaf(node if is_exact else empty_sets.rewrite(node)), 0)
             return
         is_exact = is_exact or isinstance(node, Xor | Xnor)
         for operand in below:

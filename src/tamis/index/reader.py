@@ -23,8 +23,8 @@ from tamis.language.types import ANY, DOUBLE, INTEGER, NUMBER, STRING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tamis.index.dag_builder import DagBuilder
     from tamis.index.pattern_tests import PatternTests
-    from tamis.index.store import Store
     from tamis.language.infer import SchemaVotes
     from tamis.language.limits import Limits
     from tamis.language.schema import Path, Schema
@@ -106,29 +106,29 @@ class Reader:
             votes.add_uses(self._paths[name], _KINDS[kind], int(counts[name, kind]))
 
     def programs(
-        self, chunk: Chunk, schema: Schema, store: Store, patterns: PatternTests
+        self, chunk: Chunk, schema: Schema, builder: DagBuilder, patterns: PatternTests
     ) -> Programs:
         """The programs of the expressions of a chunk whose types are right; others are left to the
         parser.
         """
         scanned = chunk.scanned
         n_constants = int(scanned.test_starts[chunk.n_tests])
-        store.reserve_bases(2 * chunk.n_tests, n_constants + 2 * chunk.n_tests)
-        store.reserve_texts(n_constants, len(chunk.data))
-        name_columns, name_words = self._columns(schema, store)
+        builder.reserve_bases(2 * chunk.n_tests, n_constants + 2 * chunk.n_tests)
+        builder.reserve_texts(n_constants, len(chunk.data))
+        name_columns, name_words = self._columns(schema, builder)
         leaves = np.empty(chunk.n_tests, dtype=np.int32)
         searching = np.flatnonzero(scanned.test_kinds[: chunk.n_tests] >= lexer.LIKE)
         if len(searching):
             leaves[searching] = patterns.place(scanned, searching, chunk.data, self._paths)
             # Pattern tests may be replaced by other tests, which need room.
-            store.reserve_bases(2 * chunk.n_tests, n_constants + 2 * chunk.n_tests)
+            builder.reserve_bases(2 * chunk.n_tests, n_constants + 2 * chunk.n_tests)
         words = np.empty(n_constants + 1, dtype=np.int64)
         heads = np.empty(chunk.n_tests, dtype=np.int64)
         hashes = np.empty(chunk.n_tests, dtype=np.int64)
-        named = (chunk.data, name_columns, name_words, store.texts)
+        named = (chunk.data, name_columns, name_words, builder.texts)
         double, known = np.zeros(1, dtype=np.float64), np.zeros(1, dtype=np.int64)
         read_tests(scanned, chunk.n_tests, *named, words, heads, hashes, double)
-        held = (store.is_signed, store.bases)
+        held = (builder.is_signed, builder.bases)
         place_tests(scanned, chunk.n_tests, *held, words, heads, hashes, known, leaves)
         put_leaves(scanned, leaves)
         return Programs(
@@ -148,7 +148,7 @@ class Reader:
             self._paths.append(parse_path(spelled))
         return self._paths
 
-    def _columns(self, schema: Schema, store: Store) -> tuple[np.ndarray, np.ndarray]:
+    def _columns(self, schema: Schema, builder: DagBuilder) -> tuple[np.ndarray, np.ndarray]:
         """The column of each name, and how its values become words; the schema must not change."""
         paths = self.paths()
         n_known = len(self._name_columns)
@@ -158,7 +158,7 @@ class Reader:
         for name in range(n_known, len(paths)):
             type_ = schema.get(paths[name])
             if type_ is not None and type_.element is None:
-                columns[name] = store.column(SCALAR, Attribute(paths[name], type_))
+                columns[name] = builder.column(SCALAR, Attribute(paths[name], type_))
                 words[name] = _WORDS.get(type_, form.NO_WORDS)
         self._name_columns, self._name_words = columns, words
         return columns, words

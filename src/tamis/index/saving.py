@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from tamis.durable import locked, new_directory, sweep
 from tamis.errors import InputError
-from tamis.index.content import CONTENT_NAME, remove_content
+from tamis.index.content_file import CONTENT_NAME, remove_content
 
 if TYPE_CHECKING:
     import os

@@ -1,7 +1,7 @@
 """The kinds of arrays in the records of an index.
 
 The annotations of a record use these names. When an index is opened, its arrays must be of these
-kinds (`index.content`): the kernels are compiled for them and do not check again.
+kinds (`index.content_file`): the kernels are compiled for them and do not check again.
 """
 
 from __future__ import annotations

@@ -58,8 +58,8 @@ from tamis.language.fitting import (
     spell,
     with_article,
 )
+from tamis.language.foreign_spellings import hint_at_function
 from tamis.language.functions import SIGNATURES
-from tamis.language.hints import hint_at_function
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.names import print_path
 from tamis.language.patterns import BadPatternError, compile_regex, parse_like

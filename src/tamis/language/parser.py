@@ -36,7 +36,7 @@ from tamis.language.ast import (
     children,
 )
 from tamis.language.comparators import COMPARATORS, EQUALITIES, Comparator
-from tamis.language.hints import (
+from tamis.language.foreign_spellings import (
     hint_at_comparison,
     hint_at_constant,
     hint_at_infix,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tamis.errors import LimitError, ParseError
 from tamis.language.comparators import COMPARATORS, Comparator
-from tamis.language.hints import (
+from tamis.language.foreign_spellings import (
     hint_at_bar,
     hint_at_bracket,
     hint_at_colon,

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from tamis.language.types import DOUBLE
-from tamis.logic.order import compare, to_double
+from tamis.logic.comparing import compare, to_double
 
 
 def calculate(operator: str, left: Any, right: Any) -> Any:

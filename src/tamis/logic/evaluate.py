@@ -43,7 +43,7 @@ from tamis.language.queries import distinct_words, query_words
 from tamis.language.types import Type, WrongTypeError, parse_network, read_value
 from tamis.logic.arithmetic import calculate, compare_terms
 from tamis.logic.bindings import call_of, substitutions, test_call
-from tamis.logic.order import common_type, compare
+from tamis.logic.comparing import common_type, compare
 from tamis.logic.truth import Truth, and_, at_least, not_, or_, xor
 from tamis.text import get_analyser
 from tamis.text.analysers import has_words

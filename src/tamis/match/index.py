@@ -24,8 +24,8 @@ from tamis.logic.evaluate import NOTHING
 from tamis.match.batch import choose_groups
 from tamis.match.catalogue import Catalogue, IndexPart
 from tamis.match.details import Details
+from tamis.match.encode_events import encode_parts, encode_whole
 from tamis.match.engine import Engine
-from tamis.match.given import encode_parts, encode_whole
 from tamis.match.joined_operators import JoinedOperators
 from tamis.match.operators import Operators, read_registry
 from tamis.match.place import Place, SavedPlace, reopen

@@ -12,10 +12,10 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
 from tamis.operators.caller import ABSENT, Cache, Caller, Failure
+from tamis.operators.event_candidates import EventCandidates
 from tamis.operators.faults import FaultKind
 from tamis.operators.schedule import make_schedule
 from tamis.operators.search import BudgetError, Facts
-from tamis.operators.trial import Trial
 from tamis.operators.verdict import Verdict
 from tamis.operators.views import Views
 
@@ -153,36 +153,38 @@ class OperatorPhase:
         limits = self._caller.limits
         facts = Facts(event, self._sources.missing, limits.search_steps)
         rows = self._sources.rows(ordinals)
-        trial = Trial(self._sources, self._caller, run, facts, rows)
-        trial.start()
-        while (call := trial.next_call()) >= 0:
+        candidates = EventCandidates(self._sources, self._caller, run, facts, rows)
+        candidates.start()
+        while (call := candidates.next_call()) >= 0:
             if len(facts.answers) >= limits.calls_per_event:
-                trial.report_rest(
+                candidates.report_rest(
                     Failure(FaultKind.BUDGET, f"more than {limits.calls_per_event} calls")
                 )
                 break
-            trial.tell(call, (yield call))
+            candidates.tell(call, (yield call))
         matched = [self._sources.ordinal(row) for row in run.matched.tolist()]
         found: dict[int, dict[str, Any]] = {}
         if with_bindings:
             for ordinal in matched:
-                found[ordinal] = yield from self._bind(ordinal, trial)
+                found[ordinal] = yield from self._bind(ordinal, candidates)
         return Verdict(set(matched), found)
 
-    def _bind(self, ordinal: int, trial: Trial) -> Generator[int, Any, dict[str, Any]]:
+    def _bind(
+        self, ordinal: int, candidates: EventCandidates
+    ) -> Generator[int, Any, dict[str, Any]]:
         """The first substitution; makes the calls that may lead to an earlier one."""
         search = self._sources.whole(ordinal)
         if search is None:
             return {}
-        facts = trial.facts
+        facts = candidates.facts
         try:
             while open_calls := search.open_calls(facts):
                 if len(facts.answers) >= self._caller.limits.calls_per_event:
                     break
-                trial.take(open_calls[0], (yield open_calls[0]), [ordinal])
+                candidates.take(open_calls[0], (yield open_calls[0]), [ordinal])
             return search.certain(facts) or {}
         except BudgetError:
-            trial.report_search([ordinal])
+            candidates.report_search([ordinal])
             return {}
 
     # ── schedules ──────────────────────────────────────────────────────────────────────────

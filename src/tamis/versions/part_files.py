@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from tamis import durable
 from tamis.errors import IndexFormatError, InputError
 from tamis.index import artefact
-from tamis.index.content import CONTENT_NAME
+from tamis.index.content_file import CONTENT_NAME
 from tamis.index.saving import MANIFEST
 from tamis.index.uses import count_uses
 from tamis.versions.manifest import RESTORE, Part

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.language.ast import And, Attribute, Comparison, Condition, In, Literal, Or
 from tamis.language.comparators import Question, bound_by
+from tamis.logic.comparing import compare
 from tamis.logic.leaves import inverse, one_of, scalar_attribute
-from tamis.logic.order import compare
 from tamis.logic.rules.rule import Preserves, Rule
 
 if TYPE_CHECKING:

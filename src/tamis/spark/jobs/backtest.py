@@ -17,13 +17,13 @@ from tamis.spark.printing import format_frame
 from tamis.spark.transforms import count_by_subscription, match, match_lists, subscriptions
 from tamis.spark.validity import is_valid
 from tamis.versions.opening import open_version
-from tamis.versions.rule_set import make_rules
+from tamis.versions.unsaved_parts import make_unsaved_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from tamis.versions.part_set import PartSet
-    from tamis.versions.rule_set import RuleSet
+    from tamis.versions.unsaved_parts import UnsavedParts
 
 Z: Final = 1.959963984540054  # for a confidence of 95%
 
@@ -206,7 +206,7 @@ AFTER: Final = "1"  # as changed
 
 def _both(
     spark: SparkSession, parts: PartSet, changed: Mapping[str, str], limits: Limits
-) -> RuleSet:
+) -> UnsavedParts:
     """The changed rules before and after, in one index: one pass over the events evaluates both, so
     a pair is gained or lost by the event's row, whatever its id.
     """
@@ -218,18 +218,20 @@ def _both(
     for name, text in changed.items():
         if not isinstance(name, str) or not isinstance(text, str):
             raise InputError(f"changed has {name!r}: {text!r}; ids and expressions must be strings")
-    make_rules(parts, changed, limits)  # the error names the rule by its id
+    make_unsaved_parts(parts, changed, limits)  # the error names the rule by its id
     listed = subscriptions(spark, parts)
     awake = listed if parts.at is None else listed.where(is_valid(parts.at))
     rows = awake.where(F.col("subscription_id").isin(*changed)).collect()
     known = {row["subscription_id"]: row["expression"] for row in rows}
     both = {BEFORE + name: text for name, text in known.items()}
-    return make_rules(parts, both | {AFTER + name: text for name, text in changed.items()}, limits)
+    return make_unsaved_parts(
+        parts, both | {AFTER + name: text for name, text in changed.items()}, limits
+    )
 
 
 def _count_changes(  # noqa: PLR0913
     events: DataFrame,
-    rules: RuleSet,
+    rules: UnsavedParts,
     event_id: str | None,
     attributes: Any,
     n_samples: int,

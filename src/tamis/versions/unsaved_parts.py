@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RuleSet(PartSet):
+class UnsavedParts(PartSet):
     """One part without files: each process builds it when it needs it."""
 
     rules: tuple[tuple[str, str], ...]
@@ -41,14 +41,14 @@ class RuleSet(PartSet):
         return build_contents(self.rules, schema, Missing(self.version.missing), self.limits)
 
 
-def make_rules(like: PartSet, rules: Mapping[str, str], limits: Limits) -> RuleSet:
+def make_unsaved_parts(like: PartSet, rules: Mapping[str, str], limits: Limits) -> UnsavedParts:
     """The rules under the schema of a version; the first invalid rule raises its error."""
     found = collect_votes(list(rules.values()), limits).elect()
     known = with_registered(found, REGISTRY.load(like.operators))
     schema = extend_schema(like.version.typed_schema(), known)
     pairs = tuple(rules.items())
     digest = hashlib.sha256(repr((pairs, schema.to_json(), limits)).encode()).hexdigest()
-    made = RuleSet(
+    made = UnsavedParts(
         like.storage,
         replace(like.version, parts=()),
         (),

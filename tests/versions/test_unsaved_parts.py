@@ -8,7 +8,7 @@ import pytest
 
 import tamis
 from tamis.versions import IndexStore, open_version
-from tamis.versions.rule_set import make_rules
+from tamis.versions.unsaved_parts import make_unsaved_parts
 from tests.versions.test_store import version_of, write
 
 
@@ -21,7 +21,9 @@ def store(tmp_path) -> IndexStore:
 
 
 def test_rules_are_built_where_they_are_opened(store):
-    rules = make_rules(open_version(store), {"x": "a = 2", "y": "b > 1"}, tamis.DEFAULT_LIMITS)
+    rules = make_unsaved_parts(
+        open_version(store), {"x": "a = 2", "y": "b > 1"}, tamis.DEFAULT_LIMITS
+    )
     for own in (rules, pickle.loads(pickle.dumps(rules))):
         (index,) = own.open()
         assert index.match({"a": 2, "b": 3}) == ["x", "y"]
@@ -30,4 +32,4 @@ def test_rules_are_built_where_they_are_opened(store):
 
 def test_an_invalid_rule_raises_its_error(store):
     with pytest.raises(tamis.ExpressionError):
-        make_rules(open_version(store), {"x": "a ="}, tamis.DEFAULT_LIMITS)
+        make_unsaved_parts(open_version(store), {"x": "a ="}, tamis.DEFAULT_LIMITS)

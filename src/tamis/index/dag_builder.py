@@ -9,11 +9,11 @@ import numpy as np
 
 from tamis.errors import TamisError
 from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, TEXT, Column
+from tamis.index.constant_words import least_word, numbered_word, to_word, words_as
 from tamis.index.kernels import bases as form
 from tamis.index.kernels.bases import Bases, Texts, find_base, find_text, rehash_bases, rehash_texts
 from tamis.index.kernels.folding import WORDS, Meeting, Met
 from tamis.index.kernels.nodes import Inner, add_programs, new_making, rehash_nodes, room_needed
-from tamis.index.words import least_word, numbered_word, to_word, words_as
 from tamis.language.ast import (
     ArraysOverlap,
     Attribute,
@@ -53,7 +53,7 @@ _PAIR_FORMS: Final = {
 }
 
 
-class Store:
+class DagBuilder:
     """Everything that an index consists of, without duplicates."""
 
     def __init__(self, *, is_signed: bool) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tamis.operators.sources import Sources
 
 
-class Trial:
+class EventCandidates:
     """Passes answers to the schedule, and joined gates as soon as they are decided."""
 
     def __init__(
