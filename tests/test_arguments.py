@@ -52,7 +52,7 @@ def test_processes(processes):
         ({"event_columns": ["event_row"]}, 'has a column "event_row" already; event_columns'),
         ({"event_columns": ["event_id"]}, r"event_id.*\n.*rename .* event_columns=\['\*'\]"),
         ({"columns": ["title"], "event_columns": ["title"]}, '"title" already.*\n.*second call'),
-        ({"subset": 3}, "subset is 3; it is a list of subscription ids"),
+        ({"subset": 3}, "subset is 3; a list of subscription ids is expected"),
     ],
 )
 def test_names(index, given, said):

@@ -138,7 +138,7 @@ def test_check_and_build_note_columns_that_look_like_switches(tmp_path):
     rows = [{"id": "a", "expression": "x = 1", "active": False}]
     path = write_rows(tmp_path / "s.jsonl", rows)
     told = (
-        "note: a column is kept with the subscriptions and not used: active is false in 1 "
+        "note: a column is stored with the subscriptions and not used: active is false in 1 "
         "subscription and does not switch it off: leave out its row\n"
     )
     assert run("check", path).stderr == told

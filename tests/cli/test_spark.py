@@ -563,7 +563,9 @@ def test_what_is_unused_misspelt_missing_or_unknown_is_noted(place):
     write(place / "more.jsonl", rows)
     updated = build(place, "--update", "--remove", "Oslo", file="more.jsonl")
     removed, misspelt = updated.stderr.splitlines()
-    assert removed.startswith('note: an id to remove is of no subscription: "Oslo"; nothing was')
+    assert removed.startswith(
+        'note: an id to remove belongs to no subscription: "Oslo"; nothing was'
+    )
     assert 'City (subscription "typo") looks like city (2 subscriptions)' in misspelt
     pq.write_table(pa.table({"age": ["20"], "town": ["Oslo"]}), place / "few.parquet")
     common = ["--index", place / "index", "--events", place / "few.parquet"]

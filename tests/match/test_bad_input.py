@@ -657,7 +657,7 @@ def test_a_subset_is_a_list_of_ids(subset):
 def test_tags_are_lists_of_texts(tags):
     with pytest.raises(InputError, match='tags of subscription "a"'):
         tamis.build({"a": "x = 1"}, tags=tags)
-    with pytest.raises(InputError, match="a tag is text, not list"):
+    with pytest.raises(InputError, match="a tag must be a string, not list"):
         tamis.build({"a": "x = 1"}, tags={"a": ["vip"]}).tagged(["vip"])
 
 

@@ -52,7 +52,7 @@ def test_an_unknown_attribute_of_a_declared_schema_is_a_reject_with_a_suggestion
 def test_tags_of_nobody_are_reported():
     tags = {"r1": ["a"], "R2": ["b"], "nobody": ["c"]}
     (told,) = warned(lambda: tamis.build(RULES, tags=tags))
-    assert told == '2 ids in tags are of no subscription: such as "R2"; did you mean "r2"?'
+    assert told == '2 ids in tags belong to no subscription: such as "R2"; did you mean "r2"?'
 
 
 def test_tags_of_a_reject_are_not():
@@ -93,7 +93,7 @@ def test_columns_that_look_like_others_are_reported():
     row = {"id": "a", "expression": "x = 1", "Valid_Until": "2040-01-01", "enabled": False}
     (told,) = warned(lambda: tamis.build([row | {"title": "A"}]))
     assert told == (
-        "2 columns are kept with the subscriptions and not used: Valid_Until looks like "
+        "2 columns are stored with the subscriptions and not used: Valid_Until looks like "
         "valid_until: rename it if that is meant; enabled is false in 1 subscription and "
         "does not switch it off: leave out its row"
     )
@@ -118,7 +118,7 @@ def test_columns_that_look_like_switches_are_reported_by_their_values(name, off,
     (told,) = warned(lambda: tamis.build(rows(off, off, on)))
     spelled = f'"{off}"' if isinstance(off, str) else str(off).lower()
     assert told == (
-        f"a column is kept with the subscriptions and not used: {name} is {spelled} in 2 "
+        f"a column is stored with the subscriptions and not used: {name} is {spelled} in 2 "
         "subscriptions and does not switch them off: leave out their rows"
     )
     assert warned(lambda: tamis.build(rows(on, on))) == []

@@ -77,5 +77,5 @@ def test_rows_without_an_event_match_nothing(index):
 def test_an_unknown_tag_is_reported(index):
     with pytest.warns(tamis.TamisWarning, match='no subscription has the tag "sprt"'):
         assert index.match({"x": 1}, tagged="sprt") == []
-    with pytest.raises(tamis.InputError, match="a tag is text"):
+    with pytest.raises(tamis.InputError, match="a tag must be a string"):
         index.match({"x": 1}, tagged=[5])

@@ -140,7 +140,7 @@ def test_an_invalid_weight_is_a_reject(wrong):
 
 
 def test_arguments():
-    with pytest.warns(tamis.TamisWarning, match='an id in weights is of no subscription: "z"'):
+    with pytest.warns(tamis.TamisWarning, match='an id in weights belongs to no subscription: "z"'):
         index = tamis.build({"a": "x > 1"}, weights={"z": 1, "a": np.float32(2)})
     assert index.attributes("a") == {"weight": 2.0}
     with pytest.raises(tamis.InputError, match="weights are"):

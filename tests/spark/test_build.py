@@ -275,7 +275,7 @@ def test_deltas_answer_as_a_full_build_would(spark, tmp_path):
         subscription_frame(spark, SUBSCRIPTIONS[:40]), path, parts=2, schema=DDL + ", level INT"
     )
     added = [*SUBSCRIPTIONS[40:50], ("s3", "vip"), ("s4", "vip AND"), ("fresh", "level = 7")]
-    with pytest.warns(tamis.TamisWarning, match='of no subscription: "unknown"'):
+    with pytest.warns(tamis.TamisWarning, match='to no subscription: "unknown"'):
         report = ts.update(spark, path, subscription_frame(spark, added), removed=["s5", "unknown"])
     wanted = dict(SUBSCRIPTIONS[:40]) | dict(added[:11])
     del wanted["s5"]

@@ -51,7 +51,7 @@ def test_builds_and_updates_count_what_looks_switched_off(spark, tmp_path):
     rows = [("a", "x = 1", "disabled", False), ("b", "x = 1", "live", None)]
     _, (told,) = warned(lambda: ts.build(spark.createDataFrame(rows, columns), tmp_path / "i"))
     assert told == (
-        'a column is kept with the subscriptions and not used: status is "disabled" in 1 '
+        'a column is stored with the subscriptions and not used: status is "disabled" in 1 '
         "subscription and does not switch it off: leave out its row"
     )
     gone = spark.createDataFrame([("b", "x = 1", "live", True)], columns)
@@ -78,7 +78,7 @@ def test_an_update_reports_what_is_misspelt_and_whom_it_cannot_remove(spark, tmp
     assert report.unknown == ("R04", "r01")
     assert [one.attribute for one in report.misspelt] == ["Age"]
     assert told[0] == (
-        '2 ids to remove are of no subscription: "R04", "r01"; nothing was removed for them'
+        '2 ids to remove belong to no subscription: "R04", "r01"; nothing was removed for them'
     )
     assert 'Age (subscription "typo") looks like age' in told[1]
     assert report.n_subscriptions == 19
@@ -93,14 +93,18 @@ def test_an_update_that_is_merged_reports_too(spark, tmp_path):
     removed = ["r01", "nobody"]
     report, told = warned(lambda: ts.update(spark, tmp_path / "i", removed=removed, most_deltas=0))
     assert (report.unknown, report.version.name) == (("nobody",), "v00000003")
-    assert told == ['an id to remove is of no subscription: "nobody"; nothing was removed for it']
+    assert told == [
+        'an id to remove belongs to no subscription: "nobody"; nothing was removed for it'
+    ]
 
 
 def test_an_update_that_changes_nothing_publishes_nothing(spark, tmp_path):
     ts.build(subscription_frame(spark, RULES), tmp_path / "i")
     report, told = warned(lambda: ts.update(spark, tmp_path / "i", removed=["nobody", "nobody"]))
     assert (report.is_published, report.n_built, report.unknown) == (False, 0, ("nobody",))
-    assert told == ['an id to remove is of no subscription: "nobody"; nothing was removed for it']
+    assert told == [
+        'an id to remove belongs to no subscription: "nobody"; nothing was removed for it'
+    ]
     assert not ts.update(spark, tmp_path / "i").is_published
     assert tv.IndexStore(tmp_path / "i").numbers() == [1]
 

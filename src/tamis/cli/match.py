@@ -46,9 +46,8 @@ OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS
     type=click.Choice(OUTPUTS),
     default=OUTPUTS[0],
     show_default=True,
-    help="Choose what is printed: a line of JSON for each event (json) or for each "
-    "match (pairs), tabs instead of JSON for each match (tsv), or a table "
-    "for people (table).",
+    help="Choose the output: a line of JSON for each event (json) or for each match (pairs), "
+    "tabs instead of JSON for each match (tsv), or a table for people (table).",
 )
 @click.option(
     "--counts",
@@ -207,11 +206,11 @@ def _note_faults(index: tamis.Index) -> None:
     for fault in index.operators.faults:
         print_note(tell_fault(fault))
     for name, n_running in index.operators.abandoned.items():
-        print_note(f"calls of {name} that were given up and still run: {n_running}")
+        print_note(f"calls of {name} that timed out and still run: {n_running}")
 
 
 def read_subset(subset: str, index: tamis.Index) -> list[str]:
-    """The ids that were listed, or that stand in the file after @; each must be in the index."""
+    """The listed ids, or those of the file after @; each must be in the index."""
     if subset.startswith("@"):
         try:
             lines = Path(subset[1:]).read_text(encoding="utf-8").splitlines()
@@ -222,5 +221,5 @@ def read_subset(subset: str, index: tamis.Index) -> list[str]:
     else:
         wanted = [part.strip() for part in subset.split(",") if part.strip()]
     for subscription_id in wanted:
-        index.ordinal(subscription_id)  # raises, before the first event is read
+        index.ordinal(subscription_id)  # raises an error before the first event is read
     return wanted

@@ -25,11 +25,11 @@ _TSV_ESCAPES: Final = UNSEEN | str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\
 
 
 class Printer(ABC):
-    """Prints what was found, chunk by chunk."""
+    """Prints the results, chunk by chunk."""
 
     def __init__(self, ids: pa.StringArray) -> None:
         self._ids = ids
-        # Ids are spelled when first printed: most of a million never are.
+        # Ids are converted when first printed: most of a million never are.
         self._is_spelled = np.zeros(len(ids), dtype=np.bool_)
         self._spelled = np.empty(len(ids), dtype=object)
 
@@ -59,7 +59,7 @@ class Printer(ABC):
         self._print_pairs(events, pairs, told, tell, only_matches=only_matches)
 
     def print_bound(self, events: Sequence[Any], pairs: pa.Table, *, only_matches: bool) -> None:
-        """The same with the values of variables, given as JSON, or None where there are none."""
+        """The same with the values of variables as JSON, or None if there are none."""
         told = [one and one.translate(UNSEEN) for one in pairs["bindings"].to_pylist()]
 
         def tell(at: int, event: str, ids: list[str], bound: list[Any]) -> Iterable[str]:
@@ -134,7 +134,7 @@ class Printer(ABC):
         return list(self._spelled[ordinals])
 
     def write(self, lines: list[str]) -> None:
-        """Print the lines, and do not wait for more."""
+        """Print the lines and flush them."""
         if lines:
             print_data("\n".join(lines) + "\n")
 
@@ -148,7 +148,7 @@ class Printer(ABC):
 
     @abstractmethod
     def tell_bound(self, event: str, ids: list[str], told: list[str | None]) -> Iterable[str]:
-        """The lines of one event, with what each match binds."""
+        """The lines of one event, with the bindings of each match."""
 
     @abstractmethod
     def tell_detailed(
@@ -158,7 +158,7 @@ class Printer(ABC):
         told: list[dict[str, Any]] | None,
         values: dict[str, Any] | None,
     ) -> Iterable[str]:
-        """The lines of one event, with what each subscription has, and what the event has."""
+        """The lines of one event, with columns of each subscription and values of the event."""
 
     @abstractmethod
     def tell_count(self, key: str, name: str, count: int, example: str) -> str:
@@ -175,7 +175,7 @@ def _json_values(row: dict[str, Any]) -> dict[str, Any]:
 def _flat(
     ids: list[str], told: list[dict[str, Any]] | None, values: dict[str, Any] | None
 ) -> list[dict[str, Any]]:
-    """What each match has of its subscription and of its event."""
+    """The columns of each match's subscription and event."""
     return [own | (values or {}) for own in told or ({} for _ in ids)]
 
 
@@ -241,9 +241,9 @@ class PairPrinter(JsonPrinter):
 
 
 class TsvPrinter(Printer):
-    """One line for each match: event, tab, subscription; control characters escaped.
+    """One line for each match: event, tab, subscription; control characters are escaped.
 
-    JSON, as values of variables are told, has neither.
+    JSON, the form of values of variables, contains neither tabs nor line ends.
     """
 
     def spell(self, name: Any) -> str:

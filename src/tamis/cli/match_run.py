@@ -1,4 +1,4 @@
-"""One run of `tamis match`: batch after batch, matched or counted, and printed."""
+"""One run of `tamis match`: matches or counts batch after batch, and prints the results."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
         tuple[list[Any], EncodedEvents]
     ]  # names of events, and the events
 
-PRINTED: Final = ("event", "subscription_id")  # of each match, whatever else is asked for
+PRINTED: Final = ("event", "subscription_id")  # of each match, with any options
 
 
 class Run:
-    """How to match, and what is printed of it."""
+    """How to match, and what to print."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class Run:
         self.subset: list[str] | None = None
         self.tagged: list[str] | None = None
         self.top: int | None = None  # print so many matches of each event; all if None
-        self.at: datetime | None = None  # now, of each batch, if None
+        self.at: datetime | None = None  # None: the time of each batch
         self.event_id: tuple[str, ...] | None = None
         self.is_named = False  # an event has had that attribute
         self.columns: list[str] = []
@@ -100,7 +100,7 @@ class Run:
         return plain_number(value) if isinstance(value, Decimal) else str(value)
 
     def missing_attributes(self) -> Iterator[tuple[str, str]]:
-        """The attributes that were asked for and that no event has had, each with its option."""
+        """The requested attributes that no event had, each with its option."""
         if self.event_id is not None and not self.is_named:
             yield "--event-id", print_path(self.event_id)
         if self.event_values is not None:
@@ -147,7 +147,9 @@ class Run:
             self.n_matches += len(pairs)
 
     def print_detailed(self, batches: Batches) -> None:
-        """Each event with its matches and what is asked for of it and of their subscriptions."""
+        """Each event with its matches and the requested columns of it and of their
+        subscriptions.
+        """
         for names, batch in batches:
             pairs = self._match(batch, self.columns)
             called, values = names, None
@@ -196,13 +198,13 @@ class Run:
         )
 
     def _sort(self, counts: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """The places with the most matches first, and in their order where these are equal."""
+        """The positions sorted by descending number of matches; ties stay in order."""
         if self.only_matches:
             places = places[counts[places] > 0]
         return places[np.argsort(-counts[places], kind="stable")]
 
 
 def _count_values(lists: pa.LargeListArray) -> int:
-    """How many values the lists have; `flatten` would load all functions of Arrow."""
+    """The number of values in the lists; `flatten` would load all functions of Arrow."""
     offsets = lists.offsets
     return int(offsets[-1].as_py() - offsets[0].as_py())

@@ -1,4 +1,4 @@
-"""An index of subscriptions as callers hand them over."""
+"""Builds an index from subscriptions in any supported form."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     what `Index.term_frequencies` counted, and batches of texts are. `progress` is called with how
     many subscriptions are read, and how many there are.
     """
-    from tamis.index.build import build_contents  # a third of all modules, which matching needs not
+    # Lazy: matching needs none of its modules, which are a third of all.
+    from tamis.index.build import build_contents
 
     if missing not in tuple(Missing):
         raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")

@@ -1,4 +1,4 @@
-"""The subscriptions of an index by ordinal, whichever of its parts they are in."""
+"""The subscriptions of an index by ordinal, over all its parts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class IndexPart(NamedTuple):
-    """Some subscriptions of an index, in arrays of their own."""
+    """Some subscriptions of an index, in separate arrays."""
 
     contents: Contents
-    # bool[n_subscriptions]: those that do not answer, as a later part replaces or removes them;
+    # bool[n_subscriptions]: those that do not answer, since a later part replaces or removes them;
     # None if there are none.
     is_hidden: np.ndarray | None = None
 
@@ -36,7 +36,7 @@ class IndexPart(NamedTuple):
 
     @property
     def n_shown(self) -> int:
-        """How many subscriptions answer."""
+        """The number of subscriptions that answer."""
         return len(self.contents.ids) - self.n_hidden
 
 
@@ -46,7 +46,7 @@ class Numbering:
     def __init__(self, part: IndexPart, first: int) -> None:
         self.first = first
         self.end = first + part.n_shown
-        self._locals: np.ndarray | None = None  # of the part's subscriptions that are shown
+        self._locals: np.ndarray | None = None  # of the part's subscriptions that are not hidden
         self._ordinals: Int32 | None = None  # [n_subscriptions of the part]
         if part.is_hidden is not None and part.is_hidden.any():
             self._locals = np.flatnonzero(~part.is_hidden)
@@ -54,14 +54,15 @@ class Numbering:
             self._ordinals[self._locals] = np.arange(first, self.end, dtype=np.int32)
 
     def to_index(self, ordinals: Int32) -> Int32:
-        """The part's ordinals as those of the index."""
+        """The part's ordinals converted to those of the index."""
         if self._ordinals is not None:
             return self._ordinals[ordinals]
         return ordinals + np.int32(self.first) if self.first else ordinals
 
     def to_part(self, values: Any) -> Any:
-        """Of values by ordinal of the index, those of the part by its own ordinals; 0 for hidden
-        ones."""
+        """The values by ordinal of the index, converted to the part's ordinals; 0 for hidden
+        ones.
+        """
         own = values[self.first : self.end]
         if self._ordinals is None or self._locals is None:
             return own
@@ -75,7 +76,9 @@ class Numbering:
         return own if self._locals is None else int(self._locals[own])
 
     def shown(self, values: Any) -> Any:
-        """Of an array by ordinal of the part, the values of those that are shown."""
+        """The values of the subscriptions that are not hidden, from an array by ordinal of the
+        part.
+        """
         if self._locals is None:
             return values
         is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
@@ -125,7 +128,9 @@ class Catalogue:
         """The number of a subscription; raises an `InputError` if there is no such id."""
         if not isinstance(subscription_id, str):
             what = type(subscription_id).__name__
-            raise InputError(f"a subscription's id is text, not {what}: {subscription_id!r}")
+            raise InputError(
+                f"a subscription's id must be a string, not {what}: {subscription_id!r}"
+            )
         ordinal = self._ordinals.get(subscription_id)
         if ordinal is None:
             likely = suggest(subscription_id, list(self._ordinals)[:10_000])
@@ -191,7 +196,7 @@ class Catalogue:
 
         for tag in tags:
             if not isinstance(tag, str):
-                raise InputError(f"a tag is text, not {type(tag).__name__}: {tag!r}")
+                raise InputError(f"a tag must be a string, not {type(tag).__name__}: {tag!r}")
 
         lists = self.gather(lambda contents: contents.tags)
         flat = lists.flatten()

@@ -1,4 +1,4 @@
-"""What results can say of a subscription besides its id: its tags, its validity, its attributes."""
+"""Details of subscriptions for results: tags, validity, attributes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OWN: Final = ("expression", "tags", *LIMITS, WEIGHT)  # that every subscription 
 
 
 class Details:
-    """The details of an index's subscriptions, read when they are first asked for."""
+    """The details of an index's subscriptions, read on first use."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
@@ -42,11 +42,11 @@ class Details:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns that can be asked for."""
+        """The columns that can be requested."""
         return (*OWN, *(name for name in self.attribute_names if name not in OWN))
 
     def of(self, ordinal: int) -> dict[str, Any]:
-        """All that one subscription has, its expression apart."""
+        """All details of one subscription, without its expression."""
         number, local = self._catalogue.place(ordinal)
         contents = self._catalogue.parts[number].contents
         found: dict[str, Any] = {}
@@ -59,21 +59,23 @@ class Details:
         return found | parse_attributes(contents.attributes[local].as_py())
 
     def limits(self, ordinal: int) -> dict[str, datetime | None]:
-        """From when and until when a subscription is valid."""
+        """The validity of a subscription: its start and end."""
         return {name: self.column(name)[ordinal].as_py() for name in LIMITS}
 
     def expect(self, names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
-        """The columns; refuses those that no subscription has, and those that are taken."""
+        """The columns; raises an error for those that no subscription has, or that the result has
+        already.
+        """
         return expect_columns(names, self.names, taken)
 
     def column(self, name: str) -> pa.Array:
-        """One column of all subscriptions, by ordinal; NULL where one has none."""
+        """One column of all subscriptions, by ordinal; NULL for those without a value."""
         if name not in self._columns:
             self._columns[name] = self._read(name)
         return self._columns[name]
 
     def text_column(self, name: str) -> pa.Array:
-        """As `column`, but attributes as texts: JSON where they are none."""
+        """Like `column`, but attributes as strings: JSON for other values."""
         if name in OWN:
             return self.column(name)
         if name not in self._texts:
@@ -114,15 +116,15 @@ def _attribute_texts(contents: Contents) -> pa.Array:
 def expect_columns(
     names: Sequence[str], known: Sequence[str], taken: Sequence[str] = ()
 ) -> list[str]:
-    """The columns; refuses those that are not known, and those that the result has already."""
+    """The columns; raises an error for those that are unknown, or that the result has already."""
     found = expect_names(names, "columns")
-    hint = "leave it out; if subscriptions have it as an attribute, rename that and build again"
+    hint = "leave it out; if it is an attribute of subscriptions, rename that and rebuild the index"
     expect_distinct(found, taken, "columns", hint)
     for name in found:
         if name not in known:
             likely = suggest(name, known)
             raise InputError(
-                f"no subscription has {name!r}; it can be asked for: {', '.join(known)}",
+                f"no subscription has {name!r}; available: {', '.join(known)}",
                 hint=f'did you mean "{likely}"?' if likely else None,
             )
     return found

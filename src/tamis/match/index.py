@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from tamis.match.wanted import Wanted
 
     Subset = Iterable[str] | None  # ids of the subscriptions to consider; None for all
-    Tags = str | Sequence[str] | None  # words of which they have one; None for all
+    Tags = str | Sequence[str] | None  # tags, of which they have at least one; None for all
 
 Answer = TypeVar("Answer")
 
@@ -59,10 +59,10 @@ Answer = TypeVar("Answer")
 class Index:
     """Subscriptions, ready to be matched. Safe to use from several threads at once.
 
-    It has one part, or several: then each has some of the subscriptions, and answers are in the
-    order of parts. In everything that matches, `subset` (ids) and `tagged` (tags, of which a
-    subscription has one) say which subscriptions to consider, and `at` is the moment at which they
-    have to be valid (a datetime, or text in ISO's format): now, if none is given.
+    It has one or several parts; each part has some of the subscriptions, and answers are in the
+    order of parts. In all methods that match, `subset` (ids) and `tagged` (tags, of which a
+    subscription must have at least one) select the subscriptions to consider, and `at` is the
+    moment at which they must be valid (a datetime, or text in ISO format), by default now.
     """
 
     def __init__(
@@ -72,7 +72,9 @@ class Index:
         registry: Registry | None = REGISTRY,
         n_groups: int | None = None,
     ) -> None:
-        """`n_groups` is how many groups of 512 events a block holds; by size unless given."""
+        """`n_groups` is the number of groups of 512 events in a block, by default chosen by
+        size.
+        """
         if not parts:
             raise InputError("an index has at least one part", hint="build it: tamis.build({})")
         given = [part if isinstance(part, IndexPart) else IndexPart(part) for part in parts]
@@ -80,10 +82,10 @@ class Index:
             part.contents if part.is_hidden is None else hide(part.contents, part.is_hidden)
             for part in given
         ]
-        self.rejects = list(rejects)  # subscriptions that could not be taken in
+        self.rejects = list(rejects)  # rejected subscriptions
         self.place: Place | None = None  # where it is saved
         self.catalogue = Catalogue(given)
-        self.details = Details(self.catalogue)  # what subscriptions have besides expressions
+        self.details = Details(self.catalogue)  # details of subscriptions besides expressions
         self.encoder = EventEncoder(*shown)
         self.asked = Asked(shown, self.encoder.table)
         self._registry = registry
@@ -152,14 +154,15 @@ class Index:
         return self.catalogue.text(self.ordinal(subscription_id))
 
     def attributes(self, subscription_id: str) -> dict[str, Any]:
-        """What a subscription has besides its expression: tags, valid_from, valid_until, and the
-        other columns of its row."""
+        """The details of a subscription besides its expression: tags, valid_from, valid_until, and
+        the other columns of its row.
+        """
         return self.details.of(self.ordinal(subscription_id))
 
     def tagged(self, *tags: str) -> list[str]:
         """The ids of the subscriptions that have one of the tags.
 
-        Warns of a tag that no subscription has.
+        Warns about a tag that no subscription has.
         """
         found = np.flatnonzero(self.catalogue.find_tagged(tags))
         return list(self.ids.take(pa.array(found)).to_pylist())
@@ -217,7 +220,8 @@ class Index:
     ) -> None:
         """Write the index to a directory, from which `tamis.open` opens it.
 
-        With a `key` of 16 bytes or more it is signed, and who opens it can check that.
+        With a `key` of 16 bytes or more it is signed, and the signature can be checked when it is
+        opened.
         """
         expect_path(path)
         learned = self.operators.statistics
@@ -233,17 +237,17 @@ class Index:
         self.close()
 
     def close(self) -> None:
-        """Let go of the files and the memory of the index, which cannot be used any more."""
+        """Release the files and the memory of the index, which cannot be used afterwards."""
         self.__dict__.clear()
 
     def __getattr__(self, name: str) -> Any:
-        # Only for what is not there: an open index has all of its attributes.
+        # Called only for missing attributes: an open index has all of its attributes.
         if name.startswith("__") or self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         raise InputError("the index is closed", hint="open it again: tamis.open(path)")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled is where the index is saved, not what it holds."""
+        """Pickles the path of the saved index, not its contents."""
         if self.place is None:
             raise InputError(
                 "an index that is not saved cannot be pickled",
@@ -278,8 +282,8 @@ class Index:
     ) -> dict[str, dict[str, Any]]:
         """The ids of the subscriptions that the event satisfies, each with its substitution.
 
-        The substitution has a value for each variable that needs one; it is empty where a
-        subscription has no variables.
+        The substitution has a value for each variable that needs one; it is empty if a subscription
+        has no variables.
         """
         event = read_event(event)
         return self._ask(subset, tagged, at).match_bindings(event)
@@ -300,11 +304,10 @@ class Index:
         """One row (event_row, subscription_id) for each match, by event.
 
         With `event_id`, the name of an attribute of events, the first column is event_id instead:
-        that attribute's value. With `bindings` there is one more column: the values of the
-        subscription's variables as JSON, NULL where there are none. `columns` names what else of
-        the subscription is wanted: expression, tags, valid_from, valid_until, its attributes.
-        `event_columns` names attributes of the event that are wanted; "*" is the whole event, as
-        JSON in a column named attributes.
+        that attribute's value. With `bindings` there is an additional column: the values of the
+        subscription's variables as JSON, NULL if there are none. `columns` names further columns of
+        the subscription: expression, tags, valid_from, valid_until, its attributes. `event_columns`
+        names attributes of the event; "*" is the whole event, as JSON in a column named attributes.
         """
         question = self._ask(subset, tagged, at, threads, with_bindings=bindings)
         result = self._make_result(event_id, columns, event_columns, bindings=bindings)
@@ -324,7 +327,9 @@ class Index:
         event_columns: Sequence[str] = (),
         at: Any = None,
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of `match_batch`, a block of events at a time: no more is held in memory."""
+        """The rows of `match_batch`, one block of events at a time, so that memory stays
+        bounded.
+        """
         question = self._ask(subset, tagged, at, threads, with_bindings=bindings)
         result = self._make_result(event_id, columns, event_columns, bindings=bindings)
         yield from self._put(question, events, Rows(result), keep=bool(result.readers))
@@ -379,7 +384,7 @@ class Index:
         threads: int = 1,
         at: Any = None,
     ) -> np.ndarray:
-        """How many events each subscription matches, by ordinal; no pair is made."""
+        """How many events each subscription matches, by ordinal; no pairs are produced."""
         question = self._ask(subset, tagged, at, threads)
         return self._put(question, events, SubscriptionCounts(self.catalogue))
 
@@ -392,7 +397,7 @@ class Index:
         threads: int = 1,
         at: Any = None,
     ) -> np.ndarray:
-        """How many subscriptions each event satisfies; no pair is made."""
+        """How many subscriptions each event satisfies; no pairs are produced."""
         return self._put(self._ask(subset, tagged, at, threads), events, EventCounts())
 
     def summarise_by_subscription(
@@ -406,7 +411,7 @@ class Index:
     ) -> Counted:
         """How many events each subscription matches, by ordinal, and the row of the first one.
 
-        It is -1 for a subscription without a match. No pair is made, except by operators.
+        It is -1 for a subscription without a match. No pairs are produced, except by operators.
         """
         question = self._ask(subset, tagged, at, threads)
         return self._put(question, events, SubscriptionSummary(question.parts))
@@ -422,7 +427,7 @@ class Index:
     ) -> Counted:
         """How many subscriptions each event satisfies, and the ordinal of the first one.
 
-        It is -1 for an event without a match. No pair is made, except by operators.
+        It is -1 for an event without a match. No pairs are produced, except by operators.
         """
         return self._put(self._ask(subset, tagged, at, threads), events, EventSummary())
 
@@ -455,7 +460,7 @@ class Index:
         *,
         with_bindings: bool = False,
     ) -> Question:
-        """The question that callers mean by these arguments."""
+        """The question that these arguments describe."""
         threads = expect_count(threads, "threads")
         if subset is None and tagged is None and at is None and not self._is_timed:
             asked = self._for_everyone
@@ -484,11 +489,11 @@ class Index:
         return Question(parts, self._n_groups, threads, with_bindings)
 
     def _chosen(self, subset: Subset, tagged: Tags) -> Iterator[np.ndarray]:
-        """bool[n_subscriptions] for each way in which some are chosen."""
+        """bool[n_subscriptions] for each criterion of selection."""
         if subset is not None:
             if isinstance(subset, str) or not isinstance(subset, Iterable):
                 raise InputError(
-                    f"subset is {subset!r}; it is a list of subscription ids",
+                    f"subset is {subset!r}; a list of subscription ids is expected",
                     hint=f"write [{subset!r}]",
                 )
             yield self.catalogue.find(subset)
@@ -503,7 +508,7 @@ class Index:
         *,
         keep: bool = False,
     ) -> Answer:
-        """What a read-out makes of a question's answers."""
+        """The result of a read-out for a question."""
         return question.put(self._encode_batches(events, keep=keep), readout)
 
     def _make_result(
@@ -528,8 +533,8 @@ class Index:
         Events are a list of dicts or of JSON texts, a frame (Arrow, pandas, Polars) of typed
         columns, or one whose `column` holds them as structs, maps or JSON, an iterator of record
         batches, or the path of a file: all of its events are held in memory. A value of the wrong
-        type is treated as missing and counted in `rejects`; with `strict` it is an error. What is
-        encoded already is returned as it is.
+        type is treated as missing and counted in `rejects`; with `strict` it is an error. Encoded
+        events are returned unchanged.
         """
         if isinstance(events, EncodedEvents):
             own = self.encoder.columns
@@ -542,11 +547,11 @@ class Index:
             return events
         keep = self._has_operators
         encoded = encode_whole(self.encoder, events, column=column, strict=strict, keep=keep)
-        # Operators are given the events themselves; otherwise nobody needs them any more.
+        # Operators get the events themselves; otherwise they are no longer needed.
         return encoded if keep else encoded._replace(source=None)
 
     def _encode_batches(self, events: Any, *, keep: bool = False) -> Iterator[EncodedEvents]:
-        """The events in codes; those of files and other streams a batch at a time."""
+        """The encoded events; those of files and other streams in batches."""
         if isinstance(events, EncodedEvents):
             yield self.encode(events)
             return
@@ -557,7 +562,7 @@ class Index:
     def term_frequencies(self, events: Any) -> dict[str, dict[str, float]]:
         """The share of events that have each word or phrase of the index, by attribute.
 
-        Given to `build`, an index of the same or other subscriptions is laid out by them.
+        Pass it to `build` to optimise an index of the same or other subscriptions for such events.
         """
         batch = self.encode(events)
         counts = TermCounts(self.parts)

@@ -1,4 +1,4 @@
-"""What is odd about subscriptions that were built into an index: reported, not refused."""
+"""Warnings about suspicious subscriptions of an index, which are not errors."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from tamis.match.index import Index
 
 SHOWN: Final = 3
-SAMPLE: Final = 100  # subscriptions that are looked at
+SAMPLE: Final = 100  # subscriptions that are checked
 COMPARED: Final = re.compile(r"\S\s*[=<>]|\b(?:IN|LIKE|AND|OR|IS)\b")
 SEVERAL: Final = re.compile(r"\w\s*[;|]\s*\w")
 READ: Final = ("expression", "subscription_id", "tags", "valid_from", "valid_until")
-LIMITS: Final = {  # names of others for when a subscription answers
+LIMITS: Final = {  # other names of valid_from and valid_until
     **dict.fromkeys(("startdate", "startsat", "validsince"), "valid_from"),
     **dict.fromkeys(("enddate", "endsat", "expires", "expiresat", "expiry"), "valid_until"),
     **dict.fromkeys(("expirydate", "validtill", "validto"), "valid_until"),
@@ -67,7 +67,9 @@ def report_build(
 
 
 def lookalikes(contents: Contents) -> list[Lookalike]:
-    """The attributes of an index that look misspelt; uses are counted only of names alike."""
+    """The attributes of an index that are probably misspelt; uses are counted only for similar
+    names.
+    """
     alike = dict.fromkeys(chain.from_iterable(find_alike(used_paths(contents))))
     return find_lookalikes(count_uses(contents, alike)) if alike else []
 
@@ -82,7 +84,7 @@ def find_switches(contents: Contents) -> Switches:
 
 
 def tell_columns(names: Iterable[str], switches: Switches) -> str | None:
-    """What to say of columns of subscriptions that are kept, but do not do what they seem to."""
+    """A note on columns of subscriptions that are stored but have no effect."""
     found = []
     for name in names:
         likely = find_likeness((name,), ((read,) for read in READ))
@@ -95,11 +97,11 @@ def tell_columns(names: Iterable[str], switches: Switches) -> str | None:
     if not found:
         return None
     what = "a column is" if len(found) == 1 else f"{len(found):,} columns are"
-    return f"{what} kept with the subscriptions and not used: {'; '.join(found)}"
+    return f"{what} stored with the subscriptions and not used: {'; '.join(found)}"
 
 
 def tell_swapped(contents: Contents) -> str | None:
-    """What to say of expressions that are words, with ids that look like expressions."""
+    """A note on expressions that are words, with ids that look like expressions."""
     texts, ids = all_texts(contents.texts)[:SAMPLE].to_pylist(), contents.ids[:SAMPLE].to_pylist()
     if not texts or not all(map(str.isidentifier, texts)) or not all(map(COMPARED.search, ids)):
         return None
@@ -110,7 +112,7 @@ def tell_swapped(contents: Contents) -> str | None:
 
 
 def tell_separators(contents: Contents) -> str | None:
-    """What to say of tags that seem to be several in one."""
+    """A note on tags that seem to be several in one."""
     odd = [tag for tag in dict.fromkeys(contents.tags.flatten().to_pylist()) if SEVERAL.search(tag)]
     if not odd:
         return None
@@ -128,7 +130,7 @@ def tell_unused(names: Sequence[str]) -> str:
 
 
 def tell_expired(n_expired: int) -> str:
-    """One sentence about subscriptions that will never answer again."""
+    """One sentence about subscriptions that will never be valid again."""
     what = "1 subscription has" if n_expired == 1 else f"{n_expired:,} subscriptions have"
     return f"{what} expired (valid_until is past) and {'is' if n_expired == 1 else 'are'} left out"
 
@@ -147,6 +149,6 @@ def _tell_rejects(index: Index) -> str:
 def _tell_unknown(unknown: list[Any], argument: str, index: Index) -> str:
     likely = suggest(str(unknown[0]), index.ids[:10_000].to_pylist())
     n = len(unknown)
-    what = f"an id in {argument} is" if n == 1 else f"{n:,} ids in {argument} are"
+    what = f"an id in {argument} belongs" if n == 1 else f"{n:,} ids in {argument} belong"
     hint = f'; did you mean "{likely}"?' if likely else "; correct or remove it"
-    return f'{what} of no subscription: {"such as " * (n > 1)}"{unknown[0]}"{hint}'
+    return f'{what} to no subscription: {"such as " * (n > 1)}"{unknown[0]}"{hint}'

@@ -1,4 +1,4 @@
-"""Which subscriptions of one part of an index are to answer."""
+"""The subscriptions of one part of an index that answer."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 
 class Wanted:
-    """Some subscriptions of a part, or all. Kept while the same are asked for: the arrays of their
-    roots are made when they are first needed."""
+    """Some or all subscriptions of a part. Cached while the same are requested: the arrays of their
+    roots are built on first use.
+    """
 
     def __init__(
         self, contents: Contents, operators: Operators, is_wanted: np.ndarray | None = None
@@ -31,13 +32,13 @@ class Wanted:
 
     @cached_property
     def roots(self) -> RootArrays:
-        """The roots of those that are wanted."""
+        """The roots of the requested subscriptions."""
         roots = self._contents.roots
         return roots if self.is_wanted is None else keep_roots(roots, self.is_wanted)
 
     @cached_property
     def settled(self) -> RootArrays:
-        """The roots of those in which operators have no say: what the index finds, matches."""
+        """The roots of those without operators: the index decides their matches."""
         if not len(self._operators):
             return self.roots
         return keep_roots(self.roots, ~self._operators.is_decided_here)
@@ -48,7 +49,7 @@ class Wanted:
         return keep_roots(self.roots, self._operators.is_decided_here)
 
     def keep(self, ordinals: np.ndarray) -> np.ndarray:
-        """Of these subscriptions those that are wanted."""
+        """The requested ones among these subscriptions."""
         return ordinals if self.is_wanted is None else ordinals[self.is_wanted[ordinals]]
 
     def flags(self) -> np.ndarray:
@@ -57,15 +58,16 @@ class Wanted:
         return everyone if self.is_wanted is None else self.is_wanted
 
     def only(self, is_wanted: np.ndarray) -> Wanted:
-        """Those that are among others as well."""
+        """Those that are also in another set."""
         both = is_wanted if self.is_wanted is None else is_wanted & self.is_wanted
         return Wanted(self._contents, self._operators, both)
 
 
 class Moments:
-    """Who answers at a moment. Remembers the last answer: between two changes it stays the same.
+    """The subscriptions that are valid at a moment. Caches the last result, which stays the same
+    between two changes.
 
-    Where no subscription has a limited validity, nothing is done.
+    If no subscription has a limited validity, nothing is computed.
     """
 
     def __init__(self, contents: Contents, operators: Operators) -> None:
@@ -76,11 +78,11 @@ class Moments:
         self._last: tuple[int, Wanted] | None = None
 
     def __len__(self) -> int:
-        """How many subscriptions have a limited validity."""
+        """The number of subscriptions with a limited validity."""
         return len(self._validity)
 
     def find(self, at: Any) -> Wanted:
-        """Who answers at a moment, now if none is given."""
+        """The subscriptions that are valid at a moment, by default now."""
         if at is None and not len(self._validity):
             return self.everyone
         moment = read_at(at)

@@ -1,10 +1,12 @@
-"""Cold start: all kernels compiled, or loaded from the cache, by a tiny index and its events."""
+"""Cold start: compiles all kernels, or loads them from the cache, with a tiny index and its
+events.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-# Every operator and every kind of column, so that as few kernels as can be are left out.
+# Every operator and every kind of column, so that as few kernels as possible are missed.
 _SUBSCRIPTIONS: Final = {
     "set": "a IN (1, 2) AND b <> 'x' AND c < 0.5",
     "pattern": "b LIKE '%y%' OR NOT b RLIKE 'z+' OR b ILIKE 'q_r%'",
@@ -41,7 +43,7 @@ def warm_up() -> None:
 
 
 def _warm_up_schedule() -> None:
-    """The same for what chooses calls of operators."""
+    """The same for the kernels that choose calls of operators."""
     from tamis.match.build import build
     from tamis.operators.registry import Registry, operator
 

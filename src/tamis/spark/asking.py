@@ -128,7 +128,8 @@ def _read_names(given: Any, what: str, *, is_one: bool = False) -> tuple[str, ..
     names = (given,) if isinstance(given, str) and is_one else tuple(given)
     if isinstance(given, str) and not is_one:
         raise InputError(
-            f"{what} is {given!r}; it is a list of subscription ids", hint=f"write [{given!r}]"
+            f"{what} is {given!r}; a list of subscription ids is expected",
+            hint=f"write [{given!r}]",
         )
     for name in names:
         if not isinstance(name, str):

@@ -1,7 +1,7 @@
 """Counts per subscription: functions for `mapInArrow`, before and after the shuffle.
 
-A task counts for all subscriptions, and there are many tasks: so what is shuffled is not a row for
-each of them but runs of counts, which are added up and given their ids at the end.
+A task counts for all subscriptions, and there are many tasks. So the shuffle does not transfer a
+row for each subscription but runs of counts, which are added up and given their ids at the end.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def _with_kept(layout: Layout, fields: list[StructField]) -> StructType:
 @dataclass(frozen=True, slots=True)
 class CountRuns(Matcher):
     """The counts of one partition's events: a row for each run of subscriptions (and kept value)
-    with matches."""
+    with matches.
+    """
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         index = self.parts.open()
@@ -66,7 +67,7 @@ class CountRuns(Matcher):
         self.tell_news(index)
 
     def _by_kept(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, pa.RecordBatch]]:
-        """The batch in runs of equal kept values."""
+        """The batch split into runs of equal kept values."""
         if self.layout.kept_type is None:
             yield None, batch
             return
@@ -91,8 +92,9 @@ class CountRuns(Matcher):
 
 @dataclass(frozen=True, slots=True)
 class SumRuns:
-    """One row for each subscription (and kept value) with matches; runs of one key follow on each
-    other."""
+    """One row for each subscription (and kept value) with matches; runs of one key must be
+    adjacent.
+    """
 
     parts: PartSet
     has_kept: bool
@@ -108,7 +110,7 @@ class SumRuns:
 
     def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
         for batch in batches:
-            # A kept value stays an Arrow scalar: what Python makes of it need not be equal to it.
+            # A kept value stays an Arrow scalar: its Python value need not be equal to it.
             kept = batch.column("kept") if self.has_kept else [None] * batch.num_rows
             named = (batch.column(name).to_pylist() for name in (*KEYS, "counts"))
             yield from zip(kept, *named, strict=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tamis.language.schema import Path
     from tamis.language.types import Type
 
-MOST_LISTED: Final = 100_000  # of one batch; a column of wrong type would list every event
+MOST_LISTED: Final = 100_000  # of one batch; a column of the wrong type would list every event
 NULL_EVENT: Final = "the event is NULL; it counts as an event without attributes"
 _TEXTS: Final = ("attribute", "expected", "value", "reason", "kind")
 

@@ -1,4 +1,4 @@
-"""What executors learn of operators, and their faults, gathered on the driver."""
+"""Statistics and faults of operators on executors, collected on the driver."""
 
 from __future__ import annotations
 
@@ -48,38 +48,41 @@ class _Joining(AccumulatorParam[list[Fault]]):
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Where tasks tell what they have seen of operators."""
+    """The accumulator to which tasks report on operators."""
 
     counts: Accumulator[Counts]
     faults: Accumulator[list[Fault]]
 
     def tell(self, index: Index) -> None:
-        """Hand over what is new since the last task of this worker."""
+        """Report the changes since the last task of this worker."""
         self.counts.add(index.operators.take_news())
         self.faults.add(index.operators.take_faults())
 
 
 class LearnedStatistics:
-    """What tasks of match jobs have seen of operators, known when their rows have been made."""
+    """The reports of match jobs on operators, available when their rows have been produced."""
 
     def __init__(self, spark: SparkSession) -> None:
         if is_remote():
             raise InputError(
-                "what operators teach is gathered in a classic session, not by Spark Connect",
-                hint="leave `learned` out, or run the job through spark-submit",
+                (
+                    "statistics of operators can be collected in a classic session, not by Spark "
+                    "Connect"
+                ),
+                hint="omit `learned`, or run the job through spark-submit",
             )
         context = spark.sparkContext
         self.news = News(context.accumulator({}, _Merging()), context.accumulator([], _Joining()))
 
     @property
     def value(self) -> Counts:
-        """{call: counts}, as `Index.operators.statistics` has them."""
+        """{call: counts}, as in `Index.operators.statistics`."""
         found: Counts = self.news.counts.value
         return found
 
     @property
     def faults(self) -> list[Fault]:
-        """Calls that failed, as `Index.operators.faults` has them."""
+        """Calls that failed, as in `Index.operators.faults`."""
         found: list[Fault] = self.news.faults.value
         return found
 
@@ -87,9 +90,9 @@ class LearnedStatistics:
 def save_operator_statistics(
     store: str | os.PathLike[str] | IndexStore, learned: LearnedStatistics | Mapping[str, Any]
 ) -> Version:
-    """Publish what was learned of operators with the index: the next build starts from it.
+    """Publish the statistics of operators with the index: the next build starts from them.
 
-    `learned` is what matching filled, or its `value`.
+    `learned` was filled by matching, or is its `value`.
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     news = learned.value if isinstance(learned, LearnedStatistics) else learned

@@ -1,4 +1,4 @@
-"""The SQL face: `tamis_match` as a table function and as a scalar, by one call."""
+"""The SQL interface: `tamis_match` as a table function and as a scalar, registered by one call."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def register(  # noqa: PLR0913
     attributes: str | None = None,
     at: Any = None,
 ) -> str:
-    """Make the index known to SQL under `name`; the name of the version that answers.
+    """Register the index in SQL under `name`; returns the name of the version that answers.
 
     As a table function: `SELECT * FROM tamis_match(TABLE(events))`, where `events` has a column
-    event_id of type `event_id_type` beside the attributes (or `attributes`, the column of whole
+    event_id of type `event_id_type` and the attributes (or `attributes`, the column of whole
     events): one row (event_id, subscription_id) for each match. As a scalar:
     `tamis_match(struct(*))`, or of a map or JSON, is the array of subscription ids.
 
-    Subscriptions that are valid at the moment `at` answer; now, if it is not given. A new version
-    and another moment are known after another call.
+    Subscriptions that are valid at the moment `at`, by default now, answer. Call this again to use
+    a new version or another moment.
 
-    SQL has no place for warnings: values and events that cannot be read, and attributes that a
-    batch of events lacks, are notes on the standard error of the workers, each kind once per
+    SQL has no warnings: notes about values and events that cannot be read, and about attributes
+    that a batch of events lacks, go to the standard error of the workers, each kind once per
     worker. `tamis.spark.event_rejects` lists what cannot be read.
     """
     parts = open_version(index, at=at)
@@ -64,7 +64,7 @@ class _MatchAndNote(MatchRows):
 
     def encode(self, index: Index, batch: pa.RecordBatch) -> Any:
         """The events of a batch as the index reads them."""
-        # Slots make a new class, which a bare super() does not know.
+        # Slots make a new class, which a bare super() does not find.
         encoded = MatchRows.encode(self, index, batch)
         event = self.layout.event
         source = only_attributes(batch) if event is None else batch.column(event)

@@ -1,10 +1,10 @@
-"""DataFrames in, DataFrames out: nothing here runs a job or writes anything.
+"""Functions from DataFrames to DataFrames: none of them runs a job or writes anything.
 
 `index` is the path of a saved index, the path or URI of a store of versions, or an opened version
 (`open_version`). `attributes` says where an event's attributes are: None for a column each, a list
 of such columns, or the name of one column that holds whole events as a struct, a map or JSON.
-`event_id` names the column of ids; without it the column event_id is taken, and where there is
-none the events are numbered as Spark numbers rows.
+`event_id` names the column of ids; by default it is the column event_id, and without that column
+the events are numbered as Spark numbers rows.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 OWN_COLUMNS: Final = ("event_id", "subscription_id", "bindings", "tags", "version")
 _STRING: Final = StringType()
 _STRINGS: Final = ArrayType(StringType())
-# Of columns that every subscription may have; others are texts.
+# Types of columns that every subscription may have; others are strings.
 TYPES: Final = {
     "expression": StringType(),
     "tags": ArrayType(StringType()),
@@ -226,7 +226,7 @@ def count_by_subscription(
     counted = run_on_workers(together, summed, count_schema(layouts[0]))
     if column is None:
         return counted
-    # Spark says which values are equal: NaN and NaN, 0.0 and -0.0.
+    # Spark decides which values are equal: NaN and NaN, 0.0 and -0.0.
     counted = counted.groupBy("kept", "subscription_id").agg(F.sum("n").alias("n"))
     return counted.withColumnRenamed("kept", name)
 
@@ -239,7 +239,7 @@ def count_terms(
     spread: str = AUTO,
     groups: int | None = None,
 ) -> DataFrame:
-    """One row for each word or phrase that subscriptions look for: how many events have it.
+    """One row for each word or phrase that subscriptions search for: how many events have it.
 
     Out: attribute string, term string, n bigint
 
@@ -252,7 +252,7 @@ def count_terms(
         return counted.groupBy("attribute", "term").agg(F.sum("n").alias("n"))
 
     found = asked.put(CountTerms, lambda layout: CountTerms.SCHEMA, finish=add)
-    # Groups that have one term have counted the same events.
+    # Groups with the same term have counted the same events.
     return found.groupBy("attribute", "term").agg(F.max("n").alias("n"))
 
 
@@ -263,8 +263,8 @@ def event_rejects(
     event_id: str | None = None,
     attributes: Attributes = None,
 ) -> DataFrame:
-    """One row for each value that is not of its attribute's type, which counts as missing, and
-    for each whole event that cannot be read at all or is NULL.
+    """One row for each value that is not of its attribute's type, which counts as missing, and for
+    each whole event that is NULL or cannot be read.
 
     Out: event_id, attribute, expected, value, reason, kind, all string
 
@@ -274,7 +274,7 @@ def event_rejects(
     parts = open_version(index)
     expect_some(events, parts.version.attributes, attributes)
     paths = parts.version.attributes
-    # Of a struct that is NULL only this tells: its fields are all that workers get.
+    # Only this shows that a struct is NULL: workers get its fields only.
     is_null = F.col(quoted(attributes)).isNull() if isinstance(attributes, str) else None
     selected, layout = select_events(events, paths, event_id, attributes, is_null)
     texts = ("attribute", "expected", "value", "reason", "kind")
@@ -297,13 +297,13 @@ def subscriptions(spark: SparkSession, index: Any) -> DataFrame:
 
 
 def packed_subscriptions(spark: SparkSession, parts: PartSet) -> DataFrame:
-    """The same with all attributes, for a build to take them over."""
+    """The same with all attributes, for a build that takes them over."""
     read = ReadSubscriptions(parts, with_attributes=True)
     return run_on_workers(_by_part(spark, parts), read, read.schema()).drop(OWNER)
 
 
 def rejects(spark: SparkSession, index: Any) -> DataFrame:
-    """One row for each subscription that could not be taken in.
+    """One row for each rejected subscription.
 
     Out: subscription_id, expression, code string, line, column int, message, hint string
     """

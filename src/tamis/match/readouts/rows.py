@@ -49,7 +49,7 @@ class Rows:
 
 
 def expect_countable(block: BlockRead[list[Pairs]]) -> None:
-    """Raise an `InputError` where the numbers of rows do not fit their column."""
+    """Raise an `InputError` if the numbers of rows do not fit their column."""
     if block.batch_row + block.batch.n_rows > MOST_ROWS:
         raise InputError(
             f"more than {MOST_ROWS:,} events at once; event_row has 32 bits",

@@ -1,4 +1,4 @@
-"""The audit job: a share of the events, evaluated again by somebody else."""
+"""The audit job: evaluates a share of the events again with another evaluator."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tamis.language.ast import Condition
     from tamis.match.index import Index
 
-N_SUBSCRIPTIONS: Final = 200  # drawn, beside those that match
+N_SUBSCRIPTIONS: Final = 200  # drawn in addition to those that match
 REFERENCE: Final = "reference"
 SPARK: Final = "spark"
 _TEXTS: Final = ("subscription_id", "engine", "reference")
@@ -42,10 +42,10 @@ _TEXTS: Final = ("subscription_id", "engine", "reference")
 
 @dataclass(frozen=True)
 class Audit:
-    """What the other evaluator said. Printing it shows the counts and the first disagreements.
+    """The result of an audit. Printing it shows the counts and the first disagreements.
 
     version: the name of the version whose answers were compared
-    by: who evaluated again, "reference" or "spark"
+    by: the other evaluator, "reference" or "spark"
     rows: a row for each disagreement (event_id, subscription_id, engine, reference string), and
     rows with subscription_id NULL and n_compared bigint: how many answers a task compared, 0 for
     an event that could not be compared
@@ -62,7 +62,9 @@ class Audit:
 
     @property
     def left_out(self) -> DataFrame:
-        """The event_id of events that Spark cannot compare, as none of its types holds a number."""
+        """The event_id of events that Spark cannot compare, since none of its types holds a
+        number.
+        """
         return self.rows.where(IS_LEFT_OUT).select("event_id")
 
     @cached_property
@@ -108,11 +110,11 @@ def audit(  # noqa: PLR0913
 ) -> Audit:
     """Compare the engine's answers with those of another evaluator, for a `share` of the events.
 
-    `by` names it. By the reference evaluator, every match of a sampled event is evaluated again,
-    and so are `n_subscriptions` drawn at random for each, which finds matches that are lost. By
-    Spark SQL's own (`by="spark"`), `n_subscriptions` that Spark SQL can say are drawn once, half of
-    them from those that match something; this one runs at once. `seed` decides which events and
-    subscriptions are drawn; `event_id`, `attributes` and `at` are as for `match`.
+    `by` names it. The reference evaluator evaluates every match of a sampled event again, and also
+    `n_subscriptions` drawn at random for each event, which finds missing matches. For Spark SQL's
+    evaluator (`by="spark"`), `n_subscriptions` that have a Spark SQL form are drawn once, half of
+    them from those that match something; this audit runs immediately. `seed` determines which
+    events and subscriptions are drawn; `event_id`, `attributes` and `at` are as for `match`.
     """
     expect_frame(events, "events")
     if not 0 < share <= 1:
@@ -193,7 +195,9 @@ class Reference:
     def compare(
         self, row: pa.RecordBatch, event: Any, rng: random.Random, n_drawn: int, column: str | None
     ) -> tuple[list[tuple[str, str, str]], int]:
-        """The disagreements (id, engine, reference) for one event, and how many were compared."""
+        """The disagreements (id, engine, reference) for one event, and the number of answers
+        compared.
+        """
         encoded = self._index.encode(only_attributes(row), column=column)
         found = self._index.match_batch(encoded, at=self._at)
         matched = set(found["subscription_id"].combine_chunks().indices.to_pylist())
@@ -213,7 +217,7 @@ class Reference:
             try:
                 self._conditions[ordinal] = check(parse(text), self._schema, text=text)
             except ExpressionError:
-                self._conditions[ordinal] = None  # taken in, so it once was right
+                self._conditions[ordinal] = None  # it is in the index, so it was valid once
         condition = self._conditions[ordinal]
         if condition is None:
             return None

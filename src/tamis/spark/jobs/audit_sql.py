@@ -1,4 +1,4 @@
-"""The audit by Spark SQL's own evaluator: an opinion that shares no code with ours."""
+"""The audit by Spark SQL's evaluator, which shares no code with ours."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ IS_LEFT_OUT: Final = "n_compared = 0"
 TRUE, NOT_TRUE = "'true'", "'not true'"
 CHUNK: Final = 100  # expressions in one array
 SETTINGS: Final = {
-    # What expressions mean.
+    # Settings on which the meaning of expressions depends.
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.caseSensitive": "true",
-    # Hundreds of expressions are met once each: compiling them costs more than running them.
+    # Hundreds of expressions run once each: compiling them costs more than running them.
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.subexpressionElimination.enabled": "false",
@@ -56,12 +56,12 @@ SETTINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """Subscriptions and what they are in Spark SQL."""
+    """Subscriptions with their Spark SQL texts."""
 
     ids: tuple[str, ...]
     texts: tuple[str, ...]
-    paths: list[Path]  # that they mention
-    without: tuple[str, ...] = ()  # ids of those that Spark SQL cannot say
+    paths: list[Path]  # used in them
+    without: tuple[str, ...] = ()  # ids of those without a Spark SQL form
 
 
 def audit_by_spark(  # noqa: PLR0913
@@ -100,7 +100,7 @@ def audit_by_spark(  # noqa: PLR0913
 
 
 def _report_left_out(rows: DataFrame, drawn: Rendered) -> None:
-    """Warn of what was drawn and could not be compared."""
+    """Warn about drawn subscriptions and events that could not be compared."""
     if drawn.without:
         n_drawn = len(drawn.ids) + len(drawn.without)
         warnings.warn(
@@ -124,7 +124,7 @@ def _report_left_out(rows: DataFrame, drawn: Rendered) -> None:
 
 @contextmanager
 def contract(spark: SparkSession) -> Iterator[None]:
-    """The session, set for many small expressions, inside the block only."""
+    """The session, configured for many small expressions, inside the block only."""
     before = {key: spark.conf.get(key, None) for key in SETTINGS}
     for key, value in SETTINGS.items():
         spark.conf.set(key, value)
@@ -141,7 +141,7 @@ def contract(spark: SparkSession) -> Iterator[None]:
 def draw(
     spark: SparkSession, parts: PartSet, matches: DataFrame, n_subscriptions: int, seed: int
 ) -> Rendered:
-    """Subscriptions with a Spark SQL form. At most `n_subscriptions` come to the driver."""
+    """Subscriptions with a Spark SQL form. At most `n_subscriptions` are sent to the driver."""
     listed = subscriptions(spark, parts)
     awake = listed if parts.at is None else listed.where(is_valid(parts.at))
     everybody = awake.select("subscription_id", "expression")
@@ -157,7 +157,7 @@ def draw(
 
 
 def render(expressions: dict[str, str], schema: Schema) -> Rendered:
-    """Those of the expressions that Spark SQL can say."""
+    """The expressions that have a Spark SQL form."""
     ids, texts, without = [], [], []
     paths: set[Path] = set()
     for name, text in expressions.items():
@@ -177,7 +177,7 @@ def render(expressions: dict[str, str], schema: Schema) -> Rendered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerTyped(Matcher):
-    """For each event its typed attributes, and which of the drawn subscriptions it satisfies.
+    """For each event its typed attributes, and the drawn subscriptions that it satisfies.
 
     An event with a number that no type of Spark holds cannot be compared: its list is NULL.
     """
@@ -187,7 +187,7 @@ class AnswerTyped(Matcher):
     drawn: tuple[str, ...]
 
     def fields(self) -> StructType:
-        """What comes out."""
+        """The schema of the result."""
         own = [
             StructField(ID, self.layout.id_type),
             StructField(ENGINE, ArrayType(StringType())),
@@ -216,7 +216,7 @@ class AnswerTyped(Matcher):
 
 
 def only(lists: pa.ListArray, wanted: pa.Array) -> pa.ListArray:
-    """The lists without what is not wanted."""
+    """The lists without unwanted ids."""
     values = lists.flatten()
     is_wanted = pc.is_in(values, wanted).to_numpy(zero_copy_only=False)
     ends = np.concatenate(([0], np.cumsum(is_wanted)))[lists.offsets.to_numpy()]
@@ -224,8 +224,9 @@ def only(lists: pa.ListArray, wanted: pa.Array) -> pa.ListArray:
 
 
 def _compare(typed: DataFrame, drawn: Rendered) -> DataFrame:
-    """One row for each disagreement, and for each event how many answers were compared: 0 and its
-    id where that could not be done."""
+    """One row for each disagreement, and for each event the number of answers compared: 0 and its
+    id if they could not be compared.
+    """
     arrays = []
     for start in range(0, len(drawn.ids), CHUNK):
         pairs = zip(drawn.ids[start : start + CHUNK], drawn.texts[start:], strict=False)

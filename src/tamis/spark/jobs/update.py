@@ -1,4 +1,4 @@
-"""Small changes: a version that takes over all parts and adds one small one."""
+"""Small changes: a version that reuses all parts and adds a small one."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SHOWN: Final = 3
-MOST_DELTAS: Final = 16  # more are merged: every task opens every part
+MOST_DELTAS: Final = 16  # more are merged, since every task opens every part
 
 
 def update(  # noqa: PLR0913
@@ -60,17 +60,17 @@ def update(  # noqa: PLR0913
     most_deltas: int = MOST_DELTAS,
     operators: str | Sequence[str] = (),
 ) -> BuildReport:
-    """Add, replace and remove subscriptions: a new version with one more, small part.
+    """Add, replace and remove subscriptions: publishes a version with an additional small part.
 
-    Where `subscriptions` has the columns of `build`, `removed` lists ids; ids that no subscription
+    `subscriptions` has the columns of `build`, and `removed` lists ids; ids that no subscription
     has are reported. If the newest version was made by the same update, or if nothing would change,
     nothing is published.
 
-    A subscription that is wrong becomes a reject and the one it should have replaced stays. One
-    that has expired is left out, as in a build, and so is the one that it replaces. A stream that
-    runs on the store answers by the new version from its next batch on. `operators` names modules
-    that register operators, and `limits` bounds expressions, as for `build`. A version with more
-    than `most_deltas` small parts is built anew without them, as `compact` does.
+    An invalid subscription becomes a reject, and the one it should have replaced stays. An expired
+    one is left out, as in a build, and so is the one that it replaces. A stream that runs on the
+    store uses the new version from its next batch on. `operators` names modules that register
+    operators, and `limits` bounds expressions, as for `build`. A version with more than
+    `most_deltas` small parts is rebuilt without them, as `compact` does.
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     base = target.current()
@@ -94,7 +94,7 @@ def update(  # noqa: PLR0913
         (entry,) = run_parts(live.withColumn("part", F.lit(0)), 1, task)
 
         seen: list[Version] = []
-        unknown: list[str] = []  # of the ids that are to go; of a job that runs again, none
+        unknown: list[str] = []  # of the ids to remove; none if the job runs again
 
         def derive(newest: Version | None) -> Version | None:
             last = newest or base
@@ -139,7 +139,7 @@ def is_empty(part: Part) -> bool:
 
 
 def is_repeated(store: IndexStore, last: Version, part: Part, removed: Sequence[str]) -> bool:
-    """Whether the newest part makes the same changes: a job that was run again."""
+    """Whether the newest part makes the same changes: the job was run twice."""
     newest = last.parts[-1]
     if (newest.kind, newest.digest) != (DELTA, part.digest):
         return False
@@ -148,7 +148,7 @@ def is_repeated(store: IndexStore, last: Version, part: Part, removed: Sequence[
 
 
 def compact(spark: SparkSession, store: str | os.PathLike[str] | IndexStore) -> BuildReport:
-    """Build the current version's subscriptions anew, without deltas."""
+    """Rebuild the current version's subscriptions without deltas."""
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     version = target.current()
     rows = packed_subscriptions(spark, PartSet(target.storage, version, version.parts))
@@ -161,16 +161,16 @@ def compact(spark: SparkSession, store: str | os.PathLike[str] | IndexStore) -> 
         parts=len(known["bounds"]) if known else None,
         partition_by=known.get("kind", "hash"),
     )
-    return replace(report, unused=())  # nobody declared this schema here
+    return replace(report, unused=())  # the schema was not declared here
 
 
 def _check_removed(removed: Iterable[str]) -> tuple[str, ...]:
     if isinstance(removed, str) or not isinstance(removed, Iterable):
-        raise InputError(f"removed is a list of ids, not {type(removed).__name__}")
+        raise InputError(f"removed must be a list of ids, not {type(removed).__name__}")
     gone = tuple(removed)
     wrong = next((one for one in gone if not isinstance(one, str)), None)
     if wrong is not None:
-        raise InputError(f"removed has {wrong!r}; ids are text")
+        raise InputError(f"removed has {wrong!r}; ids must be strings")
     return gone
 
 
@@ -178,8 +178,8 @@ def _tell_unknown(unknown: Sequence[str]) -> str:
     n = len(unknown)
     shown = ", ".join(f'"{one}"' for one in unknown[:SHOWN]) + (", …" if n > SHOWN else "")
     if n == 1:
-        return f"an id to remove is of no subscription: {shown}; nothing was removed for it"
-    return f"{n:,} ids to remove are of no subscription: {shown}; nothing was removed for them"
+        return f"an id to remove belongs to no subscription: {shown}; nothing was removed for it"
+    return f"{n:,} ids to remove belong to no subscription: {shown}; nothing was removed for them"
 
 
 # ── who is there ────────────────────────────────────────────────────────────────────────────
@@ -200,7 +200,7 @@ def find_unknown(
 
 @dataclass(frozen=True, slots=True)
 class FindIds:
-    """One row for each of the ids that a part's subscriptions have and no later part hides."""
+    """One row for each id of a part's subscriptions that no later part hides."""
 
     parts: PartSet
     ids: tuple[str, ...]
@@ -220,7 +220,7 @@ class FindIds:
 
 
 def count_hidden(spark: SparkSession, store: IndexStore, version: Version) -> tuple[Part, ...]:
-    """The parts, each knowing how many of its subscriptions later parts hide."""
+    """The parts, each with the number of its subscriptions that later parts hide."""
     parts = PartSet(store.storage, version, version.parts)
     numbers = spark.range(0, len(parts.parts), 1, min(len(parts.parts), 64))
     told = run_on_workers(numbers, CountHidden(parts), CountHidden.SCHEMA).collect()
