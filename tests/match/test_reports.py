@@ -377,7 +377,7 @@ def test_a_schema_may_be_a_file(tmp_path):
 
 
 def test_swapped_arguments_of_build_are_recognised():
-    with pytest.raises(tamis.InputError, match="not the text 'x INT'"):
+    with pytest.raises(tamis.InputError, match="not the string 'x INT'"):
         tamis.build("x INT", {"a": "x = 1"})
 
 
