@@ -30,7 +30,7 @@ from tamis.versions.part_files import (
 )
 from tamis.versions.storage import Storage
 from tamis.versions.store import IndexStore, Retention
-from tamis.versions.tables import read_rejects, read_subscriptions
+from tamis.versions.tables import list_subscriptions, read_rejects
 from tests.effort import examples
 from tests.versions.object_store import object_store  # noqa: F401 - a fixture
 from tests.versions.test_store import version_of, write
@@ -77,8 +77,8 @@ def answers(path: Path) -> list:
     later = open_version(path, at=MOMENT)
     moments = [(opened, a) for a in (1, 7, 30)] + [(later, 30)]
     found = [sorted(own.open().match({"a": a, "b": "y"}, at=own.at)) for own, a in moments]
-    for read in (read_rejects, read_subscriptions):
-        found += [read(opened, part).to_pylist() for part in opened.parts]
+    found += [read_rejects(opened, part).to_pylist() for part in opened.parts]
+    found += [list_subscriptions(part).to_pylist() for part in opened.open_parts()]
     return found
 
 

@@ -25,7 +25,7 @@ def test_rules_are_built_where_they_are_opened(store):
         open_version(store), {"x": "a = 2", "y": "b > 1"}, tamis.DEFAULT_LIMITS
     )
     for own in (rules, pickle.loads(pickle.dumps(rules))):
-        (index,) = own.open()
+        index = own.open()
         assert index.match({"a": 2, "b": 3}) == ["x", "y"]
         assert index.match({"a": 1}) == []
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tamis.versions.tables import PACKED, read_rejects, read_subscriptions
+from tamis.versions.tables import PACKED, list_subscriptions, read_rejects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
-    from tamis.versions.manifest import Part
     from tamis.versions.part_set import PartSet
 
 CHUNK_ROWS = 65_536
@@ -29,7 +28,7 @@ class ReadRejects:
     )
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in numbered_parts(self.parts, batches):
+        for part in numbered_parts(self.parts, batches).parts:
             yield from read_rejects(self.parts, part).to_batches(max_chunksize=CHUNK_ROWS)
 
 
@@ -49,13 +48,12 @@ class ReadSubscriptions:
         )
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in numbered_parts(self.parts, batches):
-            table = read_subscriptions(self.parts, part, with_attributes=self.with_attributes)
+        for part in numbered_parts(self.parts, batches).open_parts():
+            table = list_subscriptions(part, with_attributes=self.with_attributes)
             yield from table.to_batches(max_chunksize=CHUNK_ROWS)
 
 
-def numbered_parts(parts: PartSet, batches: Iterable[pa.RecordBatch]) -> Iterator[Part]:
+def numbered_parts(parts: PartSet, batches: Iterable[pa.RecordBatch]) -> PartSet:
     """The parts whose numbers are in the first column."""
-    for batch in batches:
-        for number in batch.column(0).to_pylist():
-            yield parts.parts[number]
+    numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
+    return parts.only([parts.parts[number] for number in numbers])

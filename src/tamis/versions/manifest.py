@@ -24,9 +24,10 @@ COLUMNS: Final = ("version", "created_at", "subscriptions", "rejects", "parts", 
 
 @dataclass(frozen=True, slots=True)
 class PartKind:
-    """How a part of this kind acts on the parts before it."""
+    """How a part of this kind takes part in a version's answers."""
 
     hides_earlier: bool  # its subscriptions and its removed ids hide equal ids in earlier parts
+    answers: bool = True  # if not, it is kept with the version: it matches and hides nothing
 
 
 BASE: Final = "base"
@@ -72,9 +73,14 @@ class Part:
             )
 
     @property
+    def answers(self) -> bool:
+        """Whether its subscriptions are among those that the version matches."""
+        return KINDS[self.kind].answers
+
+    @property
     def hides_earlier(self) -> bool:
         """Whether it hides subscriptions of earlier parts."""
-        return KINDS[self.kind].hides_earlier
+        return self.answers and KINDS[self.kind].hides_earlier
 
     @property
     def n_live(self) -> int:
@@ -87,7 +93,7 @@ class Version:
     """All that readers need, and all that the next build may use."""
 
     number: int  # one more than the version before it
-    parts: tuple[Part, ...]  # bases first, then deltas in the order they came
+    parts: tuple[Part, ...]  # bases first, then others in the order they came
     schema: dict[str, Any]  # Schema.to_json
     missing: str  # how tests on missing attributes are evaluated
     partitioning: dict[str, Any] = field(default_factory=dict)  # which part has a subscription
@@ -115,15 +121,25 @@ class Version:
         return version_name(self.number)
 
     @property
+    def answering(self) -> tuple[Part, ...]:
+        """The parts whose subscriptions it matches, in order."""
+        return tuple(part for part in self.parts if part.answers)
+
+    @property
+    def silent(self) -> tuple[Part, ...]:
+        """The other parts: a build leaves them as they are."""
+        return tuple(part for part in self.parts if not part.answers)
+
+    @property
     def n_subscriptions(self) -> int:
         """How many subscriptions it has that are neither replaced nor removed, and that had not
         expired when their part was built."""
-        return sum(part.n_live for part in self.parts)
+        return sum(part.n_live for part in self.answering)
 
     @property
     def n_rejects(self) -> int:
         """How many subscriptions were rejected."""
-        return sum(part.n_rejects for part in self.parts)
+        return sum(part.n_rejects for part in self.answering)
 
     @property
     def n_bytes(self) -> int:
@@ -133,7 +149,7 @@ class Version:
     @property
     def attributes(self) -> list[tuple[str, ...]]:
         """The paths that some subscription mentions."""
-        return sorted({path for part in self.parts for path in part.attributes})
+        return sorted({path for part in self.answering for path in part.attributes})
 
     @property
     def uses(self) -> dict[tuple[str, ...], Use]:
@@ -141,7 +157,7 @@ class Version:
 
         Attributes that only operators read are left out, and parts of older programs."""
         found: dict[tuple[str, ...], Use] = {}
-        for part in self.parts:
+        for part in self.answering:
             for path, use in zip(part.attributes, part.uses, strict=False):
                 n, first = found.get(path, Use(0, None))
                 if use.n_subscriptions:
@@ -151,7 +167,7 @@ class Version:
     @property
     def columns(self) -> list[str]:
         """The names of attributes that some subscription has."""
-        return sorted({name for part in self.parts for name in part.columns})
+        return sorted({name for part in self.answering for name in part.columns})
 
     def typed_schema(self) -> Schema:
         """The schema as the language knows it."""

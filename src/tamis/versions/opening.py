@@ -57,7 +57,7 @@ def _reopen(parts: PartSet, version: int | str | None, at: Any) -> PartSet:
 
 def _open_store(store: IndexStore, version: int | str | None, at: datetime) -> PartSet:
     found = store.current() if version is None else store.version(version)
-    return PartSet(store.storage, found, found.parts, at=at)
+    return PartSet.of(store.storage, found, at=at)
 
 
 def _open_plain(storage: Storage, version: int | str | None, at: datetime) -> PartSet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
@@ -19,9 +19,12 @@ from tamis.versions.cache import SIZE_VARIABLE, PartCache, check_files
 from tamis.versions.part_files import REMOVED, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
     from pathlib import Path
+
+    import numpy as np
+    import numpy.typing as npt
 
     from tamis.index.contents import Contents
     from tamis.versions.manifest import Part, Version
@@ -42,6 +45,18 @@ class Opening(NamedTuple):
 DEFAULT_OPENING: Final = Opening()
 
 
+class OpenPart(NamedTuple):
+    """A part whose files are open, and what later parts hide in it."""
+
+    part: Part
+    contents: Contents
+    gone: pa.ChunkedArray | None  # ids that later parts replace or remove, here and elsewhere
+
+    def find_hidden(self) -> npt.NDArray[np.bool_] | None:
+        """Which subscriptions later parts hide, by ordinal; None if they hide none."""
+        return None if self.gone is None else find_hidden(self.contents, self.gone)
+
+
 @dataclass(frozen=True, slots=True)
 class PartSet:
     """Some parts of one version, and how to open them. It can be sent to another process."""
@@ -54,6 +69,11 @@ class PartSet:
     operators: tuple[str, ...] = ()  # modules to import before parts are opened
     opening: Opening = DEFAULT_OPENING
     is_compared: bool = False  # what is odd about the events' columns was reported before
+
+    @classmethod
+    def of(cls, storage: Storage, version: Version, **options: Any) -> PartSet:
+        """The parts of a version that answer."""
+        return cls(storage, version, version.answering, **options)
 
     @property
     def n_bytes(self) -> int:
@@ -83,28 +103,51 @@ class PartSet:
 
     def inspect(self) -> Index:
         """The same index, to be read: its operators need not be registered."""
-        deltas = (delta.id for part in self.parts for delta in self._deltas_after(part))
-        key = (self.storage.uri, *(part.id for part in self.parts), "", *deltas)
+        hiding = (part.id for part in self.version.parts if part.hides_earlier)
+        key = (self.storage.uri, *(part.id for part in self.parts), "", *hiding)
         index = _OPEN.pop(key, None)
         if index is None:
-            index = Index(*map(self._open_part, self.parts))
+            index = Index(*self.index_parts())
         _OPEN[key] = index
         while len(_OPEN) > MOST_OPEN:
             _OPEN.popitem(last=False)
         return index
 
-    def _open_part(self, part: Part) -> IndexPart:
-        contents, replaced = self.read_contents(part), self.replaced(part)
-        return IndexPart(contents, None if replaced is None else find_hidden(contents, replaced))
+    def index_parts(self) -> list[IndexPart]:
+        """The parts, with what their version has learned about operators."""
+        found = {
+            each.part.id: IndexPart(self._with_learned(each.contents), each.find_hidden())
+            for each in self.open_parts()
+        }
+        return [found[part.id] for part in self.parts]
 
-    def read_contents(self, part: Part) -> Contents:
-        """The arrays of one part, with what its version has learned about operators."""
-        contents = self.map_part(part)
+    def _with_learned(self, contents: Contents) -> Contents:
         learned = self.version.statistics.get("operators")
         if learned is None:
             return contents
         # A part may be older than what was learned; it is not written again for that.
         return replace(contents, statistics=contents.statistics | {"operators": learned})
+
+    def open_parts(self) -> Iterator[OpenPart]:
+        """The parts, the newest first. Each part that is needed is opened once, those of the
+        version that hide subscriptions of these parts included."""
+        own = {part.id for part in self.parts}
+        gone: list[pa.Array] = []  # ids that the parts so far hide in earlier ones
+        for part in reversed(self.version.parts):
+            if not own:
+                return
+            if part.id not in own and not part.hides_earlier:
+                continue
+            contents = self.map_part(part)
+            if part.id in own:
+                own.remove(part.id)
+                yield OpenPart(part, contents, pa.chunked_array(gone) if gone else None)
+            if part.hides_earlier and own:
+                gone += [contents.ids, *self._read_removed(part)]
+
+    def _read_removed(self, part: Part) -> list[pa.Array]:
+        table = self.read(part, REMOVED)
+        return [] if table is None else table["subscription_id"].chunks
 
     def map_part(self, part: Part) -> Contents:
         """The arrays of one part, as they were written."""
@@ -138,26 +181,6 @@ class PartSet:
     def read(self, part: Part, name: str) -> pa.Table | None:
         """One of the part's tables; None for an artefact by itself, which has no tables."""
         return None if self.is_plain else read_table(self.storage, part, name)
-
-    # ── hiding ─────────────────────────────────────────────────────────────────────────────
-
-    def replaced(self, part: Part) -> pa.ChunkedArray | None:
-        """The ids of the part's subscriptions that later parts replace or remove, and others."""
-        later = self._deltas_after(part)
-        found = [ids for delta in later for ids in self.hides(delta, self.map_part(delta))]
-        return pa.chunked_array(found, pa.string()) if found else None
-
-    def _deltas_after(self, part: Part) -> list[Part]:
-        parts = self.version.parts
-        return [later for later in parts[parts.index(part) + 1 :] if later.hides_earlier]
-
-    def hides(self, part: Part, contents: Contents) -> list[pa.Array]:
-        """The ids that a part with these contents replaces or removes in the parts before it."""
-        if not part.hides_earlier:
-            return []
-        table = self.read(part, REMOVED)
-        removed = [] if table is None else table["subscription_id"].chunks
-        return [contents.ids, *removed]
 
 
 _OPEN: OrderedDict[tuple[str, ...], Index] = OrderedDict()

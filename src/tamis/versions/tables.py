@@ -16,7 +16,7 @@ from tamis.versions.part_files import REJECT_SCHEMA, REJECTS
 if TYPE_CHECKING:
     from tamis.index.contents import Contents
     from tamis.versions.manifest import Part
-    from tamis.versions.part_set import PartSet
+    from tamis.versions.part_set import OpenPart, PartSet
 
 OWNER: Final = "owner"
 # All attributes of a subscription in one column, as JSON objects; no user's column has this name.
@@ -33,12 +33,12 @@ def _read_owner(contents: Contents) -> pa.Array:
     return Details(Catalogue([IndexPart(contents)])).column(OWNER)
 
 
-def read_subscriptions(parts: PartSet, part: Part, *, with_attributes: bool = False) -> pa.Table:
+def list_subscriptions(part: OpenPart, *, with_attributes: bool = False) -> pa.Table:
     """The part's subscriptions, except those that later parts replace or remove.
 
     With attributes, there is one more column, `PACKED`.
     """
-    contents = parts.map_part(part)
+    contents = part.contents
     n_subscriptions = len(contents.ids)
     nobody = pa.nulls(n_subscriptions, pa.string())
     owner = _read_owner(contents) if OWNER in contents.attribute_names else nobody
@@ -55,5 +55,5 @@ def read_subscriptions(parts: PartSet, part: Part, *, with_attributes: bool = Fa
         own = contents.attributes
         columns[PACKED] = nobody if own is None else all_texts(own)
     table = pa.table(columns)
-    gone = parts.replaced(part)
-    return table if gone is None else table.filter(pc.invert(pc.is_in(contents.ids, gone)))
+    is_gone = None if part.gone is None else pc.is_in(contents.ids, part.gone)
+    return table if is_gone is None else table.filter(pc.invert(is_gone))

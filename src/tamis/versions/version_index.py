@@ -5,13 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-
 from tamis.arguments import expect_path
 from tamis.errors import IndexFormatError, InputError
 from tamis.index import artefact
-from tamis.index.hiding import find_hidden
-from tamis.match.catalogue import IndexPart
 from tamis.match.index import Index
 from tamis.match.operators import read_registry
 from tamis.versions.manifest import version_name
@@ -20,7 +16,6 @@ from tamis.versions.store import IndexStore
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
 
     from tamis.versions.manifest import Version
     from tamis.versions.storage import Storage
@@ -56,23 +51,13 @@ def open_index(  # noqa: PLR0913 - all that decides how it is opened
 
 def _open_version(storage: Storage, version: Version, operators: Any, opening: Opening) -> Index:
     registry = read_registry(operators)
-    parts = PartSet(storage, version, version.parts, opening=opening)
+    parts = PartSet.of(storage, version, opening=opening)
     with artefact.reading(Path(storage.uri)):
-        index = Index(*reversed([*_shown_parts(parts)]), registry=registry)
+        index = Index(*parts.index_parts(), registry=registry)
     if registry is not None:
         index.operators.expect_all()
     index.place = VersionPlace(storage, version.number, version.created_at, operators, opening)
     return index
-
-
-def _shown_parts(parts: PartSet) -> Iterator[IndexPart]:
-    """The parts, the newest first, each with the subscriptions that later parts hide."""
-    gone: list[pa.Array] = []  # ids that the parts so far hide in earlier ones
-    for part in reversed(parts.parts):
-        contents = parts.read_contents(part)
-        hidden = pa.chunked_array(gone, pa.string())
-        yield IndexPart(contents, find_hidden(contents, hidden) if gone else None)
-        gone += parts.hides(part, contents)
 
 
 class VersionPlace(NamedTuple):

@@ -175,7 +175,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 
     def derive(newest: Version | None) -> Version | None:
         seen.append(newest)
-        return None if is_same(newest, made) else _keep_statistics(made, newest)
+        own = keep_given(made, newest)
+        return None if is_same(newest, own) else own
 
     version = target.publish(derive, is_afresh=True)
     pruned = _prune(target, retention)
@@ -266,8 +267,11 @@ def is_same(newest: Version | None, made: Version) -> bool:
     )
 
 
-def _keep_statistics(made: Version, newest: Version | None) -> Version:
-    return made if newest is None else replace(made, statistics=newest.statistics)
+def keep_given(made: Version, newest: Version | None) -> Version:
+    """The version with what the newest one has besides subscriptions that answer."""
+    if newest is None:
+        return made
+    return replace(made, parts=(*made.parts, *newest.silent), statistics=newest.statistics)
 
 
 # ── schema and parts of the rows ────────────────────────────────────────────────────────────

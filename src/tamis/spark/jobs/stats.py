@@ -133,7 +133,7 @@ def _count_terms(events: DataFrame, target: IndexStore, version: Version) -> pa.
     schema = version.typed_schema()
     if not any(schema[path] == STRING for path in version.attributes):
         return None
-    parts = PartSet(target.storage, version, version.parts)
+    parts = PartSet.of(target.storage, version)
     return count_terms(events, parts).toArrow()
 
 

@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from tamis.errors import InputError, warn
-from tamis.index.hiding import find_hidden
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.moments import read_at
 from tamis.language.names import print_path
@@ -139,9 +138,9 @@ def is_empty(part: Part) -> bool:
 
 
 def is_repeated(store: IndexStore, last: Version, part: Part, removed: Sequence[str]) -> bool:
-    """Whether the newest part makes the same changes: the job was run twice."""
-    newest = last.parts[-1]
-    if (newest.kind, newest.digest) != (DELTA, part.digest):
+    """Whether the newest part that answers makes the same changes: the job was run twice."""
+    newest = last.answering[-1]
+    if (newest.kind, newest.digest) != (part.kind, part.digest):
         return False
     table = PartSet(store.storage, last, (newest,)).read(newest, REMOVED)
     return table is not None and table["subscription_id"].to_pylist() == list(removed)
@@ -151,7 +150,7 @@ def compact(spark: SparkSession, store: str | os.PathLike[str] | IndexStore) -> 
     """Rebuild the current version's subscriptions without deltas."""
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     version = target.current()
-    rows = packed_subscriptions(spark, PartSet(target.storage, version, version.parts))
+    rows = packed_subscriptions(spark, PartSet.of(target.storage, version))
     known = version.partitioning
     report = build(
         rows,
@@ -191,7 +190,7 @@ def find_unknown(
     """The ids that no subscription of the version has."""
     if not ids:
         return ()
-    parts = PartSet(store.storage, version, version.parts)
+    parts = PartSet.of(store.storage, version)
     numbers = spark.range(0, len(parts.parts), 1, min(len(parts.parts), 64))
     told = numbers.mapInArrow(FindIds(parts, tuple(ids)), FindIds.SCHEMA).collect()
     known = {row["subscription_id"] for row in told}
@@ -208,11 +207,10 @@ class FindIds:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         wanted = pa.array(self.ids, pa.string())
-        for part in numbered_parts(self.parts, batches):
-            found = wanted.filter(pc.is_in(wanted, self.parts.map_part(part).ids))
-            hidden = self.parts.replaced(part)
-            if hidden is not None:
-                found = found.filter(pc.invert(pc.is_in(found, hidden)))
+        for part in numbered_parts(self.parts, batches).open_parts():
+            found = wanted.filter(pc.is_in(wanted, part.contents.ids))
+            if part.gone is not None:
+                found = found.filter(pc.invert(pc.is_in(found, part.gone)))
             yield pa.RecordBatch.from_pydict({"subscription_id": found})
 
 
@@ -221,11 +219,11 @@ class FindIds:
 
 def count_hidden(spark: SparkSession, store: IndexStore, version: Version) -> tuple[Part, ...]:
     """The parts, each with the number of its subscriptions that later parts hide."""
-    parts = PartSet(store.storage, version, version.parts)
+    parts = PartSet.of(store.storage, version)
     numbers = spark.range(0, len(parts.parts), 1, min(len(parts.parts), 64))
     told = run_on_workers(numbers, CountHidden(parts), CountHidden.SCHEMA).collect()
     counts: dict[Any, int] = {row["part"]: row["n"] for row in told}
-    return tuple(replace(part, n_hidden=counts[part.id]) for part in parts.parts)
+    return tuple(replace(part, n_hidden=counts.get(part.id, 0)) for part in version.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,9 +234,8 @@ class CountHidden:
     SCHEMA: ClassVar[str] = "part string, n bigint"
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for part in numbered_parts(self.parts, batches):
-            hidden = self.parts.replaced(part)
-            n = 0
-            if hidden is not None:
-                n = int(np.count_nonzero(find_hidden(self.parts.map_part(part), hidden)))
-            yield pa.RecordBatch.from_pydict({"part": [part.id], "n": pa.array([n], pa.int64())})
+        for opened in numbered_parts(self.parts, batches).open_parts():
+            is_hidden = opened.find_hidden()
+            n = 0 if is_hidden is None else int(np.count_nonzero(is_hidden))
+            columns = {"part": [opened.part.id], "n": pa.array([n], pa.int64())}
+            yield pa.RecordBatch.from_pydict(columns)
