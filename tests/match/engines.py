@@ -80,6 +80,19 @@ def _encoded(index: Index, events: Sequence[Event]) -> np.ndarray:
     return found
 
 
+def _top(index: Index, events: Sequence[Event], **options: Any) -> np.ndarray:
+    """All matches, the best first; the first two are the same whatever is requested."""
+    everyone = max(1, len(index))
+    table = index.match_top(events, everyone, **options)
+    lists: list[list[str]] = [[] for _ in events]
+    for row in table.to_pylist():
+        lists[row["event_row"]].append(row["subscription_id"])
+    assert [index.match_top(event, everyone) for event in events] == lists
+    best = index.match_top(events, 2, **options)["subscription_id"].to_pylist()
+    assert best == [one for found in lists for one in found[:2]]
+    return _table(index, len(events), table)
+
+
 def _subsets(index: Index, events: Sequence[Event], **options: Any) -> np.ndarray:
     """Every third subscription, then the others, then none: together all, and nothing twice."""
     ids = index.ids.to_pylist()
@@ -153,6 +166,8 @@ ENGINES = (
     Engine("wide", _wide, _is_true),
     Engine("threads", lambda index, events: _batch(index, events, threads=2), _is_true),
     Engine("lists-threads", lambda index, events: _lists(index, events, threads=3), _is_true),
+    Engine("top", _top, _is_true),
+    Engine("top-threads", lambda index, events: _top(index, events, threads=2), _is_true),
     Engine("subset", _subsets, _is_true),
     Engine("subset-threads", lambda index, events: _subsets(index, events, threads=2), _is_true),
     Engine(

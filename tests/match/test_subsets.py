@@ -43,7 +43,12 @@ def test_every_mode(index, options, wanted, threads):
     expected = [[name for name in found if name in wanted] for found in everyone]
     assert [index.match(event, **options) for event in EVENTS] == expected
     assert [list(index.match_bindings(event, **options)) for event in EVENTS] == expected
+    best = [sorted(found) for found in expected]  # all weights are equal
+    assert [index.match_top(event, 2, **options) for event in EVENTS] == [own[:2] for own in best]
     options = {**options, "threads": threads}
+    for k in (2, len(ROWS)):
+        top = index.match_top(EVENTS, k, **options)["subscription_id"].to_pylist()
+        assert top == [name for found in best for name in found[:k]]
     assert index.match_lists(EVENTS, **options).to_pylist() == expected
     pairs = index.match_batch(EVENTS, bindings=True, **options)
     assert pairs["subscription_id"].to_pylist() == [name for found in expected for name in found]
