@@ -94,7 +94,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 
     They may also be dicts or a frame (pandas, Polars, Arrow) with the columns `id` (or
     `subscription_id`) and `expression`, an iterator of record batches, or the path of a file of
-    them (.jsonl, .json, .csv, .tsv, .parquet, .arrow).
+    them, in a format that `tamis build --help` lists.
 
     An expression that is wrong becomes one of `index.rejects`, an `ExpressionError`, and the others
     go on. `schema` is anything `Schema.of` takes; without one the types are inferred from all

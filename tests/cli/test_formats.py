@@ -281,3 +281,20 @@ def test_rejects_replace_only_rejects(tmp_path):
     assert refused.exit_code == 1
     assert "does not contain rejects: it is not overwritten" in refused.stderr
     assert listed.read_text() == "somebody's notes\n"
+
+
+def test_a_format_that_spark_commands_cannot_read_is_an_error(tmp_path):
+    from unittest.mock import MagicMock
+
+    from tamis.cli import spark_io
+
+    path, spark = str(tmp_path / "rows.avro"), MagicMock()
+    told = "rows.avro: tamis spark does not read Avro files; it reads jsonl, csv, parquet, tsv"
+    with pytest.raises(tamis.InputError, match=told):
+        spark_io.read_subscriptions(spark, path, "avro")
+    with pytest.raises(tamis.InputError, match=told):
+        spark_io.read_events(spark, path, "avro", None, None)
+    with pytest.raises(tamis.InputError, match=told):
+        spark_io.read_typed_events(spark, path, Format.AVRO, tamis.Schema.of("a INT"))
+    with pytest.raises(tamis.InputError, match=told):
+        spark_io.write_frame(MagicMock(), path, "avro", overwrite=True)

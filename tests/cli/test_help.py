@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 import pytest
 
 from tamis.cli import main
+from tamis.input.compression import READ_ENDINGS
+from tamis.input.formats import FORMATS, KNOWN_ENDINGS, Format
 from tests.cli.shell import run
 from tests.test_docs import commands_of
 
@@ -36,3 +40,24 @@ def test_options_of_all_groups_are_looked_at():
 def test_help_shows_the_sentences():
     told = " ".join(run("match", "--help").stdout.split())
     assert "--threads INTEGER RANGE Share the work among this number of threads." in told
+
+
+@pytest.mark.parametrize("command", ["check", "build", "match", "eval"])
+def test_help_names_every_format(command):
+    told = " ".join(run(command, "--help").stdout.split())
+    read = [own for own in FORMATS.values() if own.is_typed or command != "eval"]
+    assert all(own.title in told for own in read), told
+    assert "{" not in told
+    if command in ("check", "build"):
+        assert f"may be compressed ({', '.join(READ_ENDINGS)})" in told
+
+
+def test_the_manual_names_every_format():
+    manual = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    _, _, section = manual.partition("\n## Formats\n")
+    section, _, _ = section.partition("\n## ")
+    named = [*Format, *KNOWN_ENDINGS.split(", "), *READ_ENDINGS]
+    assert [one for one in named if f"`{one}`" not in section] == []
+    rows = [line for line in manual.splitlines() if line.startswith("| `--format jsonl`")]
+    assert len(rows) >= 2
+    assert all(f"`{one}`" in row for row in rows for one in Format if one is not Format.JSONL)

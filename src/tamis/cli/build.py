@@ -25,6 +25,7 @@ from tamis.cli.options import (
     column_options,
     format_option,
     limit_options,
+    list_formats,
     missing_option,
     operators_option,
     output_option,
@@ -180,6 +181,7 @@ class Feed:
 @output_option
 @processes_option
 @limit_options
+@list_formats
 def build_command(  # noqa: PLR0913 - one parameter per option
     file: str,
     index_path: str,
@@ -198,7 +200,7 @@ def build_command(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Build an index of the subscriptions in FILE; '-' is standard input.
 
-    FILE is JSON, CSV, TSV, Parquet, Arrow or Avro, and may be compressed (.gz, .zst).
+    FILE is {formats}, and may be compressed ({compressed}).
 
     An invalid row is rejected, and the others are built. The first rejects are shown on stderr;
     --rejects writes all of them to a file.

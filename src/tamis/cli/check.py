@@ -20,6 +20,7 @@ from tamis.cli.options import (
     column_options,
     format_option,
     limit_options,
+    list_formats,
     operators_option,
     output_option,
     processes_option,
@@ -84,6 +85,7 @@ class Summary:
 @click.option("--strict", is_flag=True, help="Exit with 1 if there are warnings, as for errors.")
 @processes_option
 @limit_options
+@list_formats
 def check_command(  # noqa: PLR0913 - one parameter per option
     file: str,
     file_format: str | None,
@@ -98,7 +100,7 @@ def check_command(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Check the subscriptions in FILE; '-' is standard input.
 
-    FILE is JSON, CSV, TSV, Parquet, Arrow or Avro, and may be compressed (.gz, .zst).
+    FILE is {formats}, and may be compressed ({compressed}).
 
     Each row has a subscription_id (or id) and an expression. An error is shown with its place,
     and the other rows are still checked; a suspicious expression gets a warning.

@@ -23,7 +23,7 @@ from tamis.cli.output import print_json
 from tamis.errors import RowError
 from tamis.events.json_texts import parse_event
 from tamis.input.event_rows import EventRow, read_events
-from tamis.input.formats import Format, detect_format
+from tamis.input.formats import Format, detect_format, list_titles
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.operators.ask import ask
 from tamis.operators.caller import print_call
@@ -53,8 +53,8 @@ EVENT_WIDTH = 100
 @click.option(
     "--events-file",
     metavar="FILE",
-    help="Evaluate the expression for the events of this file: JSON, Parquet, "
-    "Arrow or Avro; '-' reads JSON from standard input.",
+    help=f"Evaluate the expression for the events of this file: {list_titles(is_typed=True)}; "
+    "'-' reads JSON from standard input.",
 )
 @schema_option
 @operators_option

@@ -17,6 +17,7 @@ from tamis.cli.options import (
     at_option,
     choose_format,
     format_option,
+    list_formats,
     open_source,
     opening_options,
     operators_option,
@@ -106,6 +107,7 @@ OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS
     help="Write lines and values that cannot be read to this file, as JSON lines.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 if something cannot be read.")
+@list_formats
 def match_command(  # noqa: PLR0913 - one parameter per option
     index_path: str,
     events: str,
@@ -128,7 +130,7 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     rejects_file: str | None,
     strict: bool,
 ) -> None:
-    """Match EVENTS against INDEX: a file of JSON, CSV, TSV, Parquet, Arrow or Avro, or stdin.
+    """Match EVENTS against INDEX: a file of {formats}, or stdin.
 
     Prints the matches of each event as they are found. A value of the wrong type counts as
     missing, and a line that is not an event is skipped; notes on stderr count both.

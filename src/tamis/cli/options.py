@@ -10,7 +10,8 @@ from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from tamis.errors import InputError
-from tamis.input.formats import Format
+from tamis.input.compression import READ_ENDINGS
+from tamis.input.formats import Format, list_titles
 from tamis.input.rows import Columns
 from tamis.input.schemas import read_schema
 from tamis.input.subscription_rows import read_subscriptions
@@ -170,6 +171,14 @@ format_option = click.option(
     type=click.Choice([str(known) for known in Format]),
     help="Read the file in this format; by default its name decides, and '-' is jsonl.",
 )
+
+
+def list_formats(command: _Command) -> _Command:
+    """Write the formats of files into the help of a command, where it has the fields `{formats}`
+    and `{compressed}`."""
+    told = {"formats": list_titles(), "compressed": ", ".join(READ_ENDINGS)}
+    command.__doc__ = (command.__doc__ or "").format(**told)
+    return command
 
 
 def column_options(command: _Command) -> _Command:

@@ -35,12 +35,18 @@ def format_of_name(name: str) -> Format | None:
 
 def _expect_spark(found: Format, name: str) -> Format:
     if found not in READ_BY_SPARK:
-        raise InputError(
-            f"{name}: tamis spark does not read {FORMATS[found].title} files; "
-            f"it reads {', '.join(READ_BY_SPARK)}",
-            hint="convert the files to Parquet; tamis build and tamis match read them directly",
-        )
+        raise unread_format(found, name)
     return found
+
+
+def unread_format(found: Format, name: str) -> InputError:
+    """The error for files of a format for which there is no reader or writer of Spark."""
+    known = (own for own in READ_BY_SPARK if own is not found)
+    return InputError(
+        f"{name}: tamis spark does not read {FORMATS[found].title} files; "
+        f"it reads {', '.join(known)}",
+        hint="convert the files to Parquet; tamis build and tamis match read them directly",
+    )
 
 
 def choose_output_format(path: str, asked: str | None) -> Format:

@@ -12,6 +12,7 @@ from tamis.cli.spark_formats import (
     find_format,
     is_array_of_json,
     read_head,
+    unread_format,
 )
 from tamis.cli.spark_places import expect_free
 from tamis.errors import InputError, RowError
@@ -58,15 +59,23 @@ def read_subscriptions(spark: SparkSession, path: str, asked: str | None) -> Dat
             return _read_csv(spark, path, kind)
         if kind is Format.PARQUET:
             return spark.read.parquet(path)
+        if kind is not Format.JSONL:
+            raise unread_format(kind, path)
         frame = _read_objects(spark, path)
     if frame.columns == ["_corrupt_record"]:  # Spark's name for the text of a line that is not JSON
         raise InputError(f"{path} contains no JSON objects", hint=guess_lines(read_head(path)))
     return _with_one_id(frame)
 
 
-def _csv_options(kind: Format) -> dict[str, Any]:
+def _csv_options(kind: Format, path: str) -> dict[str, Any]:
     # Quotes are doubled, as everywhere in CSV.
-    return {"header": True, "escape": '"', "sep": DELIMITERS[kind]}
+    return {"header": True, "escape": '"', "sep": _find_delimiter(kind, path)}
+
+
+def _find_delimiter(kind: Format, path: str) -> str:
+    if kind not in DELIMITERS:
+        raise unread_format(kind, path)
+    return DELIMITERS[kind]
 
 
 def _read_csv(spark: SparkSession, path: str, kind: Format) -> DataFrame:
@@ -78,7 +87,7 @@ def _read_csv(spark: SparkSession, path: str, kind: Format) -> DataFrame:
     from tamis.spark.jobs.rows import FOUND, make_problem
 
     # An expression may contain line breaks.
-    options = _csv_options(kind) | {"multiLine": True}
+    options = _csv_options(kind, path) | {"multiLine": True}
     header = spark.read.options(**options).csv(path).schema
     reader = spark.read.options(**options, columnNameOfCorruptRecord=FOUND)
     n_fields = len(header.fields)
@@ -179,7 +188,7 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
                 "event",
                 seen,
             )
-        options = _csv_options(kind)
+        options = _csv_options(kind, path)
         static = spark.read.options(**options).csv(path)
         frame = reader.options(**options).schema(static.schema).csv(path)
     names = [name for name in frame.columns if name != event_id]
@@ -257,7 +266,7 @@ def read_typed_events(spark: SparkSession, path: str, kind: Format, schema: Sche
         if kind is Format.JSONL:
             reader = spark.read.option("multiLine", is_array_of_json(path))
             return reader.schema(declared).json(path)
-        frame = spark.read.options(**_csv_options(kind)).csv(path)
+        frame = spark.read.options(**_csv_options(kind, path)).csv(path)
         known = [name for name in frame.columns if (name,) in schema]
         return frame.selectExpr(
             *(f"try_cast(`{name}` AS {_type(str(schema[name,]))}) AS `{name}`" for name in known)
@@ -302,7 +311,7 @@ def write_frame(
         elif kind is Format.JSONL:
             writer.json(path)
         else:
-            writer.options(header=True, sep=DELIMITERS[kind]).csv(path)
+            writer.options(header=True, sep=_find_delimiter(kind, path)).csv(path)
     except BaseException:
         if not before:
             storage.delete("")

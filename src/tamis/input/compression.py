@@ -33,13 +33,14 @@ CODECS: Final = (
     Codec("ZIP", ".zip", (b"PK\x03\x04",), "unzip"),
 )
 BY_ENDING: Final = {codec.ending: codec for codec in CODECS}
+READ_ENDINGS: Final = tuple(codec.ending for codec in CODECS if codec.arrow)
 
 
 def codec_of_name(name: str) -> Codec | None:
     """The codec for a file's name; raises an `InputError` if it is not supported."""
     codec = BY_ENDING.get(PurePath(name).suffix.lower())
     if codec is not None and codec.arrow is None:
-        read = " and ".join(known.ending for known in CODECS if known.arrow)
+        read = " and ".join(READ_ENDINGS)
         raise InputError(
             f"{name} is compressed: files that end in {codec.ending} are not read; {read} are",
             hint=f"unpack it first: {codec.unpack} {name}",

@@ -60,6 +60,13 @@ FORMAT_BY_ENDING: Final = {
 KNOWN_ENDINGS: Final = ", ".join(FORMAT_BY_ENDING)
 
 
+def list_titles(*, is_typed: bool = False) -> str:
+    """The titles of all formats in a phrase, or of those whose values have types."""
+    known = [FORMATS[own] for own in Format]
+    *others, last = [own.title for own in known if own.is_typed or not is_typed]
+    return f"{', '.join(others)} or {last}"
+
+
 def find_format(name: str) -> Format | None:
     """The format for a file's name, compressed or not."""
     return FORMAT_BY_ENDING.get(PurePath(strip_ending(name)).suffix.lower())
