@@ -62,7 +62,7 @@ def test_a_full_disk(folder, monkeypatch):
     with SubscriptionStore.open(folder) as store:
         last, error = fill(store)
         assert "the disk is full" in error.message
-        assert "nothing of these changes was stored" in error.hint
+        assert "none of these changes was stored" in error.hint
         assert last > 100
         assert store.last_change == last == store.count()
         with pytest.raises(StoreError, match="the disk is full"):
@@ -183,7 +183,7 @@ def test_a_lost_connection_comes_back(postgres):
         assert store.get("a").revision == 1  # readers connect again
         with pytest.raises(StoreError, match="there is no connection") as raised:
             store.apply([Subscribe("b", "x = 1")])
-        assert "may be stored or not" in raised.value.hint
+        assert "may or may not be stored" in raised.value.hint
         assert store.apply([Subscribe("b", "x = 1")]) == [Accepted(2)]
         assert store.get("b").revision == 2
         with pytest.raises(StoreError, match="another writer"):

@@ -172,7 +172,7 @@ def test_a_restored_backup_is_noticed(tmp_path):
 
 @pytest.mark.parametrize("place", [5, None, "mysql://host/db", b"folder"])
 def test_invalid_places(place):
-    with pytest.raises(InputError, match="is not a place for a store"):
+    with pytest.raises(InputError, match="is not the place of a store"):
         SubscriptionStore.open(place)
 
 

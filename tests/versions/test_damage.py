@@ -200,7 +200,9 @@ def test_a_manifest_in_the_place_of_another(store):
         publish(store, write(store, {f"v{number}": "a = 1"}))
     root = Path(store.uri)
     shutil.copytree(root / "v00000001", root / "v00000009")
-    with pytest.warns(TamisWarning, match="is the manifest of v00000001; v00000002 answers"):
+    with pytest.warns(
+        TamisWarning, match="is the manifest of v00000001; v00000002 is used instead"
+    ):
         assert store.current().number == 2
 
 
@@ -331,7 +333,7 @@ def test_pruning_leaves_foreign_files_alone(store):
 @pytest.mark.parametrize("content", ["MANIFEST-000004\n", '{"version": 1}', "[1]", ""])
 def test_a_folder_of_another_program_is_not_built_into(tmp_path, content):
     (tmp_path / CURRENT).write_text(content)
-    with pytest.raises(InputError, match=r"CURRENT is not of an index: it is not overwritten"):
+    with pytest.raises(InputError, match=r"CURRENT is not an index's file: it is not overwritten"):
         IndexStore(tmp_path).expect_room()
     assert (tmp_path / CURRENT).read_text() == content
 

@@ -80,7 +80,7 @@ def test_published_version_is_current(store):
 def test_a_version_is_not_published_without_its_parts(store):
     part = write(store, {"x": "a = 1"})
     store.storage.delete(part.folder)
-    with pytest.raises(IndexFormatError, match="is missing: nothing is published"):
+    with pytest.raises(IndexFormatError, match="is missing; nothing was published"):
         store.publish(lambda newest: version_of(part))
     assert store.current_or_none() is None
 
@@ -131,7 +131,7 @@ def test_the_claim_of_a_dead_writer_counts_for_a_while_only(
         assert objects.read("one") == b"1"
         assert not objects.create("one", b"2")
     else:
-        with pytest.raises(InputError, match="too many others"):
+        with pytest.raises(InputError, match="too many other processes"):
             objects.create("one", b"1")
 
 

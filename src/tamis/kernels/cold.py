@@ -1,7 +1,7 @@
-"""Cold start: the kernels are compiled once on each machine, and the user learns why it takes long.
+"""Cold start: kernels are compiled once on each machine, and a message explains the delay.
 
-Packages are judged as a whole: one that has no compiled kernel at all is cold. Which of its kernels
-are ever called depends on the subscriptions and events.
+A package is cold if none of its kernels is compiled: which of them are called depends on the
+subscriptions and events.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 SECONDS_PER_KERNEL: Final = 0.8  # on one core of an ordinary machine
 MATCHING: Final = ("tamis.text", "tamis.index", "tamis.events", "tamis.match")
-# Apart: who has no operators never needs their kernels.
+# Separate, because only subscriptions with operators need these kernels.
 SCHEDULING: Final = ("tamis.operators",)
 
 
 def announce(
     tell: Callable[[str], None] | None = None, packages: tuple[str, ...] = MATCHING
 ) -> bool:
-    """Report that kernels are about to be compiled, if they are; whether it was reported.
+    """Report that kernels are about to be compiled, if they are; returns whether it was reported.
 
-    Only kernels of imported modules count: import what you are going to use first. Without `tell`
-    the message goes to stderr if that is a terminal, and nowhere else.
+    Only kernels of imported modules count: import what you are going to use first. Without `tell`,
+    the message goes to stderr if that is a terminal, and otherwise nowhere.
     """
     if tell is None:
         if sys.stderr is None or not sys.stderr.isatty():
@@ -43,7 +43,7 @@ def _print_on_terminal(message: str) -> None:
 
 
 def cold_packages(packages: tuple[str, ...]) -> list[list[Any]]:
-    """The kernels of each of the packages of which none is compiled."""
+    """The kernels of each cold package."""
     by_package = [
         [kernel for name in _kernel_modules(package) for kernel in _kernels_of(name)]
         for package in packages
@@ -52,13 +52,13 @@ def cold_packages(packages: tuple[str, ...]) -> list[list[Any]]:
 
 
 def _kernel_modules(package: str) -> list[str]:
-    """The modules of kernels that have been imported."""
+    """The imported modules of kernels."""
     names = (name for name in sys.modules if name.startswith(f"{package}."))
     return [name for name in names if "kernels" in name.split(".")]
 
 
 def _kernels_of(name: str) -> list[Any]:
-    """The functions of a module that are compiled for their own sake."""
+    """The functions of a module that are compiled separately."""
     from numba.core.dispatcher import Dispatcher
 
     # Imported kernels belong to another module; inlined ones are part of their callers.
@@ -75,7 +75,7 @@ def _is_cached(kernel: Any) -> bool:
     """Whether the kernel, as it is written now, is compiled in this process or on disk."""
     if kernel.overloads:
         return True
-    # Numba has no public way to ask its cache; a change there means no notice, nothing worse.
+    # Numba's cache has no public interface. If it changes, only the message is lost.
     file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
     load_index = getattr(file, "_load_index", None)
     try:

@@ -12,7 +12,7 @@ from tamis.errors import TamisError
 
 
 class Question(Enum):
-    """What an index can ask about two values; each comparison is one of these or its negation."""
+    """What an index can test about two values; each comparison is one of these or its negation."""
 
     EQUAL = "equal"
     BELOW = "below"
@@ -30,7 +30,7 @@ class Asked(NamedTuple):
         """Whether it bounds values from above; equality bounds neither way and raises."""
         match self.question:
             case Question.EQUAL:
-                raise TamisError("equality is no bound")
+                raise TamisError("equality is not a bound")
             case Question.BELOW | Question.AT_MOST:
                 return not self.is_negated
             case _:
@@ -66,9 +66,9 @@ class Comparator(Enum):
 
     @property
     def positive(self) -> Comparator:
-        """The comparison of which this one is the negation; itself if it is none.
+        """If this comparison negates another one, the other one; otherwise itself.
 
-        It matters where a value is missing: there a negation may hold.
+        The difference matters if a value is missing: then a negation may hold.
         """
         match self:
             case Comparator.NOT_EQUAL:
@@ -128,7 +128,7 @@ class Comparator(Enum):
 
     @property
     def asked(self) -> Asked:
-        """The question to an index; canonical trees spell `<=>` by other leaves."""
+        """The question to an index; a canonical tree has other leaves instead of `<=>`."""
         match self:
             case Comparator.EQUAL:
                 return Asked(Question.EQUAL, False)
@@ -143,7 +143,7 @@ class Comparator(Enum):
             case Comparator.ABOVE:
                 return Asked(Question.AT_MOST, True)
             case Comparator.SAME:
-                raise TamisError(f"{self} is no single question: bring the tree in canonical form")
+                raise TamisError(f"no single test answers {self}; make the tree canonical first")
             case _:
                 assert_never(self)
 

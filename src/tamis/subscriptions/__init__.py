@@ -1,10 +1,11 @@
-"""Who asked for what, until when, and in which order did it change?
+"""Which subscriptions exist, until when, and how did they change?
 
     store = SubscriptionStore.open("people.live")
     store.apply([Subscribe("s1", "age >= 18"), Unsubscribe("s0")])
 
 A durable set of subscriptions, in a folder (SQLite) or in PostgreSQL, and the log of its changes.
-It knows nothing of what expressions mean.
+Expressions are stored as text and not parsed. The store is used on its own: no other package
+imports it.
 """
 
 from tamis.errors import MissingDependencyError

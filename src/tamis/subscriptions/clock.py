@@ -19,7 +19,7 @@ def read_system_clock() -> datetime:
 
 
 class StoreClock:
-    """The latest moment seen: a lease that has ended stays ended when a clock is set back."""
+    """A clock that never goes back: an ended lease stays ended if the system clock is set back."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
@@ -27,11 +27,11 @@ class StoreClock:
         self._lock = Lock()
 
     def now(self) -> int:
-        """The moment, in microseconds since 1970."""
+        """The current moment, in microseconds since 1970."""
         return self.advance(to_microseconds(read_at(self._clock())))
 
     def advance(self, moment: int) -> int:
-        """See a moment; the latest seen."""
+        """Take a moment into account; returns the latest one so far."""
         with self._lock:
             self._latest = max(self._latest, moment)
             return self._latest

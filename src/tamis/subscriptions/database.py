@@ -1,4 +1,4 @@
-"""What the store asks of a database. SQLite and PostgreSQL differ in nothing else."""
+"""The interface of a database. It covers all differences between SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ class Database(Protocol):
     is_closed: bool
 
     def hold(self) -> Connection:
-        """A connection to write with, whose holder is the only writer; `StoreInUseError` if
-        there is another."""
+        """A connection for the only writer; raises `StoreInUseError` if there is another."""
 
     def insert(self, connection: Connection, rows: Sequence[Row]) -> None:
         """Append rows to the log."""
@@ -30,10 +29,10 @@ class Database(Protocol):
         """Mark rows as superseded: by which change, which row."""
 
     def one_of(self, ids: Sequence[str]) -> ColumnElement[bool]:
-        """The condition that a row is of one of these ids; one statement for any number."""
+        """The condition that a row has one of these ids; one statement for any number of ids."""
 
     def release(self, connection: Connection | None) -> None:
-        """Close a connection of `hold`, if there is one, and let another writer come."""
+        """Close a connection of `hold`, if given, and release the store for another writer."""
 
     def close(self) -> None:
-        """Close the reading connections; nothing is read afterwards."""
+        """Close the reading connections; afterwards the store cannot be read."""

@@ -1,4 +1,4 @@
-"""Which requests are accepted, in their order, and the rows they become. Nothing is stored here."""
+"""Decides which requests are accepted, and makes their rows. Nothing is stored here."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 _STATE: Final = Row._fields[Row._fields.index("created") :]
 _NO_STATE: Final = (None,) * len(_STATE)
-# Plain text: drivers have other ways with enumerations.
+# Plain strings: database drivers treat enumerations in different ways.
 _KINDS: Final = {kind: str(kind.value) for kind in Kind}
 
 
 class Group:
-    """Requests that become one transaction."""
+    """The requests of one transaction."""
 
     def __init__(self, latest: Mapping[str, Row], last_change: int, moment: int) -> None:
         """`latest` has the newest row of each id that the requests name."""
@@ -50,14 +50,14 @@ class Group:
     def _subscribe(self, request: Checked, row: Row | None) -> Result:
         if row is not None and row.has_state():
             if not row.has_ended(self._moment):
-                message = f'there is a subscription "{row.subscription_id}"'
+                message = f'subscription "{row.subscription_id}" exists already'
                 return Refused(Reason.EXISTS, message, row.number)
         else:
             row = None
         if (refusal := self._refuse_validity(request.columns)) is not None:
             return refusal
         if row is not None:
-            # Its lease ended and nobody wrote that yet; the log has it before the id is used again.
+            # Its lease has ended without an entry yet: write that before the id is used again.
             self._append(Kind.EXPIRE, request.subscription_id, _NO_STATE)
         state = (self.last_change + 1, *request.columns.values())
         return self._append(Kind.SUBSCRIBE, request.subscription_id, state)
@@ -96,9 +96,7 @@ class Group:
         if end is None:
             return None
         if end <= self._moment:
-            message = (
-                f"valid_until is {_show(end)}; at the store it is {_show(self._moment)} already"
-            )
+            message = f"valid_until is {_show(end)}; the store's clock is at {_show(self._moment)}"
             return Refused(Reason.INVALID, message)
         if start is not None and start >= end:
             message = f"valid_from {_show(start)} is not before valid_until {_show(end)}"

@@ -1,4 +1,4 @@
-"""What databases and file systems report, as errors of ours that say what to do."""
+"""Converts errors of databases and file systems to a `StoreError` with a hint."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tamis.errors import StoreError, StoreFormatError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FULL_HINT: Final = "free some space; nothing of these changes was stored"
+FULL_HINT: Final = "free some space; none of these changes was stored"
 _IO_HINT: Final = "is the disk full or failing? these changes were not acknowledged"
 _READ_ONLY_HINT: Final = "make it writable for this user, or open it with read_only=True"
 _DAMAGED_HINT: Final = "restore it from a backup, then give it a new epoch with `renew_epoch`"
 _AWAY_HINT: Final = (
-    "is the server running? changes that were on their way may be stored or not: ask for them"
+    "is the server running? pending changes may or may not be stored: check them with `latest`"
 )
 
-# By primary result code of SQLite: what is wrong, the hint, whether the file itself is.
+# By primary result code of SQLite: what is wrong, the hint, whether the file is damaged.
 _SQLITE: Final[dict[int, tuple[str, str | None, bool]]] = {
     sqlite3.SQLITE_FULL: ("the disk is full", FULL_HINT, False),
     sqlite3.SQLITE_READONLY: ("it cannot be written", _READ_ONLY_HINT, False),
@@ -53,7 +53,7 @@ _OS: Final = {
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """Raise what a database or the file system reports as a `StoreError`."""
+    """Raise errors of a database or the file system as a `StoreError`."""
     try:
         yield
     except OSError as error:
@@ -66,7 +66,7 @@ def translated(where: str) -> Iterator[None]:
 
 
 def explain(error: Exception, where: str) -> StoreError:
-    """The error of ours for one of a database."""
+    """The `StoreError` for an error of a database."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig else error
     what, hint, is_damaged = _find(cause)
     detail = str(cause).strip().split("\n")[0]
@@ -79,7 +79,7 @@ def _find(cause: BaseException) -> tuple[str, str | None, bool]:
         code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
         return _SQLITE.get(code, _UNKNOWN)
     state = getattr(cause, "sqlstate", None)
-    # The classes 08 and 57P: connections that fail, and a server that shuts down.
+    # Classes 08 and 57P: failed connections, and a server that is shutting down.
     is_away = state is None or state.startswith(("08", "57P"))
     if is_away and type(cause).__name__ in ("OperationalError", "AdminShutdown"):
         return "there is no connection", _AWAY_HINT, False

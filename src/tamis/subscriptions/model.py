@@ -1,4 +1,4 @@
-"""What the store holds, what can be asked of it, and what it answers."""
+"""The records of the store: subscriptions, changes, requests and their results."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 class Subscription(NamedTuple):
     """One subscription as the store holds it; moments are in UTC.
 
-    It is valid at a moment when `valid_from <= moment < valid_until`; None does not limit.
+    It is valid at a moment if `valid_from <= moment < valid_until`; None is no limit.
     """
 
     id: str
     expression: str
     owner: str  # empty if it has none
     tags: tuple[str, ...]
-    attributes: Mapping[str, Any]  # the owner's own: a small JSON object
+    attributes: Mapping[str, Any]  # of the subscription: a small JSON object
     valid_from: datetime | None
     valid_until: datetime | None
     ticket_hash: bytes | None
-    revision: int  # the number of the change that made it what it is
+    revision: int  # the number of its last change
     created: int  # the number of the change that subscribed it
 
 
@@ -41,11 +41,11 @@ class Kind(StrEnum):
 class Change(NamedTuple):
     """One entry of the log."""
 
-    number: int  # dense, from 1, never used twice
+    number: int  # 1, 2, 3 …; never used twice
     kind: Kind
     subscription_id: str
-    moment: datetime  # of the store's clock: never before that of an earlier change
-    subscription: Subscription | None  # as it is after the change; None after its end
+    moment: datetime  # by the store's clock: never before that of an earlier change
+    subscription: Subscription | None  # after the change; None if the change ended it
 
 
 class Keep(Enum):
@@ -58,7 +58,7 @@ KEEP: Final = Keep.KEEP  # a field of `Replace` that stays as it is
 
 
 class Subscribe(NamedTuple):
-    """Ask for a new subscription; refused if one of this id is there."""
+    """Add a subscription; refused if the id exists."""
 
     id: str
     expression: str
@@ -71,7 +71,7 @@ class Subscribe(NamedTuple):
 
 
 class Replace(NamedTuple):
-    """Give a subscription other contents; fields that are not named stay as they are."""
+    """Change the given fields of a subscription; the others stay as they are."""
 
     id: str
     expression: str | Keep = KEEP
@@ -85,7 +85,7 @@ class Replace(NamedTuple):
 
 
 class Renew(NamedTuple):
-    """Move the end of a lease to a later moment, or to never; `Replace` can shorten it."""
+    """Move the end of a lease to a later moment, or remove it; `Replace` can shorten it."""
 
     id: str
     valid_until: datetime | str | None
@@ -103,19 +103,19 @@ Request = Subscribe | Replace | Renew | Unsubscribe
 
 
 class Accepted(NamedTuple):
-    """The request is in the log, on disk."""
+    """The request was accepted and is in the log, on disk."""
 
-    number: int  # of its change: the revision of the subscription from now on
+    number: int  # of its change, which is the new revision of the subscription
 
 
 class Reason(StrEnum):
     """Why a request was refused."""
 
-    INVALID = "invalid"  # it could never be accepted as it is
-    EXISTS = "exists"  # there is a subscription of this id
-    UNKNOWN = "unknown"  # there is none, or it was unsubscribed
+    INVALID = "invalid"  # the request itself is wrong
+    EXISTS = "exists"  # the id exists already
+    UNKNOWN = "unknown"  # the id does not exist, or was unsubscribed
     EXPIRED = "expired"  # its lease has ended
-    REVISION = "revision"  # it was changed since
+    REVISION = "revision"  # it was changed after `if_revision`
     SHORTER = "shorter"  # a renewal to an earlier moment
 
 
@@ -124,22 +124,22 @@ class Refused(NamedTuple):
 
     reason: Reason
     message: str
-    revision: int | None = None  # of the subscription that is there
+    revision: int | None = None  # of the existing subscription
 
 
 Result = Accepted | Refused
 
 
 class State(StrEnum):
-    """What a subscription is at the moment of the question."""
+    """The state of a subscription at the time of a query."""
 
     WAITING = "waiting"  # its validity has not begun
     VALID = "valid"
-    EXPIRED = "expired"  # its lease has ended, and the log still has it
+    EXPIRED = "expired"  # its lease has ended, and it is still in the log
 
 
 class Page(NamedTuple):
-    """Some subscriptions of a list, by id."""
+    """One page of a list of subscriptions, by id."""
 
     subscriptions: list[Subscription]
-    cursor: str | None  # where the next page begins; None after the last
+    cursor: str | None  # `after` of the next page; None for the last page

@@ -1,4 +1,4 @@
-"""The store in a PostgreSQL database, in the schema that its connections find first."""
+"""The store in a PostgreSQL database, in the first schema of its search path."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _LOCK_CLASS: Final = 0x7A_61_6D_69  # any number that is the same in all version
 _TAKE_LOCK: Final = text(
     f"SELECT pg_try_advisory_lock({_LOCK_CLASS}, hashtext(coalesce(current_schema()::text, '')))"
 )
-_PATIENCE_SECONDS: Final = 2.0  # the server may not know yet that a writer was killed
-# A server may be set to acknowledge before the disk has it; this session is not.
+_PATIENCE_SECONDS: Final = 2.0  # the server may not have noticed yet that a writer was killed
+# A server may acknowledge before data is on disk; this session must not.
 _DURABLE: Final = text(
     "SELECT set_config('synchronous_commit', 'on', false) "
     "WHERE current_setting('synchronous_commit') = 'off'"
@@ -60,9 +60,9 @@ class PostgresDatabase:
             ) from None
         self.where = url.set(drivername="postgresql").render_as_string(hide_password=True)
         self.is_closed = False
-        # Connections that a restart of the server cut are replaced.
+        # Connections lost by a restart of the server are replaced.
         self.reader = _engine(url, max_overflow=-1, pool_pre_ping=True)
-        # Nobody writes by these, by mistake either.
+        # Protects against writing by mistake.
         event.listen(self.reader, "connect", _make_read_only)
         self._writer = _engine(url, poolclass=NullPool)
 
@@ -77,11 +77,11 @@ class PostgresDatabase:
             encoding = connection.execute(text("SHOW server_encoding")).scalar_one()
             if encoding != "UTF8":
                 raise StoreError(
-                    f"the database at {self.where} has the encoding {encoding}; UTF8 is needed",
+                    f"the database at {self.where} has the encoding {encoding}; UTF8 is required",
                     hint="create one by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0",
                 )
             connection.execute(_DURABLE)
-            connection.commit()  # settings and the lock are the session's
+            connection.commit()  # the settings and the lock belong to the session
         except BaseException:
             connection.close()
             raise
@@ -103,7 +103,7 @@ class PostgresDatabase:
     def release(self, connection: Connection | None) -> None:
         self.reader.dispose()
         if connection is not None:
-            connection.close()  # which ends the session, and so its lock
+            connection.close()  # this ends the session and releases its lock
 
     def close(self) -> None:
         self.is_closed = True

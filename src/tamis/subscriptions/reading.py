@@ -1,5 +1,8 @@
-"""Questions to the store. Each reads a page in a short transaction, so that no reader holds up
-the writer or its checkpoints, and what is read is never half a change."""
+"""Queries of the store.
+
+Each reads a page in a short transaction: so readers do not delay the writer or its checkpoints, and
+never see half a transaction.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +32,14 @@ _VERSION_HINT: Final = "start from a version, or from `state_at` of the last cha
 class StoreFacts(NamedTuple):
     """The one row about the store as a whole."""
 
-    epoch: str  # another one: another history
+    epoch: str  # identifies the history
     last_change: int
     horizon: int  # states before this change were pruned
     moment: int
 
 
 class Filters(NamedTuple):
-    """Which subscriptions a list has; None does not limit."""
+    """Which subscriptions a list has; None is no limit."""
 
     owner: str | None = None
     tag: str | None = None
@@ -54,17 +57,17 @@ def reading(database: Database) -> Iterator[Connection]:
 
 
 def read_facts(connection: Connection) -> StoreFacts:
-    """The facts of the present."""
+    """The current facts."""
     columns = (STORE.c.epoch, STORE.c.last_change, STORE.c.horizon, STORE.c.moment)
     return StoreFacts._make(connection.execute(select(*columns)).one())
 
 
 def read_changes(database: Database, after: int, limit: int, epoch: str | None) -> list[Row]:
-    """The first changes after a change number; `HistoryError` if some were pruned."""
+    """The first changes after a change number; raises `HistoryError` if some were pruned."""
     query = select(CHANGES).where(CHANGES.c.number > after).order_by(CHANGES.c.number).limit(limit)
     with reading(database) as connection:
         rows = [Row._make(row) for row in connection.execute(query)]
-        # After the rows: who sees what a pruning deleted also sees the horizon it set before.
+        # Read after the rows: a prune sets the horizon before it deletes rows.
         facts = read_facts(connection)
     if epoch is not None and epoch != facts.epoch:
         raise HistoryError(
@@ -77,7 +80,7 @@ def read_changes(database: Database, after: int, limit: int, epoch: str | None) 
 
 
 def expect_change(facts: StoreFacts, number: int, where: str) -> None:
-    """Refuse a change number whose state cannot be rebuilt."""
+    """Raise a `HistoryError` for a change number whose state cannot be rebuilt."""
     if number < facts.horizon:
         raise HistoryError(
             f"the log at {where} begins at change {facts.horizon}; {number} is before that",
@@ -86,14 +89,15 @@ def expect_change(facts: StoreFacts, number: int, where: str) -> None:
     if number > facts.last_change:
         raise HistoryError(
             f"the log at {where} ends at change {facts.last_change}; {number} is after that",
-            hint=f"if {number} was there once, history was lost: {_VERSION_HINT}",
+            hint=f"if {number} existed before, history was lost: {_VERSION_HINT}",
         )
 
 
 def read_state(database: Database, at: int) -> Iterator[Row]:
-    """The rows whose states hold as of a change, by number.
+    """The rows whose states are valid as of a change, by number.
 
-    A row never changes but to be superseded later, so pages of several transactions fit together.
+    A row never changes, except that a later change supersedes it. So pages that are read in several
+    transactions are consistent.
     """
     is_there = or_(IS_LATEST, CHANGES.c.superseded_by > at)
     query = select(CHANGES).where(HAS_STATE, CHANGES.c.number <= at, is_there)
@@ -110,7 +114,7 @@ def read_state(database: Database, at: int) -> Iterator[Row]:
 
 
 def read_due(database: Database, now: int, limit: int) -> list[str]:
-    """Ids whose leases are over and not yet written as expired, the earliest first."""
+    """Ids whose leases have ended without an entry in the log, the earliest first."""
     query = select(CHANGES.c.subscription_id).where(HAS_END, CHANGES.c.valid_until <= now)
     query = query.order_by(CHANGES.c.valid_until, CHANGES.c.number).limit(limit)
     with reading(database) as connection:
@@ -118,7 +122,7 @@ def read_due(database: Database, now: int, limit: int) -> list[str]:
 
 
 def read_change_at(database: Database, moment: int) -> int:
-    """The last change at a moment or before. Moments never decrease, so bisection finds it."""
+    """The last change at or before a moment. Moments never decrease, so bisection finds it."""
     with reading(database) as connection:
         facts = read_facts(connection)
         low, high = facts.horizon, facts.last_change
@@ -136,14 +140,14 @@ def read_change_at(database: Database, moment: int) -> int:
 def read_list(
     database: Database, filters: Filters, now: int, after: str | None, limit: int
 ) -> list[Row]:
-    """A page of the subscriptions that the filters leave, by id."""
+    """A page of the subscriptions that pass the filters, by id."""
     query = _select(database, filters, now, after).limit(limit)
     with reading(database) as connection:
         return [Row._make(row) for row in connection.execute(query)]
 
 
 def read_count(database: Database, filters: Filters, now: int) -> int:
-    """How many subscriptions the filters leave."""
+    """How many subscriptions pass the filters."""
     query = select(func.count()).select_from(_select(database, filters, now, None).subquery())
     with reading(database) as connection:
         return connection.execute(query).scalar_one()
@@ -155,7 +159,7 @@ def _select(database: Database, filters: Filters, now: int, after: str | None) -
             raise InputError(f"{name} is {value!r:.100}; text is expected, without NUL")
     ids: ColumnElement[str] = CHANGES.c.subscription_id
     if filters.state is State.EXPIRED:
-        # The end of a lease has no state; what it ended has.
+        # The entry that ends a lease has no state; the entry before it has.
         end = CHANGES.alias("ends")
         ended = case((end.c.kind == Kind.EXPIRE.value, end.c.previous), else_=end.c.number)
         query = select(CHANGES).join(end, CHANGES.c.number == ended)
@@ -187,7 +191,7 @@ def _wanted(database: Database, filters: Filters) -> Iterator[ColumnElement[bool
     if filters.tag is not None:
         yield find(CHANGES.c.tags, f"{TAG_SEPARATOR}{filters.tag}{TAG_SEPARATOR}") > 0
     if filters.text is not None:
-        # Bytes, since other letters are not folded the same way by all databases.
+        # As bytes: databases fold letters outside ASCII in different ways.
         text = filters.text.encode().lower().decode()
         places = (CHANGES.c.subscription_id, CHANGES.c.expression)
         yield or_(*(find(func.lower(place), text) > 0 for place in places))

@@ -1,8 +1,8 @@
 """One row of the log, as the database has it, and the records that callers get.
 
-The log is the only table of subscriptions. A row with a state holds from its own number until the
-number of the row that supersedes it; so the set as of any change is a filter over rows, and the
-present set is the rows that nothing supersedes.
+The log is the only table of subscriptions. A row with a state is valid from its own number until
+the number of the row that supersedes it. So the set as of any change is a filter over rows, and the
+current set is the rows that are not superseded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-# Between tags and around them, so that one tag is found as a part of the text.
+# Between tags and around them, so that a substring search finds a tag.
 TAG_SEPARATOR: Final = "\x1f"
 _NO_ATTRIBUTES: Final[Mapping[str, Any]] = {}
 
@@ -43,7 +43,7 @@ class Row(NamedTuple):
     ticket_hash: bytes | None
 
     def has_state(self) -> bool:
-        """Whether there is a subscription after this change."""
+        """Whether the subscription exists after this change."""
         return self.created is not None
 
     def has_ended(self, moment: int) -> bool:
@@ -57,7 +57,7 @@ def join_tags(tags: tuple[str, ...]) -> str:
 
 
 def to_subscription(row: Row) -> Subscription:
-    """The state of a row that has one."""
+    """The subscription of a row that has a state."""
     assert row.created is not None
     assert row.expression is not None
     return Subscription(
@@ -75,7 +75,7 @@ def to_subscription(row: Row) -> Subscription:
 
 
 def to_change(row: Row) -> Change:
-    """The entry of the log that a row is."""
+    """The row as an entry of the log."""
     subscription = to_subscription(row) if row.has_state() else None
     moment = from_microseconds(row.moment)
     return Change(row.number, Kind(row.kind), row.subscription_id, moment, subscription)

@@ -112,7 +112,7 @@ class SqliteDatabase:
         record.info["file"] = self._identify()
 
     def _expect_file(self, _c: object, record: ConnectionPoolEntry, _proxy: object) -> None:
-        # A backup may have been put in its place: an open file would stay the old one.
+        # If a backup was restored, the open file would still be the old one.
         if not self._file.exists() or self._identify() != record.info["file"]:
             raise DisconnectionError
 
@@ -142,8 +142,8 @@ class SqliteDatabase:
         except sqlite3.OperationalError:
             if self._log.exists():
                 raise
-            # Nobody writes, and this user cannot create the files that readers share. Once there
-            # is a writer, `_expect_file` notices.
+            # There is no writer, and this user cannot create the files that readers share.
+            # `_expect_file` notices a later writer.
             return _try_reading(f"{uri}&immutable=1")
 
 
@@ -160,12 +160,12 @@ def _try_reading(uri: str) -> sqlite3.Connection:
 
 def _empty_log(connection: Connection) -> None:
     driver: Any = connection.connection.dbapi_connection
-    with suppress(sqlite3.Error):  # a follower reads: the next writer does it
+    with suppress(sqlite3.Error):  # a follower is reading: the next writer empties it
         driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def _connect(uri: str) -> sqlite3.Connection:
-    # Transactions begin where we say, not where the driver does.
+    # The engine begins transactions, not the driver.
     return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
 
 

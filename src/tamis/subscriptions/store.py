@@ -1,4 +1,4 @@
-"""The store of subscriptions: the set as it is, and the log of how it became so."""
+"""The store of subscriptions: the current set, and the log of its changes."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ _PRUNE_SIZE: Final = 20_000  # rows looked at in one transaction
 
 
 class SubscriptionStore:
-    """Who asked for what, until when, and in which order it changed.
+    """A durable set of subscriptions, and the ordered log of its changes.
 
-    Every method may be called from any thread. `apply` returns when its changes are on disk; what
-    it returned is seen by every question asked later, here and in other processes.
+    Every method may be called from any thread. `apply` returns when its changes are on disk; every
+    later call, in this process or another, sees them.
     """
 
     def __init__(self, database: Database, clock: StoreClock, writer: Writer | None) -> None:
@@ -66,10 +66,10 @@ class SubscriptionStore:
     ) -> Self:
         """Open the store in a folder, or in a database ("postgresql://…"), or create it.
 
-        One process writes at a time, another raises a `StoreInUseError`; any number may read and
-        follow it with `read_only`. `on_commit` gets the changes of each transaction in order, on
-        the writer's thread, after they are on disk and before their callers go on; it must not
-        raise, nor wait for the store.
+        Only one process may open it for writing; for a second one, this raises a `StoreInUseError`.
+        Any number may read and follow it with `read_only`. `on_commit` gets the changes of each
+        transaction in order, on the writer's thread, after they are on disk and before `apply`
+        returns; it must neither raise an error nor wait for the store.
         """
         database = _find_database(place, read_only=read_only)
         store_clock = StoreClock(clock)
@@ -84,7 +84,7 @@ class SubscriptionStore:
         return cls(database, store_clock, None)
 
     def close(self) -> None:
-        """Finish what is on its way, and let another writer come."""
+        """Finish the pending changes and release the store for another writer."""
         if self._writer is not None:
             self._writer.close()
         self._database.close()
@@ -103,23 +103,23 @@ class SubscriptionStore:
     # ── changes ─────────────────────────────────────────────────────────────────────────────
 
     def apply(self, requests: Iterable[Request]) -> list[Result]:
-        """Make changes, in their order, in one transaction; a result for each.
+        """Apply requests in order, in one transaction; returns a result for each.
 
-        A refused request changes nothing and leaves the others as they are. Requests of other
+        A refused request changes nothing and does not affect the others. Requests of other
         threads may be in the same transaction, before or after these, never between them.
         """
         return self.submit(requests).result()
 
     def submit(self, requests: Iterable[Request]) -> Future[list[Result]]:
-        """As `apply`, without waiting; a future that is cancelled in time changes nothing."""
+        """As `apply`, without waiting; a future cancelled before it is running changes nothing."""
         writer = self._expect_writer()
         return writer.submit([check(request) for request in requests])
 
     def expire(self, now: Any = None) -> int:
-        """Write the end of each lease that is over; return how many there were.
+        """Write an entry for each lease that has ended; return how many.
 
-        A lease ends at its moment also before that is written. A `now` ahead of the clock becomes
-        the store's moment.
+        A lease ends at its `valid_until`, even if the entry is written later. If `now` is ahead of
+        the clock, the store's clock moves to it.
         """
         writer = self._expect_writer()
         if now is not None:
@@ -146,7 +146,7 @@ class SubscriptionStore:
         return n_deleted
 
     def renew_epoch(self) -> str:
-        """Give the store a new epoch, after a backup was restored: followers start over."""
+        """Give the store a new epoch after a backup was restored, so that followers start over."""
         return self._expect_writer().run(_renew_epoch)
 
     def _set_horizon(self, connection: Connection, before: int) -> None:
@@ -170,7 +170,7 @@ class SubscriptionStore:
         return self.get_many([subscription_id]).get(subscription_id)
 
     def get_many(self, ids: Iterable[str]) -> dict[str, Subscription]:
-        """Those of these subscriptions that are there."""
+        """The existing subscriptions among these ids, without those whose lease has ended."""
         found, now = self._find(ids), self._clock.now()
         return {
             name: to_subscription(row)
@@ -179,7 +179,7 @@ class SubscriptionStore:
         }
 
     def latest(self, subscription_id: str) -> Change | None:
-        """The last change of a subscription, also if it is an end; None if the log has none."""
+        """The last change of a subscription, even if it ended it; None if the log has none."""
         row = self._find([subscription_id]).get(subscription_id)
         return None if row is None else to_change(row)
 
@@ -196,8 +196,9 @@ class SubscriptionStore:
         """A page of the subscriptions that are waiting or valid, by id; `after` is the cursor of
         the page before.
 
-        What is there all the time is on exactly one page, whatever else changes between them.
-        `text` is a part of the id or the expression; ASCII letters match in either case.
+        A subscription that exists from the first page to the last is on exactly one page, even if
+        others change in between. `text` is a part of the id or the expression; ASCII letters match
+        in either case.
         """
         limit = expect_count(limit, "limit")
         filters = Filters(owner, tag, text, _read_state(state))
@@ -213,7 +214,7 @@ class SubscriptionStore:
         text: str | None = None,
         state: State | str | None = None,
     ) -> int:
-        """How many subscriptions `list` would give."""
+        """How many subscriptions `list` returns on all pages."""
         filters = Filters(owner, tag, text, _read_state(state))
         return reading.read_count(self._database, filters, self._moment())
 
@@ -232,7 +233,7 @@ class SubscriptionStore:
 
     @property
     def epoch(self) -> str:
-        """The name of this history. With another one, change numbers mean something else."""
+        """The name of this history; change numbers are valid only within one epoch."""
         return self._facts().epoch
 
     @property
@@ -242,18 +243,18 @@ class SubscriptionStore:
 
     @property
     def horizon(self) -> int:
-        """The first change as of which the state can be rebuilt."""
+        """The first change for which the state can be rebuilt."""
         return self._facts().horizon
 
     @property
     def moment(self) -> datetime:
-        """The store's time: the clock, but never before a moment that the store has seen."""
+        """The store's time: the clock, but never before a time that the store has used."""
         return from_microseconds(self._moment())
 
     def changes(
         self, *, after: int, limit: int = reading.PAGE_SIZE, epoch: str | None = None
     ) -> Sequence[Change]:
-        """The next changes after a change number, in order; none if that is the last.
+        """The next changes after a change number, in order; empty if that is the last.
 
         Raises a `HistoryError` if the log no longer has them all, or if `epoch` is given and is
         not the store's.
@@ -263,7 +264,7 @@ class SubscriptionStore:
         return [to_change(row) for row in rows]
 
     def state_at(self, number: int) -> Iterator[Subscription]:
-        """Every subscription as of a change, by revision, also with leases over by now.
+        """The subscriptions as of a change, by revision, even if their lease has ended since.
 
         Raises a `HistoryError` if that state was pruned, or is pruned while this is read.
         """
@@ -272,7 +273,7 @@ class SubscriptionStore:
         return map(to_subscription, reading.read_state(self._database, number))
 
     def change_at(self, moment: Any) -> int:
-        """The last change at a moment or before; at least the horizon."""
+        """The last change at or before a moment; at least the horizon."""
         return reading.read_change_at(self._database, to_microseconds(read_at(moment)))
 
     def _facts(self) -> reading.StoreFacts:
@@ -285,7 +286,7 @@ def _find_database(place: str | os.PathLike[str], *, read_only: bool) -> Databas
         return PostgresDatabase(place)
     if not isinstance(place, str | os.PathLike) or "://" in str(place):
         raise InputError(
-            f"{place!r} is not a place for a store",
+            f"{place!r} is not the place of a store",
             hint='write the path of a folder, or "postgresql://user@host/database"',
         )
     with translated(str(place)):
@@ -307,7 +308,7 @@ def _renew_epoch(connection: Connection) -> str:
 
 
 def _prune(connection: Connection, after: int, before: int) -> tuple[int, int]:
-    """Delete among the next rows what no state needs; how many, and up to which number."""
+    """Delete rows of the next page that no state needs; how many, and the page's last number."""
     numbers = select(CHANGES.c.number).where(CHANGES.c.number > after, CHANGES.c.number <= before)
     last = numbers.order_by(CHANGES.c.number).offset(_PRUNE_SIZE - 1).limit(1)
     up_to = connection.execute(last).scalar_one_or_none() or before

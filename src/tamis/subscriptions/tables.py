@@ -1,8 +1,8 @@
-"""The two tables, and how an older store becomes one of today's format.
+"""The two tables, and the migration of older stores to the current format.
 
-Migrations are a numbered tuple here, without Alembic: one writer opens a store before anybody
-else uses it, both databases change their tables in a transaction, and a folder of scripts with its
-own configuration would be larger than the tables.
+Migrations are a numbered tuple, without Alembic: the writer migrates a store before it is used,
+both databases change tables in a transaction, and a folder of scripts with a configuration would be
+larger than the tables.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 METADATA: Final = MetaData()
-# SQLite numbers its rows by a column of exactly the type INTEGER.
+# In SQLite, only a column of exactly the type INTEGER is the row number.
 _NUMBER: Final = BigInteger().with_variant(Integer, "sqlite")
-# Both databases compare bytes and fold ASCII letters only, so that lists are the same everywhere.
+# Both databases compare bytes and fold ASCII letters only, so that both return the same lists.
 _NAME: Final = Text().with_variant(Text(collation="C"), "postgresql")
 
 STORE: Final = Table(
@@ -83,7 +83,7 @@ for _name, _columns, _rows, _is_unique in (
 ):
     Index(_name, *_columns, unique=_is_unique, sqlite_where=_rows, postgresql_where=_rows)
 
-# The nth brings a store from format n to format n + 1, in the transaction that it is given.
+# The nth migrates a store from format n to format n + 1, within the given transaction.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = ()
 
 
@@ -112,12 +112,12 @@ def expect_format(connection: Connection, where: str) -> None:
     if found < current:
         raise StoreFormatError(
             f"the store at {where} has format {found}; this version reads format {current}",
-            hint="open it once without read_only=True: that brings it to the new format",
+            hint="open it once without read_only=True to migrate it",
         )
 
 
 def migrate(connection: Connection, where: str) -> None:
-    """Create the store, or bring an older one to the current format."""
+    """Create the store, or migrate an older one to the current format."""
     found, current = find_format(connection), current_format()
     _refuse_newer(found, where)
     if found == 0:
@@ -131,7 +131,7 @@ def migrate(connection: Connection, where: str) -> None:
 
 
 def new_epoch() -> str:
-    """A name that no other history has."""
+    """A unique name for a history."""
     return secrets.token_hex(16)
 
 
@@ -139,6 +139,6 @@ def _refuse_newer(found: int, where: str) -> None:
     if found > current_format():
         raise StoreFormatError(
             f"the store at {where} has format {found}, "
-            f"newer than {current_format()}, which this version knows",
+            f"newer than {current_format()}, the format of this version",
             hint="install a newer version of Tamis",
         )

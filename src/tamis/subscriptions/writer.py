@@ -1,4 +1,4 @@
-"""The one thread that writes: what waits is gathered into one transaction and one fsync."""
+"""The writer's thread: it collects waiting requests into one transaction with one fsync."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Listener = Callable[[Sequence[Change]], None]
 
-_GROUP_SIZE: Final = 10_000  # changes, after which a group takes in no further caller
+_GROUP_SIZE: Final = 10_000  # changes; a group of this size takes no further requests
 
 _T = TypeVar("_T")
 
@@ -47,7 +47,7 @@ _Job = _Requests | _Task[Any]
 
 
 class Writer:
-    """Writes the log. Callers on any thread wait for futures, or do not."""
+    """Writes the log. Any thread may submit requests; futures return the results."""
 
     def __init__(
         self, database: Database, clock: StoreClock, on_commit: Listener | None = None
@@ -56,31 +56,30 @@ class Writer:
         self._clock = clock
         self._on_commit = on_commit
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
-        self._next: _Job | None = None  # taken from the queue, and not for the group before
+        self._next: _Job | None = None  # taken from the queue, but left for the next group
         self._closing = Lock()
         self._is_closed = False
         self._last_change = 0
         with translated(database.where):
             self._connection: Connection | None = self._open()
-        # Not waited for at the end of a program that forgot `close`: nothing unfinished was
-        # acknowledged.
+        # A daemon: if a program ends without `close`, requests that were not acknowledged are lost.
         self._thread = Thread(target=self._run, name="tamis-subscriptions", daemon=True)
         self._thread.start()
 
     def submit(self, requests: Sequence[Checked | Refused]) -> Future[list[Result]]:
-        """Write the changes asked for; a result for each, once they are on disk."""
+        """Write the requested changes; the results are available once the changes are on disk."""
         job = _Requests(requests, Future())
         self._put(job)
         return job.future
 
     def run(self, task: Callable[[Connection], _T]) -> _T:
-        """The result of a task, done in a transaction alone."""
+        """The result of a task that runs in a separate transaction."""
         job = _Task(task, Future())
         self._put(job)
         return job.future.result()
 
     def close(self) -> None:
-        """Finish what was submitted, and let another writer come."""
+        """Finish the submitted requests and release the store for another writer."""
         with self._closing:
             if self._is_closed:
                 return
@@ -115,7 +114,7 @@ class Writer:
         n_changes = 0
         for job in self._waiting(jobs):
             if job is None:
-                self._queue.put(None)  # found again when these are done
+                self._queue.put(None)  # taken again after these jobs
                 break
             if jobs and isinstance(job, _Task):
                 self._next = job
@@ -128,7 +127,7 @@ class Writer:
         return jobs
 
     def _waiting(self, jobs: list[_Job]) -> Iterator[_Job | None]:
-        """The jobs that are there; waits while none is taken."""
+        """The waiting jobs; waits for one if `jobs` is empty."""
         while True:
             if self._next is not None:
                 job, self._next = self._next, None
@@ -181,7 +180,7 @@ class Writer:
         return results, group.rows
 
     def _write(self, connection: Connection, group: Group, moment: int) -> None:
-        # Before the rows that follow them: an id has one latest row.
+        # Before the insert, since an id can have only one latest row.
         if group.superseded:
             self._database.supersede(connection, group.superseded)
         self._database.insert(connection, group.rows)
@@ -192,7 +191,7 @@ class Writer:
         )
         if advanced.rowcount != 1:
             raise StoreInUseError(
-                f"another writer wrote to the store at {self._database.where}",
+                f"another writer has written to the store at {self._database.where}",
                 hint="one writer at a time; are there two copies of its lock?",
             )
 
@@ -211,9 +210,9 @@ class Writer:
         return connection
 
     def _drop(self, *, releases: bool = False) -> None:
-        """Give up a connection: after a failure, nobody knows what state it is in."""
+        """Close the connection: after a failure, its state is unknown."""
         connection, self._connection = self._connection, None
-        # What fails here was reported by the failure before; the next job opens another.
+        # The earlier failure is reported; the next job opens another connection.
         with suppress(Exception):
             if releases:
                 self._database.release(connection)
@@ -223,6 +222,6 @@ class Writer:
 
 
 def find_latest(database: Database, connection: Connection, ids: Sequence[str]) -> dict[str, Row]:
-    """The newest row of each of these ids that the log has."""
+    """The newest row of each of these ids, if the log has one."""
     found = connection.execute(select(CHANGES).where(IS_LATEST, database.one_of(ids)))
     return {row.subscription_id: Row._make(row) for row in found}

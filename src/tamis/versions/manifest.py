@@ -39,9 +39,9 @@ KINDS: Final = {BASE: PartKind(hides_earlier=False), DELTA: PartKind(hides_earli
 class Part:
     """One artefact among several that make an index together."""
 
-    id: str  # its folder below parts/, unique for all time
+    id: str  # its folder below parts/; never used again
     kind: str  # one of KINDS
-    digest: str  # of all that decides what is in it
+    digest: str  # a hash of everything that determines its contents
     checksums: dict[str, int]  # the CRC-32 of every file, by name
     n_subscriptions: int
     n_hidden: int  # subscriptions that later parts replace or remove
@@ -52,7 +52,7 @@ class Part:
     n_timed: int = 0  # subscriptions with a limited validity
     operators: tuple[str, ...] = ()  # names that its subscriptions call
     columns: tuple[str, ...] = ()  # names of attributes that its subscriptions have
-    uses: tuple[Use, ...] = ()  # of each of `attributes`: how many subscriptions, and one of them
+    uses: tuple[Use, ...] = ()  # for each of `attributes`: how many subscriptions, and one of them
 
     @property
     def folder(self) -> str:
@@ -90,10 +90,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """All that readers need, and all that the next build may use."""
+    """What readers need, and what the next build may use."""
 
     number: int  # one more than the version before it
-    parts: tuple[Part, ...]  # bases first, then others in the order they came
+    parts: tuple[Part, ...]  # bases first, then others in the order of their publication
     schema: dict[str, Any]  # Schema.to_json
     missing: str  # how tests on missing attributes are evaluated
     partitioning: dict[str, Any] = field(default_factory=dict)  # which part has a subscription
@@ -155,7 +155,7 @@ class Version:
     def uses(self) -> dict[tuple[str, ...], Use]:
         """How many subscriptions use each attribute in tests, and one of these subscriptions.
 
-        Attributes that only operators read are left out, and parts of older programs."""
+        Attributes that only operators read are left out, and parts that older programs wrote."""
         found: dict[tuple[str, ...], Use] = {}
         for part in self.answering:
             for path, use in zip(part.attributes, part.uses, strict=False):
@@ -249,9 +249,9 @@ def _expect_known_kinds(version: Version, where: str) -> None:
 
 
 def read_part(body: dict[str, Any]) -> Part:
-    """A part from its JSON object; ValueError if it names files outside its folder."""
+    """A part from its JSON object; raises ValueError if it names files outside its folder."""
     if not PART_ID.fullmatch(body["id"]) or not all(map(FILE_NAME.fullmatch, body["checksums"])):
-        raise ValueError(f"a part {body['id']!r} of the files {sorted(body['checksums'])}")
+        raise ValueError(f"invalid part {body['id']!r} or files {sorted(body['checksums'])}")
     paths = tuple(tuple(path) for path in body["attributes"])
     names = {name: tuple(body.get(name, ())) for name in ("operators", "columns")}
     uses = tuple(Use(*use) for use in body.get("uses", ()))

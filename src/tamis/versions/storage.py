@@ -1,7 +1,7 @@
-"""Where versions of an index live: a folder on any file system that Arrow knows.
+"""The storage of versions: a folder on any file system that Arrow supports.
 
-Local and mounted paths, HDFS, S3 and the like are used in the same way. They need little: to write
-a whole object, to list, to delete. Nothing relies on renaming directories.
+Local and mounted paths, HDFS, S3 and other object stores are used in the same way. A file system
+must write whole objects, list and delete; directories are never renamed.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Storage:
             reason = str(error).partition("\n")[0]
             raise InputError(
                 f"{self.uri} cannot be used as storage: {reason}",
-                hint="a path, or a URI that Arrow knows: file, hdfs, s3, gs, abfs",
+                hint="use a path, or a URI that Arrow supports: file, hdfs, s3, gs, abfs",
             ) from None
         self._path = path.rstrip("/")
         self.is_local = isinstance(self._fs, fs.LocalFileSystem)
@@ -74,7 +74,7 @@ class Storage:
         return f"Storage({self.uri!r})"
 
     def where(self, name: str) -> str:
-        """The object's address, for people."""
+        """The object's address, for messages."""
         return f"{self.uri.partition('?')[0].rstrip('/')}/{name}"
 
     def local_path(self, name: str) -> Path:
@@ -84,7 +84,7 @@ class Storage:
     # ── objects ────────────────────────────────────────────────────────────────────────────
 
     def read(self, name: str) -> bytes | None:
-        """The object's contents; None where there is no such object."""
+        """The object's contents; None if there is no such object."""
         chunks: list[bytes] = []
         return b"".join(chunks) if self._read_into(name, chunks.append) else None
 
@@ -95,7 +95,7 @@ class Storage:
             return bytes(stream.read(n_bytes))
 
     def checksum(self, name: str) -> int | None:
-        """The CRC-32 of the object's contents; None where there is no such object."""
+        """The CRC-32 of the object's contents; None if there is no such object."""
         checksum = 0
 
         def add(chunk: bytes) -> None:
@@ -125,7 +125,7 @@ class Storage:
         return bool(self._info(name).type == fs.FileType.File)
 
     def write(self, name: str, content: bytes) -> None:
-        """Make the object have these contents; a reader sees the old ones or the new ones."""
+        """Write the object atomically: a reader sees the old contents or the new ones."""
         try:
             if self.is_local:
                 durable.replace_file(self._prepare(name), [content])
@@ -136,7 +136,7 @@ class Storage:
             raise InputError(f"cannot write {self.where(name)}: {error}") from None
 
     def create(self, name: str, content: bytes) -> bool:
-        """Make the object unless it exists; False if it does. Of many writers one succeeds."""
+        """Create the object; False if it exists. Of several writers, exactly one succeeds."""
         try:
             if self.is_local:
                 return durable.create_file(self._prepare(name), [content])
@@ -258,7 +258,8 @@ class Storage:
                 self.delete(claim)
             time.sleep(random.uniform(0, 0.05 * min(attempt + 1, 20)))
         raise InputError(
-            f"{self.where(name)} is being written by too many others", hint="try again later"
+            f"{self.where(name)} is being written by too many other processes",
+            hint="try again later",
         )
 
     def _is_alone(self, name: str, claim: str) -> bool:
@@ -281,4 +282,4 @@ class Storage:
         try:
             return self._fs.get_file_info(f"{self._path}/{name}")
         except OSError as error:
-            raise InputError(f"cannot look at {self.where(name)}: {error}") from None
+            raise InputError(f"cannot access {self.where(name)}: {error}") from None

@@ -1,12 +1,12 @@
 """Versions of one index on storage: opened, published, pruned.
 
-    <root>/v00000012/manifest.json     made once, if absent; never changed
+    <root>/v00000012/manifest.json     created only if absent; never changed
     <root>/parts/<unique name>/…       artefacts, written before any manifest names them
-    <root>/CURRENT                     the newest version's number, replaced whole
+    <root>/CURRENT                     the newest version's number, replaced atomically
 
-The truth is the highest manifest that is whole. CURRENT is for people and other programs: nothing
-here reads it, so it may lag or be lost. A part is never changed, so a reader keeps the version that
-it has opened, whatever is published later.
+The highest intact manifest is authoritative. CURRENT is for people and other programs: nothing here
+reads it, so it may lag or be lost. A part is never changed, so a reader can use the version that it
+has opened, whatever is published later.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Retention:
 
     def __post_init__(self) -> None:
         if self.versions < 1:
-            raise InputError(f"{self.versions} versions cannot be kept; at least 1")
+            raise InputError(f"versions is {self.versions}; at least 1 version must be kept")
 
 
 class IndexStore:
-    """The versions of one index, in the folder `root`: a path, or a URI that Arrow knows.
+    """The versions of one index, in the folder `root`: a path, or a URI that Arrow supports.
 
     `uri` is that folder, `storage` reads and writes it. Functions that take an index take a store
     too, and use its current version.
@@ -86,7 +86,7 @@ class IndexStore:
     # ── reading ────────────────────────────────────────────────────────────────────────────
 
     def current(self) -> Version:
-        """The newest version that is whole; warns of damaged ones that are newer."""
+        """The newest intact version; warns of newer ones that are damaged."""
         damaged = None
         for number in reversed(self._folders()):
             try:
@@ -97,7 +97,7 @@ class IndexStore:
             if found is None:
                 continue
             if damaged is not None:
-                _warn(f"{damaged.message}; {found.name} answers instead. Build the index again.")
+                _warn(f"{damaged.message}; {found.name} is used instead. Rebuild the index.")
             return found
         self.expect_versions()
         raise damaged or IndexFormatError(
@@ -105,7 +105,7 @@ class IndexStore:
         )
 
     def current_or_none(self) -> Version | None:
-        """The newest version, which must be whole; None if there is no version."""
+        """The newest version, which must be intact; None if there is no version."""
         newest = self._newest_number()
         return None if newest is None else self.version(newest)
 
@@ -119,7 +119,7 @@ class IndexStore:
         return None
 
     def is_used(self) -> bool:
-        """Whether versions are or were here; a folder of a saved index is none."""
+        """Whether the folder has or had versions; False for the folder of a saved index."""
         is_saved = self.storage.exists(MANIFEST)
         return not is_saved and (bool(self._folders()) or self.storage.exists(CURRENT))
 
@@ -140,7 +140,7 @@ class IndexStore:
                 body = json.loads(self.storage.read(CURRENT) or b"")
             if not isinstance(body, dict) or body.keys() != {"version", "name"}:
                 raise InputError(
-                    f"{self.storage.where(CURRENT)} is not of an index: it is not overwritten",
+                    f"{self.storage.where(CURRENT)} is not an index's file: it is not overwritten",
                     hint="build the index in an empty folder",
                 )
 
@@ -153,7 +153,9 @@ class IndexStore:
             known = ", ".join(version_name(number) for number in self.numbers()[-5:])
             raise IndexFormatError(
                 f'{self.uri} has no version "{name}"',
-                hint=f"there are: {known}; older ones were pruned" if known else "it is empty",
+                hint=f"existing versions: {known}; older ones are pruned"
+                if known
+                else "it is empty",
             )
         return found
 
@@ -162,11 +164,11 @@ class IndexStore:
         found = self._read_all()
         damaged = [version_name(number) for number, own in found.items() if own is None]
         if damaged:
-            _warn(f"{self.uri}: {', '.join(damaged)} cannot be read. Build the index again.")
+            _warn(f"{self.uri}: {', '.join(damaged)} cannot be read. Rebuild the index.")
         return Versions(own for own in found.values() if own is not None)
 
     def numbers(self) -> list[int]:
-        """The numbers of all versions, rising."""
+        """The numbers of all versions, ascending."""
         # A folder without a manifest is a version that is unfinished or being pruned.
         return [number for number in self._folders() if self.storage.exists(_manifest_of(number))]
 
@@ -215,7 +217,7 @@ class IndexStore:
             if self._create(version):
                 self._settle(version)
                 return version
-        raise InputError(f"{self.uri}: too many others publish at the same time")
+        raise InputError(f"{self.uri}: too many other processes publish at the same time")
 
     def _create(self, version: Version) -> bool:
         """Create the version's manifest; False if another process has taken its number."""
@@ -255,14 +257,14 @@ class IndexStore:
         for part in version.parts:
             if not self.storage.exists(f"{part.folder}/{MANIFEST}"):
                 raise IndexFormatError(
-                    f"{self.storage.where(part.folder)} is missing: nothing is published",
+                    f"{self.storage.where(part.folder)} is missing; nothing was published",
                     hint="rebuild the index; parts are pruned when no version names them",
                 )
 
     # ── pruning ────────────────────────────────────────────────────────────────────────────
 
     def prune(self, retention: Retention | None = None) -> list[str]:
-        """Delete what the policy does not keep: versions, then parts that no version names.
+        """Delete the versions that the policy does not keep, then the parts that no version names.
 
         Returns the names of what was deleted. A version's manifest is deleted first, so no reader
         sees an incomplete version. Versions with damaged manifests are deleted like others; while
@@ -293,7 +295,7 @@ class IndexStore:
         return [version_name(number) for number in gone] + dead
 
     def _read_all(self) -> dict[int, Version | None]:
-        """All versions by number, rising; None for a version whose manifest cannot be read."""
+        """All versions by number, ascending; None for a version whose manifest cannot be read."""
         found: dict[int, Version | None] = {}
         for number in self._folders():
             try:

@@ -1,8 +1,8 @@
-"""The best matches of each event: a bounded heap for each, filled while matches are read out.
+"""The best matches of each event, in a bounded heap per event.
 
-A match is its subscription's rank, of which the lowest is best. A heap has its worst rank on top
-and is exactly as large as the event has matches, or as are wanted; so in the end each is full, and
-all heaps together are the result.
+A match is represented by the rank of its subscription; the lowest rank is the best. The worst rank
+is on top of a heap. The size of a heap is the number of the event's matches, or the number that is
+requested if that is less. So all heaps are full at the end, and together they are the result.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tamis.kernels.compiled import kernel
 from tamis.match.kernels.rows import WORDS, lowest_bit
 
 NEVER = 2**31 - 1  # above every rank
-REFRESHED = 256  # roots after which the worst rank that can still enter is found again
+REFRESHED = 256  # after so many roots, the worst rank that can still enter is computed again
 
 
 @kernel
@@ -52,7 +52,7 @@ def push_everywhere(values, starts, sizes, heaps):
 
 @kernel
 def find_worst(starts, sizes, heaps):
-    """The rank from which on nothing enters any heap."""
+    """The least rank that no heap accepts."""
     worst = 0
     for event in range(len(sizes)):
         if sizes[event] < starts[event + 1] - starts[event]:
@@ -64,13 +64,13 @@ def find_worst(starts, sizes, heaps):
 
 @kernel
 def push(rank, event, starts, sizes, heaps):
-    """Put a rank on an event's heap, in the place of the worst one if the heap is full."""
+    """Push a rank onto an event's heap; if the heap is full, it replaces the worst rank."""
     begin, size = starts[event], sizes[event]
     if size == starts[event + 1] - begin:
         if size > 0 and rank < heaps[begin]:
             sink(rank, begin, size, heaps)
         return
-    # Up from the end, past those that are better.
+    # Sift up from the end, past better ranks.
     at = size
     while at > 0 and heaps[begin + (at - 1) // 2] < rank:
         heaps[begin + at] = heaps[begin + (at - 1) // 2]
@@ -81,8 +81,7 @@ def push(rank, event, starts, sizes, heaps):
 
 @kernel
 def sink(rank, begin, size, heaps):
-    """Put a rank on top of a heap in the place of what is there, and down past those that are
-    worse."""
+    """Replace the top of a heap by a rank and sift it down, past worse ranks."""
     at = 0
     while 2 * at + 1 < size:
         child = 2 * at + 1
@@ -97,7 +96,7 @@ def sink(rank, begin, size, heaps):
 
 @kernel
 def sort_heaps(starts, heaps):
-    """Make a run of ascending ranks of each heap."""
+    """Sort each heap: its ranks are ascending afterwards."""
     for event in range(len(starts) - 1):
         begin = starts[event]
         for size in range(starts[event + 1] - begin - 1, 0, -1):
