@@ -7,10 +7,31 @@ expressions and sharing their nodes is twice as fast.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numba import njit
 
-# @kernel, or @kernel(inline="always"); @kernel(_nrt=True) for a kernel that allocates arrays.
-kernel: Any = partial(njit, cache=True, nogil=True, _nrt=False)
+from tamis.kernels.caching import KernelCache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def kernel(function: Any = None, **options: Any) -> Any:
+    """Compile a kernel: @kernel, @kernel(inline="always"), or @kernel(_nrt=True) if it allocates
+    arrays."""
+    if function is None:
+        return _compiler(options)
+    return _compiler({})(function)
+
+
+def _compiler(options: dict[str, Any]) -> Callable[[Any], Any]:
+    chosen = {"nogil": True, "_nrt": False} | options
+
+    def compile_kernel(function: Any) -> Any:
+        compiled: Any = njit(**chosen)(function)
+        if hasattr(compiled, "_cache"):  # it has none if compilation is turned off
+            compiled._cache = KernelCache(function)
+        return compiled
+
+    return compile_kernel

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tamis.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def find_set_bits(
     bits,  # uint8[:], packed, lowest first
     skipped,  # number of bits before the first
@@ -29,7 +30,7 @@ def find_set_bits(
             at += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def pick_offsets(
     offsets,  # int32[n + 1] or int64[n + 1]
     places,  # int64[n_picked], ascending
@@ -48,7 +49,7 @@ def pick_offsets(
     return is_tight
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def measure_texts(offsets, places, new_offsets):
     """Write the start of each chosen text when they are concatenated."""
     new_offsets[0] = 0
@@ -58,7 +59,7 @@ def measure_texts(offsets, places, new_offsets):
         new_offsets[at + 1] = new_offsets[at] + length
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def copy_texts(offsets, data, places, new_offsets, new_data):
     """Copy the bytes of the chosen texts."""
     for at in range(len(places)):

@@ -7,16 +7,16 @@ kernel again for the other kind.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from tamis.index.carriers import AS_EXACT, AS_WHOLE
 from tamis.index.numbers import DOUBLE, FIRST, LAST, PIVOT_UNDER, UNDER, WHOLE
 from tamis.kernels.compare import compare_bytes
+from tamis.kernels.compiled import kernel
 
 # ── ranks: 2i + 1 for the i-th constant, 2i for what lies before it ─────────────────────────
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def rank_numbers(
     values,  # int64[n] or float64[n]
     attributes,  # int32[n]
@@ -44,7 +44,7 @@ def rank_numbers(
         codes[at] = first_codes[attribute] + 2 * (low - begin) + is_equal
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(_nrt=True, inline="always")
 def compare_wide(left, i, right, j):
     """-1, 0 or 1 as the first 128-bit integer is less than, equal to or greater than the second;
     each is a row of a low and a high word.
@@ -57,7 +57,7 @@ def compare_wide(left, i, right, j):
     return -1 if low_left < low_right else 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def rank_wides(
     values,  # int64[n, 2], 128-bit integers, low word first
     attributes,  # int32[n]
@@ -88,7 +88,7 @@ def rank_wides(
 # ── numbers of any kind: see `index.numbers` ────────────────────────────────────────────────
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(_nrt=True, inline="always")
 def first_not_below(keys, low, high, value):
     """The first of ascending keys, from `low` to `high`, that is not below a value."""
     while low < high:
@@ -100,7 +100,7 @@ def first_not_below(keys, low, high, value):
     return low
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(_nrt=True, inline="always")
 def first_above(keys, low, high, value):
     """The first of ascending keys, from `low` to `high`, that is above a value."""
     while low < high:
@@ -112,7 +112,7 @@ def first_above(keys, low, high, value):
     return low
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(_nrt=True, inline="always")
 def compare_whole(value, kind, whole):
     """-1, 0 or 1 for an integer and an entry whose key is its double."""
     if kind == WHOLE:
@@ -125,7 +125,7 @@ def compare_whole(value, kind, whole):
     return -1 if kind == LAST or value <= whole else 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def rank_records(
     doubles,  # float64[n], the numbers rounded to doubles
     wholes,  # int64[n], integers of 64 bits
@@ -178,7 +178,7 @@ def rank_records(
 # ── texts: the order of UTF-8 bytes, which is that of code points ───────────────────────────
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(_nrt=True, inline="always")
 def first_bytes(data, begin, end):
     """The first eight bytes as a number of the same order; padded with zeros."""
     prefix = np.uint64(0)
@@ -188,7 +188,7 @@ def first_bytes(data, begin, end):
     return prefix
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def write_prefixes(offsets, data, begins, ends, n_shared, prefixes):
     """Write the length of the common prefix of an attribute's constants, and the bytes after it.
 
@@ -209,7 +209,7 @@ def write_prefixes(offsets, data, begins, ends, n_shared, prefixes):
             prefixes[at] = first_bytes(data, offsets[at] + n_shared[attribute], offsets[at + 1])
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def rank_texts(
     offsets,  # int64[n + 1]
     data,  # uint8[:], the bytes of the texts
@@ -258,7 +258,7 @@ def rank_texts(
         codes[at] = first_codes[attribute] + 2 * (low - begin) + is_equal
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def compare_texts(
     offsets,  # int64[n + 1]
     data,  # uint8[:]
@@ -274,7 +274,7 @@ def compare_texts(
         )
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def compare_wides(left, right, codes):
     """Write 0, 1 or 2 as the left 128-bit integer is below, equal to or above the right one."""
     for at in range(len(left)):
@@ -284,7 +284,7 @@ def compare_wides(left, right, codes):
 # ── order ───────────────────────────────────────────────────────────────────────────────────
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def sort_by_row(
     rows,  # int32[n], in any order
     columns,  # int32[n]
@@ -311,7 +311,7 @@ def sort_by_row(
     row_starts[0] = 0
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def keep_last(
     starts,  # int64[n_rows + 1], start of each row's entries
     attributes,  # int32[n], -1 for none

@@ -7,7 +7,8 @@ Each kernel writes GOOD if it is sure of the value, and ASK if it is not: then t
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tamis.kernels.compiled import kernel
 
 ASK = 0
 GOOD = 1
@@ -25,19 +26,19 @@ _LAST_INSTANT = 253_402_300_799_999_999  # 9999-12-31 23:59:59.999999
 _POWERS = np.array([10.0**exponent for exponent in range(23)])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(_nrt=True, inline="always")
 def is_digit(byte):
     """Whether the byte is one of 0 to 9."""
     return _ZERO <= byte <= _NINE
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(_nrt=True, inline="always")
 def digit(byte):
     """The value of the digit."""
     return np.int64(byte) - _ZERO
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def read_integers(offsets, data, values, statuses):
     """Integers with an optional sign, of at most 18 digits."""
     for at in range(len(values)):
@@ -56,7 +57,7 @@ def read_integers(offsets, data, values, statuses):
         values[at] = -number if is_negative else number
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def read_decimal_parts(data, begin, end):
     """(status, digits as an integer, number of digits after the point, end position).
 
@@ -84,7 +85,7 @@ def read_decimal_parts(data, begin, end):
     return status, -number if is_negative else number, n_after, begin
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def read_exponent(data, begin, end):
     """(status, exponent, end position) of a small integer with an optional sign."""
     is_negative = begin < end and data[begin] == _MINUS
@@ -101,7 +102,7 @@ def read_exponent(data, begin, end):
     return GOOD, -exponent if is_negative else exponent, begin
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def read_floats(offsets, data, most, values, statuses):
     """Numbers whose digits and power of ten are both exact doubles: one operation rounds correctly.
 
@@ -126,7 +127,7 @@ def read_floats(offsets, data, most, values, statuses):
             values[at] = 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def power_of_ten(exponent):
     """10 ** exponent for 0 to 18."""
     power = np.int64(1)
@@ -135,7 +136,7 @@ def power_of_ten(exponent):
     return power
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def write_product(left, right, words):
     """Write the product of two integers, the second not negative, as low and high word."""
     one, other = np.uint64(abs(left)), np.uint64(right)
@@ -154,7 +155,7 @@ def write_product(left, right, words):
     words[0], words[1] = np.int64(low), np.int64(high)
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def read_decimals(offsets, data, precision, scale, values, statuses):
     """Plain decimal numbers in units of 10 ** -scale, with at most 18 digits.
 
@@ -179,7 +180,7 @@ def read_decimals(offsets, data, precision, scale, values, statuses):
             values[at, 0] = values[at, 1] = 0
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def read_two(data, begin):
     """The number of two digits, or -1."""
     if not (is_digit(data[begin]) and is_digit(data[begin + 1])):
@@ -187,7 +188,7 @@ def read_two(data, begin):
     return 10 * digit(data[begin]) + digit(data[begin + 1])
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def read_day(data, begin):
     """(status, days since 1970-01-01) of the ten bytes YYYY-MM-DD."""
     century, years = read_two(data, begin), read_two(data, begin + 2)
@@ -212,7 +213,7 @@ def read_day(data, begin):
     return GOOD, day_number - 719_468
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def read_dates(offsets, data, values, statuses):
     """Dates written YYYY-MM-DD, as days since 1970-01-01."""
     for at in range(len(values)):
@@ -222,7 +223,7 @@ def read_dates(offsets, data, values, statuses):
             statuses[at], values[at] = read_day(data, offsets[at])
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def read_fraction(data, begin, end):
     """(microseconds, end position) of at most six digits after a point."""
     microseconds, unit, here = 0, 100_000, begin
@@ -233,7 +234,7 @@ def read_fraction(data, begin, end):
     return microseconds, here
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def read_offset(data, begin, end):
     """(status, microseconds east of UTC) of an empty text, Z or ±HH:MM."""
     if begin == end or (end - begin == 1 and data[begin] == _BIG_Z):
@@ -249,7 +250,7 @@ def read_offset(data, begin, end):
     return (GOOD if data[begin] == _PLUS else ASK), offset
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def read_instant(data, begin, end):
     """(status, microseconds since 1970) of one timestamp."""
     if end - begin < 10:
@@ -280,7 +281,7 @@ def read_instant(data, begin, end):
     return status, instant
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def read_timestamps(offsets, data, values, statuses):
     """Timestamps as `parse_timestamp` reads them, as microseconds since 1970."""
     for at in range(len(values)):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from tamis.kernels.compare import compare_bytes
+from tamis.kernels.compiled import kernel
 
 if TYPE_CHECKING:
     from tamis.kernels.arrays import Int32, Int64
@@ -41,7 +41,7 @@ class PieceTexts(NamedTuple):
     terms: np.ndarray  # int32[n_pieces], the single term of the piece, NO_TERM or LOOK
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def find_words(
     words,  # Words, in any order
     known,  # Words, in the order of their bytes, distinct
@@ -71,7 +71,7 @@ def find_words(
                 high = middle
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def find_terms(
     first_text,
     texts,  # PieceTexts
@@ -112,7 +112,7 @@ def find_terms(
     return len(texts.ends), n_found
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def find_plain_terms(pieces, terms_of, last_seen, stamp, text, rows, found, n_found):
     """Write the terms of a text whose pieces are words; return the new total, or -1 if a piece
     needs the full search.
@@ -130,7 +130,7 @@ def find_plain_terms(pieces, terms_of, last_seen, stamp, text, rows, found, n_fo
     return n_found
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def spread_words(texts, begin, end, terms, n_found, sequence, room):
     """Write the words of one text's pieces; return how many, or -1 if there is no room for them or
     for all possible terms.
@@ -149,7 +149,7 @@ def spread_words(texts, begin, end, terms, n_found, sequence, room):
     return n_words if n_found <= room else np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def find_all_terms(sequence, terms, last_seen, stamp, text, rows, found, n_found):
     """Write the words and phrases of one text; return the new total."""
     for word in sequence:
@@ -165,7 +165,7 @@ def find_all_terms(sequence, terms, last_seen, stamp, text, rows, found, n_found
     return n_found
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def find_phrases(sequence, terms, last_seen, stamp, text, rows, found, n_found):
     """Write the phrases of one text, whose words are in `sequence`."""
     n_words = len(sequence)

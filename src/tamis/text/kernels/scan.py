@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from tamis.kernels.compiled import kernel
 
 # Classes of bytes: ASCII characters as in `segment`, white space, and all others. The first three
 # classes may be anywhere in a word.
@@ -46,7 +47,7 @@ class Cuts(NamedTuple):
     heads: np.ndarray  # int64[:]
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def rehash_pieces(old, table):
     """Insert the rows of one table into another, which is empty."""
     mask = len(table) - 1
@@ -58,7 +59,7 @@ def rehash_pieces(old, table):
             table[slot] = old[at]
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def find_piece(pieces, data, begin, end, key, head, form):
     """The number of the piece data[begin:end], which is added if it is new; there must be room."""
     length = end - begin
@@ -89,7 +90,7 @@ def find_piece(pieces, data, begin, end, key, head, form):
     return number
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def read_pieces(
     first_text,
     offsets,  # int64[n_texts + 1]
@@ -129,7 +130,7 @@ def read_pieces(
     return len(offsets) - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def hash_pieces(data, n_cuts, lowered, as_it_is, cuts):
     """Write the keys and heads of the cut pieces."""
     begins, ends, keys, heads, is_plain = (
@@ -157,7 +158,7 @@ def hash_pieces(data, n_cuts, lowered, as_it_is, cuts):
         heads[cut] = np.int64(head)
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def find_pieces(pieces, data, cuts, lowered, as_it_is, found):
     """Write the numbers of the cut pieces, adding new ones."""
     begins, ends, keys, heads = cuts.begins, cuts.ends, cuts.keys, cuts.heads
@@ -175,7 +176,7 @@ def find_pieces(pieces, data, cuts, lowered, as_it_is, found):
             )
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def cut_text(data, begin, end, kinds, cuts):
     """Write the start and end of each piece of one text; return how many there are."""
     begins, ends, is_plain = cuts.begins, cuts.ends, cuts.is_plain
@@ -212,7 +213,7 @@ def cut_text(data, begin, end, kinds, cuts):
     return n_cuts
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def is_inside(data, at, end, kinds):
     """Whether the character belongs to the word around it: both neighbours are of one class."""
     kind = kinds[data[at]]

@@ -16,7 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from tamis.kernels.compiled import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +71,7 @@ def build_automaton(literals: Sequence[bytes], first_literal: int) -> tuple[Auto
     return automaton, links
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def grow_trie(
     text,  # uint8[:], the literals in ascending order, concatenated
     starts,  # int64[n_literals + 1]
@@ -106,7 +107,7 @@ def grow_trie(
     return n_nodes
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def link_nodes(
     automaton,  # Automaton; failures, literals and dense rows are written
     own_literals,  # int32[n_nodes or more], of grow_trie
@@ -132,7 +133,7 @@ def link_nodes(
                 dense_rows[node, byte_classes[nodes[child, LABEL]]] = child
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(_nrt=True, inline="always")
 def next_node(automaton, node, byte):
     """The node of the longest suffix of the text read so far, with `byte` appended, that is a
     node.

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from numba import njit
-
 from tamis.index.patterns.kernels.automaton import LITERAL, NO_LITERAL, next_node
 from tamis.index.patterns.plan import Place
+from tamis.kernels.compiled import kernel
 
 if TYPE_CHECKING:
     from tamis.kernels.arrays import Int16, Int32, Int32Rows, Int64, UInt8
@@ -90,7 +89,7 @@ class Found(NamedTuple):
     pairs: Int32  # [:, 2], texts and candidates whose regular expressions must be tested
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def match_block(
     first_text,
     max_leaves,  # of one text
@@ -132,7 +131,7 @@ def match_block(
     return n_texts
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def meet_literals(text, texts, automaton, literals, scratch, found):
     """Traverse one text, and follow the postings of every literal at its first occurrence."""
     begin, end = texts.starts[text], texts.starts[text + 1]
@@ -158,7 +157,7 @@ def meet_literals(text, texts, automaton, literals, scratch, found):
         literal = table[literal, LINK]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(_nrt=True, inline="always")
 def follow(text, literal, place, literals, scratch, found):
     """Write the leaves that a literal at a position decides; record the new candidates."""
     counts = scratch.counts
@@ -174,7 +173,7 @@ def follow(text, literal, place, literals, scratch, found):
             counts[N_CANDIDATES] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def is_admitted(text, candidate, candidates, literal_texts):
     """Whether a literal of each clause occurs in the text."""
     first, last = candidates.clause_starts[candidate], candidates.clause_starts[candidate + 1]
@@ -189,7 +188,7 @@ def is_admitted(text, candidate, candidates, literal_texts):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def test_candidate(text, candidate, plain, folded, candidates, counts, found):
     """Write the candidate's leaf if LIKE matches; return the pair if a regex must be tested."""
     test = candidates.tests[candidate]
@@ -206,7 +205,7 @@ def test_candidate(text, candidate, plain, folded, candidates, counts, found):
         counts[N_LEAVES] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def is_like(text, tokens):
     """`tamis.language.patterns.is_like` on UTF-8."""
     at_text, at_token = 0, 0
@@ -232,7 +231,7 @@ def is_like(text, tokens):
     return at_token == len(tokens)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(_nrt=True, inline="always")
 def skip_character(text, at):
     """The start of the next character."""
     at += 1

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from tamis.kernels.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def cluster_in_order(
     pool_starts,  # int64[n_pools + 1], queries by least frequent term
     order,  # int32[:], queries, pool by pool, in processing order
@@ -41,7 +42,7 @@ def cluster_in_order(
     return n_clusters
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def cluster_by_overlap(
     pool_starts, order, starts, terms, n_bits, n_looked_at, last_seen, cluster_of
 ):
@@ -81,7 +82,7 @@ def cluster_by_overlap(
     return n_clusters
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def count_terms(cluster_starts, members, starts, terms, last_seen):
     """The number of distinct terms of the superqueries, without the least frequent ones."""
     n_terms = np.int64(0)
@@ -95,7 +96,7 @@ def count_terms(cluster_starts, members, starts, terms, last_seen):
     return n_terms
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def write_clusters(
     cluster_starts, members, starts, terms, last_seen, bit_of, owners, own_terms, bits, masks
 ):

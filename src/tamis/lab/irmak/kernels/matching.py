@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from tamis.kernels.compiled import kernel
 
 EMPTY = np.int32(-1)
 NOWHERE = ~np.uint64(0)
@@ -66,7 +67,7 @@ ONE = np.uint64(1)
 EIGHT = np.uint64(8)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(_nrt=True, inline="always")
 def table_mask(n_entries, size):
     """The mask of the smallest table that is at most half full."""
     wanted = np.int64(16)
@@ -75,13 +76,13 @@ def table_mask(n_entries, size):
     return np.uint64(wanted - 1)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(_nrt=True, inline="always")
 def scatter(query):
     """A hash of a query's number."""
     return (np.uint64(np.uint32(query)) * np.uint64(2654435761)) >> np.uint64(13)
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def count_postings(terms, starts, part):
     """The number of postings in this part of the terms' lists."""
     n_postings = np.int64(0)
@@ -90,7 +91,7 @@ def count_postings(terms, starts, part):
     return n_postings
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def match_documents(
     first,  # document
     starts,  # int64[n_documents + 1]
@@ -121,7 +122,7 @@ def match_documents(
     return len(starts) - 1, n_found
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def match_primitive(document, terms, lists, queries, table, found, rows, n_found):
     """Count every query that contains one of the document's terms (Figure 3.1)."""
     postings, starts = lists.rest, lists.starts
@@ -159,7 +160,7 @@ def match_primitive(document, terms, lists, queries, table, found, rows, n_found
     return n_found
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def match_split(document, terms, lists, queries, table, has_bloom, is_super, found, rows, n_found):
     """Create accumulators for least frequent terms only; other terms update them (Figure 3.2)."""
     n_first = count_postings(terms, lists.starts, FIRST)
@@ -180,7 +181,7 @@ def match_split(document, terms, lists, queries, table, has_bloom, is_super, fou
     return test(document, queries, table, n_first, bloom_mask, is_super, found, rows, n_found)
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def create_accumulators(terms, lists, table, mask, bloom_mask, is_super):
     """Insert all queries whose least frequent term is in the document."""
     keys, counts, bits, bloom = table.keys, table.counts, table.bits, table.bloom
@@ -203,7 +204,7 @@ def create_accumulators(terms, lists, table, mask, bloom_mask, is_super):
     table.work[ACCUMULATORS] += n_used
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def update_passed(terms, lists, table, mask, bloom_mask, is_super):
     """Update accumulators from the other postings that pass the Bloom filter."""
     bloom, postings, starts = table.bloom, lists.rest, lists.starts
@@ -223,7 +224,7 @@ def update_passed(terms, lists, table, mask, bloom_mask, is_super):
     update(passed[:n_passed], table, mask, is_super)
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def keep_passed(bloom, postings, at, end, bloom_mask, passed, n_passed):
     """Append the postings that pass, without a branch, since the outcome is unpredictable."""
     while at < end:
@@ -233,7 +234,7 @@ def keep_passed(bloom, postings, at, end, bloom_mask, passed, n_passed):
     return n_passed
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(_nrt=True, inline="always")
 def has_any(bloom, postings, at, bloom_mask):
     """Whether one of eight postings passes; written out, because Numba does not unroll a loop."""
     one = (
@@ -255,7 +256,7 @@ def has_any(bloom, postings, at, bloom_mask):
     return (one | two | three | four) != 0
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def update(postings, table, mask, is_super):
     """Count or mark the terms of postings whose queries have accumulators."""
     keys, counts, bits = table.keys, table.counts, table.bits
@@ -272,7 +273,7 @@ def update(postings, table, mask, is_super):
     table.work[UPDATES] += n_updated
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def find_slot(keys, query, mask):
     """The slot of a query's accumulator, or NOWHERE."""
     slot = scatter(query) & mask
@@ -283,7 +284,7 @@ def find_slot(keys, query, mask):
     return slot if key == query else NOWHERE
 
 
-@njit(cache=True, nogil=True)
+@kernel(_nrt=True)
 def test(document, queries, table, n_used, bloom_mask, is_super, found, rows, n_found):
     """The testing phase: find the accumulators whose queries are complete."""
     keys, counts, bits, bloom = table.keys, table.counts, table.bits, table.bloom
