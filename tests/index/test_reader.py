@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tamis.errors import TamisError
 from tamis.index.build import CHUNK, build_contents
+from tamis.index.kernels import bases, lexer
 from tamis.index.reader import Reader
+from tamis.language.comparators import Comparator
 from tamis.language.limits import DEFAULT_LIMITS
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
@@ -153,3 +156,25 @@ def test_progress_is_told():
     )
     assert told == [(CHUNK, n_texts), (2 * CHUNK, n_texts), (n_texts, n_texts)]
     assert built.contents.statistics == {"events": 5}
+
+
+def test_every_code_of_a_test_has_a_form():
+    found = {comparator: bases.find_form(comparator.code) for comparator in Comparator}
+    assert found == {
+        Comparator.EQUAL: (bases.ONE_OF, False),
+        Comparator.NOT_EQUAL: (bases.ONE_OF, True),
+        Comparator.BELOW: (bases.BELOW, False),
+        Comparator.AT_LEAST: (bases.BELOW, True),
+        Comparator.AT_MOST: (bases.AT_MOST, False),
+        Comparator.ABOVE: (bases.AT_MOST, True),
+        Comparator.SAME: (bases.UNREAD, False),
+    }
+    assert bases.find_form(lexer.NOT_IN_LIST) == (bases.ONE_OF, True)
+    assert bases.find_form(lexer.IS_NULL) == (bases.PRESENT, True)
+    assert bases.find_form(lexer.CONTAINS) == (bases.PATTERN, False)
+
+
+@pytest.mark.parametrize("code", [-1, lexer.N_KINDS, 255])
+def test_an_unknown_code_of_a_test_is_an_error(code):
+    with pytest.raises(TamisError, match=f"a test has the code {code}; 0 to"):
+        bases.find_form(code)

@@ -63,7 +63,7 @@ _TOKEN = re.compile(
     | (?P<number>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?
                  (?:BD|[LDFlfd])?(?![A-Za-z0-9_.]))
     | (?P<operator>"""
-    + "|".join(sorted((*COMPARATORS, *_OTHER_SPELLINGS), key=len, reverse=True))
+    + "|".join(map(re.escape, sorted((*COMPARATORS, *_OTHER_SPELLINGS), key=len, reverse=True)))
     + r"""|(?!--)(?!/\*)[(),.+*/-])
     | (?P<string>'(?:[^'\\]++|\\.|'')*+')
     | (?P<quoted>`(?:[^`]++|``)++`)

@@ -10,9 +10,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from tamis.errors import TamisError
 from tamis.index.kernels import lexer, scan
 from tamis.kernels.compiled import kernel
 from tamis.kernels.prefetch import prefetch_row
+from tamis.language.comparators import Comparator, Question
 
 # Forms of base tests.
 NEVER: Final = 0
@@ -25,6 +27,7 @@ PAIR_EQUAL: Final = 6
 PAIR_AT_MOST: Final = 7
 PAIR_BELOW: Final = 8
 COMPLEMENT: Final = 9  # the value is a base that does not hold, on events that have the column
+UNREAD: Final = 10  # of tests that only the parser reads; no base has it
 
 # How a column's values become 64-bit words that compare as the values do.
 NO_WORDS: Final = 0  # left to the parser
@@ -43,6 +46,42 @@ ELSEWHERE: Final = -2  # likewise: the leaf is found in another way
 _FAR: Final = 24
 _NEAR: Final = 12
 _POWERS: Final = 10.0 ** np.arange(16)  # a decimal constant has no more digits
+
+
+class BaseForm(NamedTuple):
+    """The base of a kind of test, and whether the test is its negation."""
+
+    form: int
+    is_negated: bool
+
+
+def find_form(kind: int) -> BaseForm:
+    """The form of the tests that the scanner gives this code; an unknown code is an error."""
+    match kind:
+        case lexer.IN_LIST | lexer.NOT_IN_LIST:
+            return BaseForm(ONE_OF, kind == lexer.NOT_IN_LIST)
+        case lexer.IS_NULL | lexer.IS_NOT_NULL:
+            return BaseForm(PRESENT, kind == lexer.IS_NULL)
+        case Comparator.SAME.code:
+            return BaseForm(UNREAD, False)
+    if lexer.LIKE <= kind < lexer.N_KINDS:
+        return BaseForm(PATTERN, False)
+    comparators = [own for own in Comparator if own.code == kind]
+    if not comparators:
+        raise TamisError(f"a test has the code {kind}; 0 to {lexer.N_KINDS - 1} are known")
+    question, is_negated = comparators[0].asked
+    return BaseForm(_FORM_BY_QUESTION[question], is_negated)
+
+
+_FORM_BY_QUESTION: Final = {
+    Question.EQUAL: ONE_OF,
+    # a < 5 and a >= 5 ask whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
+    Question.BELOW: BELOW,
+    Question.AT_MOST: AT_MOST,
+}
+_BASE_FORMS: Final = [find_form(kind) for kind in range(lexer.N_KINDS)]
+_FORMS: Final = np.array([own.form for own in _BASE_FORMS], dtype=np.int64)
+_IS_NEGATED: Final = np.array([own.is_negated for own in _BASE_FORMS], dtype=np.bool_)
 
 
 class Bases(NamedTuple):
@@ -266,21 +305,15 @@ def read_tests(
         words_as = name_words[name]
         begin = scanned.test_starts[test]
         n_words = -1
-        form = ONE_OF
-        if kind == lexer.IS_NULL or kind == lexer.IS_NOT_NULL:
-            form = PRESENT
+        form = _FORMS[kind]
+        if form == PRESENT:
             n_words = 0 if column >= 0 else -1
-        elif kind < lexer.LIKE and words_as != NO_WORDS:
+        elif form != PATTERN and form != UNREAD and words_as != NO_WORDS:
             n_words = read_words(test, scanned, data, words_as, texts, words, double)
-            # a < 5 and a >= 5 ask whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
-            if kind == lexer.IS_BELOW or kind == lexer.IS_AT_LEAST:
-                form = BELOW
-                if words_as == AS_INTEGER:
-                    form = AT_MOST
-                    words[begin] -= 1
-            elif kind == lexer.IS_ABOVE or kind == lexer.IS_AT_MOST:
+            if form == BELOW and words_as == AS_INTEGER:
                 form = AT_MOST
-        heads[test] = ELSEWHERE if kind >= lexer.LIKE else LEFT
+                words[begin] -= 1
+        heads[test] = ELSEWHERE if form == PATTERN else LEFT
         hashes[test] = 0
         if n_words >= 0:
             heads[test] = base_head(form, column, n_words)
@@ -314,18 +347,13 @@ def place_tests(
             continue
         begin, kind = scanned.test_starts[test], scanned.test_kinds[test]
         base = find_hashed(bases, head, hashes[test], words, begin, head_size(head))
-        is_upper = kind == lexer.IS_ABOVE or kind == lexer.IS_AT_LEAST
-        if is_upper and is_signed:
+        is_negated = _IS_NEGATED[kind]
+        is_bound = _FORMS[kind] == BELOW or _FORMS[kind] == AT_MOST
+        if is_negated and is_bound and is_signed:
             # A positive test, which must not hold on a missing attribute.
             known[0] = base
             leaves[test] = 2 * find_base(bases, COMPLEMENT, head_column(head), known, 1)
             continue
-        is_negated = (
-            is_upper
-            or kind == lexer.IS_NOT_EQUAL
-            or kind == lexer.NOT_IN_LIST
-            or kind == lexer.IS_NULL
-        )
         leaves[test] = 2 * base + is_negated
 
 
