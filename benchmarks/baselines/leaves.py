@@ -19,7 +19,7 @@ from tamis.language.ast import (
     StringTest,
     attributes,
 )
-from tamis.language.comparators import Comparator, Question
+from tamis.language.comparators import Comparator, IndexTest
 from tamis.language.patterns import Wild, parse_like
 from tamis.language.printer import print_expression
 from tamis.language.types import NUMBER, Type, WrongTypeError, read_value
@@ -115,12 +115,12 @@ def read_leaf(node: Condition) -> Leaf:
 
 
 def _comparison(attribute: Attribute, operator: Comparator, value: Any) -> Interval:
-    asked = operator.asked
-    if asked.question is Question.EQUAL:
-        return Interval(attribute, value, True, value, True, asked.is_negated)
-    if asked.is_upper:
-        return Interval(attribute, None, False, value, asked.is_closed)
-    return Interval(attribute, value, asked.is_closed, None, False)
+    signed = operator.signed_test
+    if signed.test is IndexTest.EQUAL:
+        return Interval(attribute, value, True, value, True, signed.is_negated)
+    if signed.is_upper:
+        return Interval(attribute, None, False, value, signed.is_closed)
+    return Interval(attribute, value, signed.is_closed, None, False)
 
 
 def _like(node: Like) -> Text:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from tamis.subscriptions import (
     KEEP,
-    Kind,
+    ChangeKind,
     Reason,
     Renew,
     Replace,
@@ -25,8 +25,8 @@ class ModelStore:
     def __init__(self) -> None:
         self.held: dict[str, Subscription] = {}  # ended leases too, until that is written
         self.states: list[dict[str, Subscription]] = [{}]  # as of each change
-        self.log: list[tuple[Kind, str, datetime]] = []
-        self.ends: dict[str, Kind] = {}  # how subscriptions ended that are no longer held
+        self.log: list[tuple[ChangeKind, str, datetime]] = []
+        self.ends: dict[str, ChangeKind] = {}  # how subscriptions ended that are no longer held
         self.expired: dict[str, Subscription] = {}  # whose end is written, and not forgotten
         self.seen = self.durable = datetime(1970, 1, 1, tzinfo=UTC)
         self.horizon = 0
@@ -50,30 +50,30 @@ class ModelStore:
         if isinstance(request, Subscribe):
             return self._subscribe(request, one)
         if one is None:
-            has_expired = self.ends.get(request.id) is Kind.EXPIRE
+            has_expired = self.ends.get(request.id) is ChangeKind.EXPIRE
             return Reason.EXPIRED if has_expired else Reason.UNKNOWN
         if self.has_ended(one):
             return Reason.EXPIRED
         if request.if_revision not in (None, one.revision):
             return Reason.REVISION
         if isinstance(request, Unsubscribe):
-            return self._end(Kind.UNSUBSCRIBE, one)
+            return self._end(ChangeKind.UNSUBSCRIBE, one)
         if isinstance(request, Renew):
             until = request.valid_until
             if until is not None and (one.valid_until is None or until < one.valid_until):
                 return Reason.SHORTER
-            return self._change(Kind.RENEW, one._replace(valid_until=until))
+            return self._change(ChangeKind.RENEW, one._replace(valid_until=until))
         assert isinstance(request, Replace)
         given = {name: getattr(request, name) for name in FIELDS}
         return self._change(
-            Kind.REPLACE,
+            ChangeKind.REPLACE,
             one._replace(**{name: value for name, value in given.items() if value is not KEEP}),
         )
 
     def expire(self) -> int:
         due = [one for one in self.held.values() if self.has_ended(one)]
         for one in sorted(due, key=lambda one: (one.valid_until, one.revision)):
-            self._end(Kind.EXPIRE, one)
+            self._end(ChangeKind.EXPIRE, one)
         return len(due)
 
     def prune(self, before: int) -> None:
@@ -111,8 +111,8 @@ class ModelStore:
         if (reason := self._refuse_validity(new)) is not None:
             return reason
         if one is not None:
-            self._end(Kind.EXPIRE, one)
-        return self._change(Kind.SUBSCRIBE, new)
+            self._end(ChangeKind.EXPIRE, one)
+        return self._change(ChangeKind.SUBSCRIBE, new)
 
     def _refuse_validity(self, one: Subscription) -> Reason | None:
         if one.valid_until is None:
@@ -120,7 +120,7 @@ class ModelStore:
         is_empty = one.valid_from is not None and one.valid_from >= one.valid_until
         return Reason.INVALID if is_empty or self.has_ended(one) else None
 
-    def _change(self, kind: Kind, one: Subscription) -> int | Reason:
+    def _change(self, kind: ChangeKind, one: Subscription) -> int | Reason:
         if (reason := self._refuse_validity(one)) is not None:
             return reason
         self.held[one.id] = one._replace(revision=self.last_change + 1)
@@ -128,14 +128,14 @@ class ModelStore:
         self.expired.pop(one.id, None)
         return self._write(kind, one.id)
 
-    def _end(self, kind: Kind, one: Subscription) -> int:
+    def _end(self, kind: ChangeKind, one: Subscription) -> int:
         del self.held[one.id]
         self.ends[one.id] = kind
-        if kind is Kind.EXPIRE:
+        if kind is ChangeKind.EXPIRE:
             self.expired[one.id] = one
         return self._write(kind, one.id)
 
-    def _write(self, kind: Kind, name: str) -> int:
+    def _write(self, kind: ChangeKind, name: str) -> int:
         self.log.append((kind, name, self.seen))
         self.states.append(dict(self.held))
         self.durable = self.seen

@@ -6,7 +6,7 @@ import pytest
 
 from tamis.subscriptions import (
     Accepted,
-    Kind,
+    ChangeKind,
     Reason,
     Refused,
     Renew,
@@ -111,11 +111,11 @@ def test_a_life_in_one_call(store):
     assert "change 4" in results[4].message
     changes = store.changes(after=0)
     assert [change.kind for change in changes] == [
-        Kind.SUBSCRIBE,
-        Kind.RENEW,
-        Kind.REPLACE,
-        Kind.UNSUBSCRIBE,
-        Kind.SUBSCRIBE,
+        ChangeKind.SUBSCRIBE,
+        ChangeKind.RENEW,
+        ChangeKind.REPLACE,
+        ChangeKind.UNSUBSCRIBE,
+        ChangeKind.SUBSCRIBE,
     ]
     assert [change.subscription and change.subscription.created for change in changes] == [
         1,
@@ -130,7 +130,7 @@ def test_a_life_in_one_call(store):
 def test_latest_change_is_known_after_the_end(store):
     store.apply([Subscribe("a", "x = 1"), Unsubscribe("a")])
     assert store.get("a") is None
-    assert store.latest("a")[:3] == (2, Kind.UNSUBSCRIBE, "a")
+    assert store.latest("a")[:3] == (2, ChangeKind.UNSUBSCRIBE, "a")
     assert store.latest("b") is None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tamis.subscriptions import (
     Accepted,
-    Kind,
+    ChangeKind,
     Reason,
     Renew,
     Replace,
@@ -16,7 +16,7 @@ from tamis.subscriptions import (
 from tests.subscriptions.places import START, after
 
 
-def kinds(store) -> list[Kind]:
+def kinds(store) -> list[ChangeKind]:
     return [change.kind for change in store.changes(after=store.horizon)]
 
 
@@ -29,11 +29,11 @@ def test_a_lease_ends_at_its_moment_before_that_is_written(store, clock):
     assert store.get("a") is None
     assert [one.id for one in store.list().subscriptions] == ["b"]
     assert store.count(state=State.EXPIRED) == 1
-    assert kinds(store) == [Kind.SUBSCRIBE] * 2
+    assert kinds(store) == [ChangeKind.SUBSCRIBE] * 2
     assert store.expire() == 1
     assert store.expire() == 0
     last = store.latest("a")
-    assert last == (3, Kind.EXPIRE, "a", after(10), None)
+    assert last == (3, ChangeKind.EXPIRE, "a", after(10), None)
     assert store.count(state="expired") == 1
 
 
@@ -53,7 +53,7 @@ def test_an_id_is_free_when_its_lease_has_ended(store, clock):
     (bad,) = store.apply([Subscribe("a", "x = 2", valid_until=after(5))])
     assert bad.reason is Reason.INVALID
     assert store.apply([Subscribe("a", "x = 2")]) == [Accepted(3)]
-    assert kinds(store) == [Kind.SUBSCRIBE, Kind.EXPIRE, Kind.SUBSCRIBE]
+    assert kinds(store) == [ChangeKind.SUBSCRIBE, ChangeKind.EXPIRE, ChangeKind.SUBSCRIBE]
     assert store.get("a").created == 3
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tamis.errors import HistoryError, InputError
 from tamis.subscriptions import (
-    Kind,
+    ChangeKind,
     Renew,
     Replace,
     Subscribe,
@@ -179,7 +179,7 @@ def test_the_log_says_what_happened_and_when(store, clock):
     clock.move(5)
     store.apply([Renew("a", after(40))])
     first, second = store.changes(after=0)
-    assert first == (1, Kind.SUBSCRIBE, "a", START, first.subscription)
-    assert second == (2, Kind.RENEW, "a", after(5), store.get("a"))
+    assert first == (1, ChangeKind.SUBSCRIBE, "a", START, first.subscription)
+    assert second == (2, ChangeKind.RENEW, "a", after(5), store.get("a"))
     assert second.subscription.revision == 2
     assert store.changes(after=0, limit=1) == [first]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
     from tamis.logic.truth import Truth
-    from tamis.operators.ask import Asked
+    from tamis.operators.ask import OperatorAnswers
 
 RESULTS = {True: "true", False: "false", None: "undefined"}
 RESULT_STYLES = {True: "green", False: "", None: "yellow"}
@@ -96,7 +96,7 @@ def eval_command(  # noqa: PLR0913 - one parameter per option
         raise click.exceptions.Exit(1)
 
 
-def _why_undefined(asked: Asked) -> dict[str, str]:
+def _why_undefined(asked: OperatorAnswers) -> dict[str, str]:
     return {print_call(call): message for call, message in asked.failures.items()}
 
 

@@ -12,7 +12,7 @@ from tamis.index.attributes import plain_number
 from tamis.index.weights import WEIGHT
 from tamis.language.names import print_path
 from tamis.logic.evaluate import value_at
-from tamis.match.event_columns import EventValues
+from tamis.match.event_columns import EventColumnReader
 from tamis.match.readouts.summaries import Counted
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Run:
         self.event_id: tuple[str, ...] | None = None
         self.is_named = False  # an event has had that attribute
         self.columns: list[str] = []
-        self.event_values: EventValues | None = None  # to be printed with each match
+        self.event_values: EventColumnReader | None = None  # to be printed with each match
         self.n_matches = 0
         self.ways: dict[str | None, Callable[[Batches], None]] = {
             None: self.print_bound if bindings else self.print_matches,
@@ -71,7 +71,7 @@ class Run:
 
     def show_events(self, names: list[str]) -> None:
         """Print these attributes of each event with its matches."""
-        self.event_values = EventValues(names, PRINTED, self.columns)
+        self.event_values = EventColumnReader(names, PRINTED, self.columns)
         self.ways[None] = self.print_detailed
 
     @property

@@ -19,16 +19,16 @@ import pyarrow as pa
 
 from tamis.durable import replace_file
 from tamis.errors import IndexFormatError, TamisError
-from tamis.index.column_files import column_parts, describe_columns, read_columns
+from tamis.index.column_files import column_sections, describe_columns, read_columns
 from tamis.index.columns import TEXT
 from tamis.index.constants import ConstantArrays
 from tamis.index.content_file import (
     REBUILD,
     Content,
     MissingContentError,
-    Part,
-    array_part,
-    table_part,
+    Section,
+    array_section,
+    table_section,
     write_content,
 )
 from tamis.index.contents import Contents
@@ -188,7 +188,7 @@ def write(contents: Contents, directory: Path, key: bytes | None = None) -> None
     The old index stays intact until the manifest is replaced: a reader finds either the old or the
     new index.
     """
-    entry = write_content(directory, _parts(contents), is_signed=key is not None)
+    entry = write_content(directory, _sections(contents), is_signed=key is not None)
     replace_file(directory / MANIFEST, [_spell_manifest(contents, entry, key)])
 
 
@@ -223,21 +223,21 @@ def _spell_manifest(contents: Contents, entry: dict[str, Any], key: bytes | None
     return json.dumps(manifest, indent=1, ensure_ascii=False).encode()
 
 
-def _parts(contents: Contents) -> Iterator[Part]:
+def _sections(contents: Contents) -> Iterator[Section]:
     for group in _GROUPS:
         for field, array in getattr(contents, group)._asdict().items():
-            yield array_part(f"{group}.{field}", array)
-    yield array_part("never", contents.never)
+            yield array_section(f"{group}.{field}", array)
+    yield array_section("never", contents.never)
     for field, array in contents.plan.arrays._asdict().items():
-        yield array_part(f"plan.{field}", array)
+        yield array_section(f"plan.{field}", array)
     calls = pa.array([print_expression(call) for call in contents.plan.calls], pa.string())
-    yield table_part("calls", pa.table({"call": calls}))
-    yield from column_parts(contents.columns)
-    yield table_part("ids", pa.table({"id": contents.ids}))
-    yield table_part("tags", pa.table({"tags": contents.tags}), compression="zstd")
-    yield Part("texts", pack_texts(contents.texts), {})
+    yield table_section("calls", pa.table({"call": calls}))
+    yield from column_sections(contents.columns)
+    yield table_section("ids", pa.table({"id": contents.ids}))
+    yield table_section("tags", pa.table({"tags": contents.tags}), compression="zstd")
+    yield Section("texts", pack_texts(contents.texts), {})
     if contents.attributes is not None:
-        yield Part("attributes", pack_texts(contents.attributes), {})
+        yield Section("attributes", pack_texts(contents.attributes), {})
 
 
 def _manifest_checksum(manifest: dict[str, Any]) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.index.columns import PAIR, PATTERN, TEXT, Column
 from tamis.index.constants import split_constants
-from tamis.index.content_file import array_part
+from tamis.index.content_file import array_section
 from tamis.index.layout import freeze
 from tamis.index.patterns.arrays import PatternArrays, build_arrays
 from tamis.index.patterns.kernels.automaton import Automaton
@@ -17,13 +17,13 @@ from tamis.language.names import parse_path, print_path
 from tamis.language.types import parse_type
 from tamis.text import get_analyser
 from tamis.text.kernels.find import Terms
-from tamis.text.numbering import TermArrays, Words, number_terms
+from tamis.text.numbering import TermArrays, WordTable, number_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tamis.index.constants import ConstantArrays
-    from tamis.index.content_file import Content, Part
+    from tamis.index.content_file import Content, Section
     from tamis.kernels.arrays import Int32
 
 
@@ -33,7 +33,7 @@ class _PatternLeaves(NamedTuple):
 
 _PATTERN_GROUPS = {"plain": Automaton, "folded": Automaton, "literals": Literals}
 _PATTERN_GROUPS |= {"candidates": Candidates}
-_TERM_GROUPS = {"words": Words, "terms": Terms}
+_TERM_GROUPS = {"words": WordTable, "terms": Terms}
 
 
 def prepare_columns(columns: Iterable[Column]) -> None:
@@ -63,12 +63,12 @@ def describe_columns(columns: Iterable[Column]) -> list[dict[str, Any]]:
     ]
 
 
-def column_parts(columns: Sequence[Column]) -> Iterator[Part]:
+def column_sections(columns: Sequence[Column]) -> Iterator[Section]:
     """The arrays of a column in addition to its constants."""
     for at, column in enumerate(columns):
         for name, group in _groups_of(column).items():
             for field, array in group._asdict().items():
-                yield array_part(f"column {at}.{name}.{field}", array)
+                yield array_section(f"column {at}.{name}.{field}", array)
 
 
 def _groups_of(column: Column) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from tamis.index.patterns.kernels.matching import (
     POSTINGS,
     REGEX,
 )
-from tamis.index.patterns.plan import Place
+from tamis.index.patterns.plan import LiteralPosition
 from tamis.index.patterns.stored import KINDS, StoredPatterns
 from tamis.text.kernels.find import ANY_WORD
 
@@ -103,7 +103,7 @@ def _check_literals(literals: Literals, candidates: Candidates, leaves: tuple[in
         (lengths[links[linked]] < lengths[linked]).all(),
         "a literal ends with a longer one",
     )
-    fields = table[:, POSTINGS : POSTINGS + len(Place) + 1]
+    fields = table[:, POSTINGS : POSTINGS + len(LiteralPosition) + 1]
     expect_within(fields, 0, n_postings + 1, "the postings of a literal")
     expect((fields[:, 1:] >= fields[:, :-1]).all(), "the postings of a literal are not ascending")
     expect_within(postings[:, 0], *leaves, "the leaf of a literal")

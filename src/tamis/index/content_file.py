@@ -1,4 +1,4 @@
-"""The content of an index: one file of named parts, each with its place and checksum.
+"""The content of an index: one file of named sections, each with its place and checksum.
 
 One file instead of many needs one descriptor and one mapping.
 """
@@ -34,8 +34,8 @@ CONTENT_NAME: Final = re.compile(r"content-[0-9a-f]{16}\.bin")
 Group = TypeVar("Group", bound=tuple[Any, ...])  # a NamedTuple of arrays
 
 
-class Part(NamedTuple):
-    """One part to be written to the file."""
+class Section(NamedTuple):
+    """One section to be written to the file."""
 
     name: str
     content: Any  # a bytes-like object
@@ -46,35 +46,35 @@ class MissingContentError(IndexFormatError):
     """The content that the manifest names does not exist."""
 
 
-def array_part(name: str, array: np.ndarray) -> Part:
-    """An array as a part."""
+def array_section(name: str, array: np.ndarray) -> Section:
+    """An array as a section."""
     described = {"dtype": array.dtype.str, "shape": list(array.shape)}
-    return Part(name, np.ascontiguousarray(array).reshape(-1).data, described)
+    return Section(name, np.ascontiguousarray(array).reshape(-1).data, described)
 
 
-def table_part(name: str, table: pa.Table, compression: str | None = None) -> Part:
-    """A table as a part, in Arrow's file format."""
+def table_section(name: str, table: pa.Table, compression: str | None = None) -> Section:
+    """A table as a section, in Arrow's file format."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression=compression)
     with pa.ipc.new_file(sink, table.schema, options=options) as writer:
         writer.write_table(table.combine_chunks())
-    return Part(name, sink.getvalue(), {})
+    return Section(name, sink.getvalue(), {})
 
 
 # ── writing ─────────────────────────────────────────────────────────────────────────────────
 
 
 def write_content(
-    directory: Path, parts: Iterable[Part], *, is_signed: bool = False
+    directory: Path, sections: Iterable[Section], *, is_signed: bool = False
 ) -> dict[str, Any]:
-    """Write the parts to a file named after its contents; returns its manifest entry."""
+    """Write the sections to a file named after its contents; returns its manifest entry."""
     described: dict[str, dict[str, Any]] = {}
     chunks: list[Any] = []
     offset = 0
-    for part in parts:
-        content = memoryview(part.content).cast("B")
+    for section in sections:
+        content = memoryview(section.content).cast("B")
         padding = bytes(-content.nbytes % _ALIGNMENT)
-        described[part.name] = part.described | {
+        described[section.name] = section.described | {
             "offset": offset,
             "bytes": content.nbytes,
             # Including the padding: every bit of the file is covered by a checksum.
@@ -101,7 +101,7 @@ def remove_content(directory: Path, *, except_for: str) -> None:
 
 
 class Content:
-    """The content of an index, mapped or read, with its parts by name."""
+    """The content of an index, mapped or read, with its sections by name."""
 
     def __init__(self, directory: Path, entry: dict[str, Any], *, is_mapped: bool = True) -> None:
         """`is_mapped=False` reads the file, so that a later truncation cannot harm the reader."""
@@ -111,7 +111,7 @@ class Content:
                 f"{directory}: {name!r} is not a valid name of a content file", hint=REBUILD
             )
         self._path = directory / name
-        self._parts: dict[str, dict[str, Any]] = entry["parts"]
+        self._sections: dict[str, dict[str, Any]] = entry["parts"]
         try:
             # Opening must not block if the path is a pipe.
             descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK)
@@ -131,11 +131,11 @@ class Content:
         self._check_places(len(self._data))
 
     def _check_places(self, n_bytes: int) -> None:
-        """Raise an error unless the parts fill the file one after the other."""
+        """Raise an error unless the sections fill the file one after the other."""
         offset = 0
-        for name, part in self._parts.items():
-            size = part["bytes"]
-            if part["offset"] != offset or not isinstance(size, int) or size < 0:
+        for name, section in self._sections.items():
+            size = section["bytes"]
+            if section["offset"] != offset or not isinstance(size, int) or size < 0:
                 self._refuse(f'is damaged: its part "{name}" is at a wrong position')
             offset += size + -size % _ALIGNMENT
         if offset != n_bytes:
@@ -144,9 +144,12 @@ class Content:
     def verify(self) -> None:
         """Raise an error if a checksum is wrong."""
         whole = memoryview(self._data)
-        for name, part in self._parts.items():
-            n_bytes = part["bytes"] + -part["bytes"] % _ALIGNMENT
-            if zlib.crc32(whole[part["offset"] : part["offset"] + n_bytes]) != part["crc32"]:
+        for name, section in self._sections.items():
+            n_bytes = section["bytes"] + -section["bytes"] % _ALIGNMENT
+            if (
+                zlib.crc32(whole[section["offset"] : section["offset"] + n_bytes])
+                != section["crc32"]
+            ):
                 self._refuse(f'is damaged: the checksum of its part "{name}" is wrong')
 
     def expect_digest(self, digest: Any) -> None:
@@ -155,15 +158,15 @@ class Content:
             self._refuse("is not the one that was signed")
 
     def array(self, name: str, kind: str) -> np.ndarray:
-        """A part as an array of a kind of `kernels.arrays`."""
-        part = self._parts[name]
+        """A section as an array of a kind of `kernels.arrays`."""
+        section = self._sections[name]
         dtypes, n_dimensions = KINDS[kind]
-        shape, dtype = part["shape"], part["dtype"]
+        shape, dtype = section["shape"], section["dtype"]
         if dtype not in dtypes or len(shape) != n_dimensions or min(shape, default=0) < 0:
             self._refuse(f'is damaged: its part "{name}" is not an array of the kind {kind}')
-        if math.prod(shape) * np.dtype(dtype).itemsize != part["bytes"]:
+        if math.prod(shape) * np.dtype(dtype).itemsize != section["bytes"]:
             self._refuse(f'is damaged: its part "{name}" does not have the size of its shape')
-        flat = np.frombuffer(self._data, dtype, math.prod(shape), part["offset"])
+        flat = np.frombuffer(self._data, dtype, math.prod(shape), section["offset"])
         return flat.reshape(shape)
 
     def group(self, prefix: str, kind: type[Group]) -> Group:
@@ -173,12 +176,12 @@ class Content:
         return kind(*(self.array(f"{prefix}.{name}", kinds[name]) for name in kinds))
 
     def buffer(self, name: str) -> pa.Buffer:
-        """The bytes of a part."""
-        part = self._parts[name]
-        return pa.py_buffer(self._data).slice(part["offset"], part["bytes"])
+        """The bytes of a section."""
+        section = self._sections[name]
+        return pa.py_buffer(self._data).slice(section["offset"], section["bytes"])
 
     def table(self, name: str) -> pa.Table:
-        """A part as a table. Arrow does not check offsets when it reads them: they are checked
+        """A section as a table. Arrow does not check offsets when it reads them: they are checked
         here.
         """
         table = pa.ipc.open_file(self.buffer(name)).read_all()

@@ -11,7 +11,14 @@ from tamis.errors import TamisError
 from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, TEXT, Column
 from tamis.index.constant_words import least_word, numbered_word, to_word, words_as
 from tamis.index.kernels import bases as form
-from tamis.index.kernels.bases import Bases, Texts, find_base, find_text, rehash_bases, rehash_texts
+from tamis.index.kernels.bases import (
+    Bases,
+    TextConstants,
+    find_base,
+    find_text,
+    rehash_bases,
+    rehash_texts,
+)
 from tamis.index.kernels.folding import WORDS, Meeting, Met
 from tamis.index.kernels.nodes import Inner, add_programs, new_making, rehash_nodes, room_needed
 from tamis.language.ast import (
@@ -28,7 +35,7 @@ from tamis.language.ast import (
     StringTest,
     Words,
 )
-from tamis.language.comparators import Question
+from tamis.language.comparators import IndexTest
 from tamis.language.printer import print_expression
 from tamis.language.types import BOOLEAN, NUMBER
 from tamis.logic.leaves import is_short
@@ -42,14 +49,14 @@ if TYPE_CHECKING:
 _FIRST_SIZE = 1 << 10
 _DOUBLE_MARK: Final = "D"
 _FORMS: Final = {
-    Question.EQUAL: form.ONE_OF,
-    Question.BELOW: form.BELOW,
-    Question.AT_MOST: form.AT_MOST,
+    IndexTest.EQUAL: form.ONE_OF,
+    IndexTest.BELOW: form.BELOW,
+    IndexTest.AT_MOST: form.AT_MOST,
 }
 _PAIR_FORMS: Final = {
-    Question.EQUAL: form.PAIR_EQUAL,
-    Question.BELOW: form.PAIR_BELOW,
-    Question.AT_MOST: form.PAIR_AT_MOST,
+    IndexTest.EQUAL: form.PAIR_EQUAL,
+    IndexTest.BELOW: form.PAIR_BELOW,
+    IndexTest.AT_MOST: form.PAIR_AT_MOST,
 }
 
 
@@ -72,7 +79,7 @@ class DagBuilder:
             np.empty(_FIRST_SIZE, dtype=np.int64),
             np.zeros(1, dtype=np.int64),
         )
-        self.texts = Texts(
+        self.texts = TextConstants(
             np.full(2 * _FIRST_SIZE, -1, dtype=np.int32),
             np.zeros(_FIRST_SIZE + 1, dtype=np.int64),
             np.empty(_FIRST_SIZE, dtype=np.uint8),
@@ -147,12 +154,12 @@ class DagBuilder:
         column = self.column(SCALAR, leaf.left)
         word = self._word(leaf.right, column)
         # a < 5 and a >= 5 test whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
-        question, is_negated = leaf.operator.asked
-        if question is Question.EQUAL:
+        test, is_negated = leaf.operator.signed_test
+        if test is IndexTest.EQUAL:
             return self._place_equality(column, word, is_negated=is_negated)
-        if question is Question.BELOW and word > least_word(self.columns[column].type):
-            question, word = Question.AT_MOST, word - 1
-        base = self._base(_FORMS[question], column, (word,))
+        if test is IndexTest.BELOW and word > least_word(self.columns[column].type):
+            test, word = IndexTest.AT_MOST, word - 1
+        base = self._base(_FORMS[test], column, (word,))
         return self._opposite(base, column, is_opposite=is_negated)
 
     def _place_equality(self, column: int, word: int, *, is_negated: bool) -> int:
@@ -166,9 +173,9 @@ class DagBuilder:
         assert isinstance(leaf.left, Attribute)
         assert isinstance(leaf.right, Attribute)
         column = self.column(PAIR, leaf.left, leaf.right)
-        question, is_negated = leaf.operator.asked
-        base = self._base(_PAIR_FORMS[question], column, ())
-        if question is Question.EQUAL:
+        test, is_negated = leaf.operator.signed_test
+        base = self._base(_PAIR_FORMS[test], column, ())
+        if test is IndexTest.EQUAL:
             return 2 * base + is_negated
         return self._opposite(base, column, is_opposite=is_negated)
 

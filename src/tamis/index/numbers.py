@@ -61,7 +61,7 @@ class Entries(NamedTuple):
     texts: list[str]  # of LONG and UNDER entries; empty for others
 
 
-class Place(NamedTuple):
+class EqualCodes(NamedTuple):
     """The codes equal to a constant, counted from the column's first one."""
 
     first: int
@@ -82,12 +82,12 @@ def short_entries(keys: Float64) -> Entries:
     return Entries(keys, kinds, wholes, np.ones(len(keys), np.uint8), [""] * len(keys))
 
 
-def lay_out(constants: Sequence[Any]) -> tuple[Entries, list[Place]]:
+def lay_out(constants: Sequence[Any]) -> tuple[Entries, list[EqualCodes]]:
     """The entries of distinct constants, in which floats are doubles, and the position of each
     constant.
     """
     rows: list[_Row] = []
-    places: dict[int, Place] = {}
+    places: dict[int, EqualCodes] = {}
     keys = [to_double(constant) for constant in constants]
     for key, group in groupby(sorted(range(len(keys)), key=keys.__getitem__), keys.__getitem__):
         members = list(group)
@@ -96,7 +96,7 @@ def lay_out(constants: Sequence[Any]) -> tuple[Entries, list[Place]]:
         first = len(rows)
         if not exact:
             rows.append(_Row(key, DOUBLE, is_pivot=True))
-            places[doubles[0]] = Place(2 * first + 1, 2 * first + 1, -1)
+            places[doubles[0]] = EqualCodes(2 * first + 1, 2 * first + 1, -1)
             continue
         if doubles:
             rows.append(_Row(key, FIRST))
@@ -104,7 +104,7 @@ def lay_out(constants: Sequence[Any]) -> tuple[Entries, list[Place]]:
         places.update(zip(exact, own, strict=True))
         if doubles:
             rows.append(_Row(key, LAST))
-            places[doubles[0]] = Place(2 * first + 1, 2 * len(rows) - 1, -1)
+            places[doubles[0]] = EqualCodes(2 * first + 1, 2 * len(rows) - 1, -1)
     return _to_arrays(rows), [places[at] for at in range(len(constants))]
 
 
@@ -116,13 +116,13 @@ class _Row(NamedTuple):
     is_pivot: bool = False
 
 
-def _add_exact(rows: list[_Row], key: float, exact: list[Any]) -> list[Place]:
+def _add_exact(rows: list[_Row], key: float, exact: list[Any]) -> list[EqualCodes]:
     """Add the sorted exact constants of one key; returns the position of each."""
     if len(exact) == 1:
         # The only constant of its key: a double with this key equals it, so it is the pivot.
         rows.append(_make_row(exact[0], key)._replace(is_pivot=True))
         code = 2 * len(rows) - 1
-        return [Place(code, code, -1)]
+        return [EqualCodes(code, code, -1)]
     pivot = Decimal(repr(key))
     n_below = sum(value < pivot for value in exact)
     is_constant = n_below < len(exact) and exact[n_below] == pivot
@@ -135,9 +135,9 @@ def _add_exact(rows: list[_Row], key: float, exact: list[Any]) -> list[Place]:
     rows.extend(_make_row(value, key) for value in exact[after:])
     of_doubles = 2 * (numbers[0] + after) + 1 if after else 2 * numbers[0] - 1
     return [
-        Place(2 * number + 1, of_doubles, -1)
+        EqualCodes(2 * number + 1, of_doubles, -1)
         if is_constant and at == n_below
-        else Place(2 * number + 1, 2 * number + 1, of_doubles)
+        else EqualCodes(2 * number + 1, 2 * number + 1, of_doubles)
         for at, number in enumerate(numbers)
     ]
 

@@ -59,7 +59,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SizedArray:
     """One array or file and its size."""
 
     name: str
@@ -152,7 +152,7 @@ class Stats:
     levels: list[Level]
     bytes: int
     bytes_per_subscription: float | None  # None without subscriptions
-    parts: list[Part]  # largest first
+    parts: list[SizedArray]  # largest first
     most_children: list[NodeUse]
     most_used: list[NodeUse]
     column_kinds: list[ColumnKind]
@@ -275,22 +275,22 @@ def _largest(numbers: np.ndarray, top: int) -> list[int]:
 # ── bytes ───────────────────────────────────────────────────────────────────────────────────
 
 
-def _files(path: str | os.PathLike[str]) -> Iterator[Part]:
+def _files(path: str | os.PathLike[str]) -> Iterator[SizedArray]:
     for file in Path(path).iterdir():
         if file.is_file():
-            yield Part(file.name, file.stat().st_size)
+            yield SizedArray(file.name, file.stat().st_size)
 
 
-def _arrays(contents: Contents) -> Iterator[Part]:
+def _arrays(contents: Contents) -> Iterator[SizedArray]:
     """The arrays in memory; patterns and terms are counted on disk only."""
     for field in fields(contents):
         value = getattr(contents, field.name)
         if isinstance(value, np.ndarray | pa.Array):
-            yield Part(field.name, value.nbytes)
+            yield SizedArray(field.name, value.nbytes)
         elif hasattr(value, "_asdict"):
             for name, array in value._asdict().items():
                 if isinstance(array, np.ndarray):
-                    yield Part(f"{field.name}.{name}", array.nbytes)
+                    yield SizedArray(f"{field.name}.{name}", array.nbytes)
 
 
 # ── columns ─────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, assert_never
 from tamis.errors import TamisError
 
 
-class Question(Enum):
+class IndexTest(Enum):
     """What an index can test about two values; each comparison is one of these or its negation."""
 
     EQUAL = "equal"
@@ -19,27 +19,27 @@ class Question(Enum):
     AT_MOST = "at most"
 
 
-class Asked(NamedTuple):
-    """A question, and whether the comparison holds where the answer is no."""
+class SignedTest(NamedTuple):
+    """A test of an index, and whether the comparison is its negation."""
 
-    question: Question
+    test: IndexTest
     is_negated: bool
 
     @property
     def is_upper(self) -> bool:
         """Whether it bounds values from above; equality bounds neither way and raises."""
-        match self.question:
-            case Question.EQUAL:
+        match self.test:
+            case IndexTest.EQUAL:
                 raise TamisError("equality is not a bound")
-            case Question.BELOW | Question.AT_MOST:
+            case IndexTest.BELOW | IndexTest.AT_MOST:
                 return not self.is_negated
             case _:
-                assert_never(self.question)
+                assert_never(self.test)
 
     @property
     def is_closed(self) -> bool:
         """Whether two equal values satisfy it."""
-        return (self.question is not Question.BELOW) != self.is_negated
+        return (self.test is not IndexTest.BELOW) != self.is_negated
 
 
 class Comparator(Enum):
@@ -123,25 +123,25 @@ class Comparator(Enum):
     @property
     def inverse(self) -> Comparator:
         """The comparison that is true where this one is false."""
-        question, is_negated = self.asked
-        return compare_by(question, is_negated=not is_negated)
+        test, is_negated = self.signed_test
+        return compare_by(test, is_negated=not is_negated)
 
     @property
-    def asked(self) -> Asked:
-        """The question to an index; a canonical tree has other leaves instead of `<=>`."""
+    def signed_test(self) -> SignedTest:
+        """The test of an index; a canonical tree has other leaves instead of `<=>`."""
         match self:
             case Comparator.EQUAL:
-                return Asked(Question.EQUAL, False)
+                return SignedTest(IndexTest.EQUAL, False)
             case Comparator.NOT_EQUAL:
-                return Asked(Question.EQUAL, True)
+                return SignedTest(IndexTest.EQUAL, True)
             case Comparator.BELOW:
-                return Asked(Question.BELOW, False)
+                return SignedTest(IndexTest.BELOW, False)
             case Comparator.AT_LEAST:
-                return Asked(Question.BELOW, True)
+                return SignedTest(IndexTest.BELOW, True)
             case Comparator.AT_MOST:
-                return Asked(Question.AT_MOST, False)
+                return SignedTest(IndexTest.AT_MOST, False)
             case Comparator.ABOVE:
-                return Asked(Question.AT_MOST, True)
+                return SignedTest(IndexTest.AT_MOST, True)
             case Comparator.SAME:
                 raise TamisError(f"no single test answers {self}; make the tree canonical first")
             case _:
@@ -155,20 +155,20 @@ EQUALITIES: Final = (Comparator.EQUAL, Comparator.NOT_EQUAL)
 COMPARATORS: Final = {comparator.value: comparator for comparator in Comparator}
 
 
-def compare_by(question: Question, *, is_negated: bool = False) -> Comparator:
-    """The comparison that asks the question, or the one that holds where the answer is no."""
-    match question:
-        case Question.EQUAL:
+def compare_by(test: IndexTest, *, is_negated: bool = False) -> Comparator:
+    """The comparison that a test of an index decides, or the negation of it."""
+    match test:
+        case IndexTest.EQUAL:
             return Comparator.NOT_EQUAL if is_negated else Comparator.EQUAL
-        case Question.BELOW:
+        case IndexTest.BELOW:
             return Comparator.AT_LEAST if is_negated else Comparator.BELOW
-        case Question.AT_MOST:
+        case IndexTest.AT_MOST:
             return Comparator.ABOVE if is_negated else Comparator.AT_MOST
         case _:
-            assert_never(question)
+            assert_never(test)
 
 
 def bound_by(*, is_upper: bool, is_closed: bool) -> Comparator:
     """The comparison that bounds values from above or from below, the bound included or not."""
-    question = Question.AT_MOST if is_upper == is_closed else Question.BELOW
-    return compare_by(question, is_negated=not is_upper)
+    test = IndexTest.AT_MOST if is_upper == is_closed else IndexTest.BELOW
+    return compare_by(test, is_negated=not is_upper)

@@ -29,7 +29,7 @@ from tamis.language.ast import (
     Words,
     attributes,
 )
-from tamis.language.comparators import Comparator, Question, bound_by, compare_by
+from tamis.language.comparators import Comparator, IndexTest, bound_by, compare_by
 from tamis.language.types import BOOLEAN, KINDS, NUMBER
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def one_of(
     """
     members = distinct(values)
     if len(members) == 1:
-        return Comparison(compare_by(Question.EQUAL, is_negated=is_negated), attribute, members[0])
+        return Comparison(compare_by(IndexTest.EQUAL, is_negated=is_negated), attribute, members[0])
     return In(attribute, members, is_negated)
 
 
@@ -78,9 +78,9 @@ def bound(attribute: Attribute, operator: Comparator, literal: Literal) -> Condi
     step = KINDS[attribute.type.name].step
     if step is None:
         return Comparison(operator, attribute, literal)
-    asked = operator.asked
-    is_upper = asked.is_upper
-    value = _nearest(literal.value, step, is_upper=is_upper, is_open=not asked.is_closed)
+    signed = operator.signed_test
+    is_upper = signed.is_upper
+    value = _nearest(literal.value, step, is_upper=is_upper, is_open=not signed.is_closed)
     if value is not None:
         closed = bound_by(is_upper=is_upper, is_closed=True)
         return Comparison(closed, attribute, Literal(value, attribute.type))
@@ -100,7 +100,7 @@ def _bound_number(attribute: Attribute, operator: Comparator, literal: Literal) 
     if literal.value == printed:
         return Comparison(operator, attribute, literal)
     equal = Comparison(Comparator.EQUAL, attribute, literal)
-    is_upper, is_closed = operator.asked.is_upper, operator.asked.is_closed
+    is_upper, is_closed = operator.signed_test.is_upper, operator.signed_test.is_closed
     if (literal.value < printed) == is_upper:  # written with < or >
         bare = Comparison(bound_by(is_upper=is_upper, is_closed=False), attribute, literal)
         return Or((bare, equal)) if is_closed else bare

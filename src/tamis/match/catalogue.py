@@ -85,7 +85,7 @@ class Numbering:
         return values.take(pa.array(self._locals)) if is_arrow else values[self._locals]
 
 
-class Ranking(NamedTuple):
+class WeightOrder(NamedTuple):
     """The subscriptions from the highest weight to the lowest, and of equal weights by id."""
 
     ranks: Int32  # by ordinal
@@ -168,7 +168,7 @@ class Catalogue:
         return self.gather(lambda own: pa.array(all_weights(own.weights, len(own.ids))))
 
     @cached_property
-    def ranking(self) -> Ranking:
+    def ranking(self) -> WeightOrder:
         """The order of subscriptions by weight and id."""
         import pyarrow.compute as pc  # slow to load, and most matching does not need it
 
@@ -177,7 +177,7 @@ class Catalogue:
         ordinals = pc.sort_indices(table, sort_keys=keys).to_numpy().astype(np.int32)
         ranks = np.empty(len(ordinals), dtype=np.int32)
         ranks[ordinals] = np.arange(len(ordinals), dtype=np.int32)
-        return Ranking(ranks, ordinals)
+        return WeightOrder(ranks, ordinals)
 
     # ── some of them ───────────────────────────────────────────────────────────────────────
 

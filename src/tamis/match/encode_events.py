@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from tamis.events.encoder import EncodedEvents, EventEncoder
     from tamis.language.schema import Path as AttributePath
-    from tamis.match.unseen import Asked
+    from tamis.match.unseen import NeededAttributes
 
 
 def encode_parts(
-    encoder: EventEncoder, events: Any, asked: Asked, *, keep: bool
+    encoder: EventEncoder, events: Any, asked: NeededAttributes, *, keep: bool
 ) -> Iterator[EncodedEvents]:
     """The encoded events, with their source if it is kept.
 

@@ -20,7 +20,7 @@ from tamis.match.kernels.event import match_event
 from tamis.match.names import Names
 from tamis.match.operators import Operators
 from tamis.match.single import SingleScratch, make_single_scratch, with_all_tops
-from tamis.match.wanted import Moments
+from tamis.match.wanted_subscriptions import Moments
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

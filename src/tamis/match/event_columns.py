@@ -126,7 +126,7 @@ def _to_json(event: Mapping[str, Any]) -> str:
     return json.dumps(dict(event), default=_plain, ensure_ascii=False)
 
 
-class EventValues:
+class EventColumnReader:
     """Reads the same columns from successive events, as JSON values."""
 
     def __init__(self, names: Sequence[str], taken: Sequence[str], columns: Sequence[str]) -> None:

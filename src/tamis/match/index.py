@@ -32,12 +32,12 @@ from tamis.match.place import Place, SavedPlace, reopen
 from tamis.match.question import AskedPart, Question
 from tamis.match.readouts.counts import EventCounts, SubscriptionCounts
 from tamis.match.readouts.lists import Lists
-from tamis.match.readouts.rows import Rows
+from tamis.match.readouts.rows import ResultRows
 from tamis.match.readouts.summaries import Counted, EventSummary, SubscriptionSummary
 from tamis.match.readouts.top import TopRows, best_of_one
 from tamis.match.result import Result
 from tamis.match.terms import TermCounts
-from tamis.match.unseen import Asked, SingleRejects
+from tamis.match.unseen import NeededAttributes, SingleRejects
 from tamis.operators.registry import REGISTRY, Registry
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from tamis.index.contents import Contents
     from tamis.match.explain import Explanation
     from tamis.match.question import Readout
-    from tamis.match.wanted import Wanted
+    from tamis.match.wanted_subscriptions import WantedSubscriptions
 
     Subset = Iterable[str] | None  # ids of the subscriptions to consider; None for all
     Tags = str | Sequence[str] | None  # tags, of which they have at least one; None for all
@@ -87,7 +87,7 @@ class Index:
         self.catalogue = Catalogue(given)
         self.details = Details(self.catalogue)  # details of subscriptions besides expressions
         self.encoder = EventEncoder(*shown)
-        self.asked = Asked(shown, self.encoder.table)
+        self.asked = NeededAttributes(shown, self.encoder.table)
         self._registry = registry
         self._n_groups = n_groups or min(choose_groups(own.n_stored) for own in shown)
         single_rejects = SingleRejects()
@@ -311,7 +311,7 @@ class Index:
         """
         question = self._ask(subset, tagged, at, threads, with_bindings=bindings)
         result = self._make_result(event_id, columns, event_columns, bindings=bindings)
-        chunks = list(self._put(question, events, Rows(result), keep=bool(result.readers)))
+        chunks = list(self._put(question, events, ResultRows(result), keep=bool(result.readers)))
         return pa.Table.from_batches(chunks, schema=None if chunks else result.schema())
 
     def match_chunks(  # noqa: PLR0913
@@ -332,7 +332,7 @@ class Index:
         """
         question = self._ask(subset, tagged, at, threads, with_bindings=bindings)
         result = self._make_result(event_id, columns, event_columns, bindings=bindings)
-        yield from self._put(question, events, Rows(result), keep=bool(result.readers))
+        yield from self._put(question, events, ResultRows(result), keep=bool(result.readers))
 
     def match_lists(
         self,
@@ -477,7 +477,11 @@ class Index:
         return self._make_question(wanted, threads, with_bindings=with_bindings)
 
     def _make_question(
-        self, wanted: Sequence[Wanted], threads: int = 1, *, with_bindings: bool = False
+        self,
+        wanted: Sequence[WantedSubscriptions],
+        threads: int = 1,
+        *,
+        with_bindings: bool = False,
     ) -> Question:
         numberings = self.catalogue.numberings
         parts = [

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tamis.match.batch import Group, Pairs, Scratch
     from tamis.match.catalogue import Numbering
     from tamis.match.engine import Engine
-    from tamis.match.wanted import Wanted
+    from tamis.match.wanted_subscriptions import WantedSubscriptions
 
 Read = TypeVar("Read")
 Answer = TypeVar("Answer")
@@ -60,7 +60,7 @@ class AskedPart:
 
     number: int  # of the part
     engine: Engine
-    wanted: Wanted
+    wanted: WantedSubscriptions
     numbering: Numbering
 
     def match_names(self, event: Mapping[str, Any]) -> list[str]:
@@ -116,7 +116,7 @@ class Block:
     with_bindings: bool
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> WantedSubscriptions:
         """The subscriptions that answer."""
         return self.part.wanted
 

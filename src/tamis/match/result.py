@@ -25,7 +25,7 @@ BINDINGS: Final = pa.field("bindings", pa.string())
 TAKEN: Final = ("event_row", "event_id", "subscription_id", "bindings")  # our columns
 
 
-class Found(NamedTuple):
+class FoundMatches(NamedTuple):
     """Some matches."""
 
     pairs: Pairs  # by rows of all events
@@ -67,7 +67,7 @@ class Result:
         bindings = [BINDINGS] if self._bindings else []
         return pa.schema([event, SUBSCRIPTION_ID, *bindings, *own, *read])
 
-    def batches(self, found: Iterable[Found]) -> Iterator[pa.RecordBatch]:
+    def batches(self, found: Iterable[FoundMatches]) -> Iterator[pa.RecordBatch]:
         """The matches, one block of events at a time."""
         for some in found:
             pairs = some.pairs

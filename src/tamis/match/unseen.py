@@ -34,7 +34,7 @@ MANY: Final = 100  # events: among fewer, an attribute may well be missing
 SHOWN: Final = 3
 
 
-class Asked:
+class NeededAttributes:
     """The attributes whose values an index needs, and the number of subscriptions that use them."""
 
     def __init__(self, parts: Sequence[Contents], table: AttributeTable) -> None:
@@ -73,7 +73,7 @@ class SingleRejects(Rejects):
 class Watch:
     """The attributes found in the events of one call, batch after batch."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: NeededAttributes) -> None:
         self._asked = asked
         self._n_events = 0
         self._has_values = np.zeros(len(asked.table), dtype=np.bool_)

@@ -17,21 +17,23 @@ if TYPE_CHECKING:
     from tamis.logic.bindings import Answer
 
 
-class Asked(NamedTuple):
+class OperatorAnswers(NamedTuple):
     """The answers of the operators for one event."""
 
     answers: dict[OperatorCall, Answer]
     failures: dict[OperatorCall, str]  # why a call has no answer
 
 
-def ask(condition: Condition, event: Mapping[str, Any], registry: Registry = REGISTRY) -> Asked:
+def ask(
+    condition: Condition, event: Mapping[str, Any], registry: Registry = REGISTRY
+) -> OperatorAnswers:
     """Make all calls of a typed condition; a failed call is undefined."""
     calls = calls_of(condition)
     if not calls:
-        return Asked({}, {})
+        return OperatorAnswers({}, {})
     operators = registry.find(call.name for call in calls)
     caller = Caller(calls, operators, Statistics(), OperatorLimits())
-    asked, views = Asked({}, {}), Views(event)
+    asked, views = OperatorAnswers({}, {}), Views(event)
     for number, call in enumerate(calls):
         answer = caller.call(number, views)
         if isinstance(answer, Failure):

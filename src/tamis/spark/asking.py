@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from tamis.errors import InputError
 from tamis.spark.columns import report_columns
 from tamis.spark.layout import choose_id, expect_frame, expect_some, select_events
-from tamis.spark.matching import Question
+from tamis.spark.matching import WorkerQuestion
 from tamis.spark.spread import AUTO, choose_spread
 from tamis.spark.workers import run_on_workers
 from tamis.versions.opening import open_version
@@ -49,14 +49,14 @@ class EventOptions(Options, total=False):
 
 
 @dataclass(frozen=True)
-class Asked:
+class EventQuery:
     """Events, and the question put to them."""
 
     events: DataFrame
     parts: PartSet
     event_id: str | None
     attributes: Attributes
-    question: Callable[[PartSet, Layout], Question]
+    question: Callable[[PartSet, Layout], WorkerQuestion]
     spread: Spread
 
     @classmethod
@@ -74,7 +74,7 @@ class Asked:
         learned: LearnedStatistics | None = None,
         spread: str = AUTO,
         groups: int | None = None,
-    ) -> Asked:
+    ) -> EventQuery:
         """What a caller means by the keywords of `EventOptions`."""
         expect_frame(events, "events")
         parts = open_version(index, at=at).with_operators(operators)
@@ -82,8 +82,8 @@ class Asked:
         ids, tags = _read_names(subset, "subset"), _read_names(tagged, "tagged", is_one=True)
         chosen = choose_spread(events.sparkSession, parts, spread, groups)
 
-        def ask(own: PartSet, layout: Layout) -> Question:
-            return Question(own, layout, news, ids, tags)
+        def ask(own: PartSet, layout: Layout) -> WorkerQuestion:
+            return WorkerQuestion(own, layout, news, ids, tags)
 
         return cls(events, parts, event_id, attributes, ask, chosen)
 
@@ -94,7 +94,7 @@ class Asked:
 
     def put(
         self,
-        read: Callable[[Question], Matcher],
+        read: Callable[[WorkerQuestion], Matcher],
         schema: Callable[[Layout], StructType | str],
         keep: Column | None = None,
         prepare: Callable[[DataFrame], DataFrame] = lambda selected: selected,

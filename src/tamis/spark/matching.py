@@ -32,7 +32,7 @@ OUTPUT_ROWS: Final = 65_536  # matches in one batch to Spark
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WorkerQuestion:
     """Which parts are asked, of which columns of events, and which subscriptions answer."""
 
     parts: PartSet
@@ -56,7 +56,7 @@ class Question:
 class Matcher:
     """Common to all: opens the index on the worker and reads batch after batch."""
 
-    question: Question
+    question: WorkerQuestion
 
     @property
     def parts(self) -> PartSet:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from tamis.errors import InputError
 from tamis.spark.layout import ID, Layout, only_attributes
-from tamis.spark.matching import MatchRows, Question, plain_lists
+from tamis.spark.matching import MatchRows, WorkerQuestion, plain_lists
 from tamis.spark.spread import REPLICATE, choose_spread
 from tamis.spark.sql_notes import print_notes
 from tamis.versions.opening import open_version
@@ -75,7 +75,7 @@ class _MatchAndNote(MatchRows):
 def _table_function(name: str, parts: Any, event_id_type: str, attributes: str | None) -> Any:
     from pyspark.sql.types import DataType
 
-    run = _MatchAndNote(Question(parts, Layout(attributes, DataType(), None)), function=name)
+    run = _MatchAndNote(WorkerQuestion(parts, Layout(attributes, DataType(), None)), function=name)
 
     class TamisMatch:
         """One row for each match."""

@@ -28,7 +28,7 @@ from tamis.errors import InputError
 from tamis.index.weights import WEIGHT
 from tamis.match.details import expect_columns
 from tamis.match.event_columns import read_names
-from tamis.spark.asking import Asked, EventOptions, Options
+from tamis.spark.asking import EventOptions, EventQuery, Options
 from tamis.spark.counting import KEYS, CountRuns, SumRuns, count_schema, run_schema
 from tamis.spark.layout import (
     ANONYMOUS,
@@ -45,8 +45,8 @@ from tamis.spark.matching import (
     CountTerms,
     MatchLists,
     MatchRows,
-    Question,
     RejectValues,
+    WorkerQuestion,
 )
 from tamis.spark.spread import AUTO
 from tamis.spark.tables import ReadRejects, ReadSubscriptions
@@ -110,7 +110,7 @@ def match(  # noqa: PLR0913 - what to match, and which columns to return
     the rows are made. `spread` says how the work is divided (auto, replicate, split, product),
     `groups` into how many groups of parts.
     """
-    asked = Asked.of(events, index, **options)
+    asked = EventQuery.of(events, index, **options)
     n_best = None if top is None else expect_count(top, "top")
     if n_best is not None and bindings:
         raise InputError("top and bindings cannot be combined", hint="ask for one of them")
@@ -130,7 +130,7 @@ def match(  # noqa: PLR0913 - what to match, and which columns to return
         fields += [StructField("version", _STRING)] if version else []
         return StructType(fields + [StructField(own, TYPES.get(own, _STRING)) for own in columns])
 
-    def read(question: Question) -> MatchRows:
+    def read(question: WorkerQuestion) -> MatchRows:
         return MatchRows(question, tags, version, bindings, tuple(columns), n_best)
 
     found = asked.put(read, schema, kept)
@@ -158,7 +158,7 @@ def match_lists(events: DataFrame, index: Any, **options: Unpack[EventOptions]) 
     Where the index is split, the lists of the groups are put together by event id: then ids must
     be unique. `options` are as for `match`.
     """
-    asked = Asked.of(events, index, **options)
+    asked = EventQuery.of(events, index, **options)
     found = asked.put(MatchLists, _with_event_id("subscription_ids", _STRINGS))
     if not asked.is_split:
         return found
@@ -173,7 +173,7 @@ def count_by_event(events: DataFrame, index: Any, **options: Unpack[EventOptions
 
     `options` are as for `match`.
     """
-    asked = Asked.of(events, index, **options)
+    asked = EventQuery.of(events, index, **options)
     found = asked.put(CountByEvent, _with_event_id("n", LongType()))
     return found.groupBy("event_id").agg(F.sum("n").alias("n")) if asked.is_split else found
 
@@ -206,7 +206,7 @@ def count_by_subscription(
             f'cannot count by "{by}": the result has a column of that name',
             hint=f'rename it: events.withColumnRenamed("{by}", …)',
         )
-    asked = Asked.of(events, index, event_id=ANONYMOUS, **options)
+    asked = EventQuery.of(events, index, event_id=ANONYMOUS, **options)
     column = select_key(events, by) if isinstance(by, str) else by
     name = by if isinstance(by, str) else "by"
     layouts = []
@@ -246,7 +246,7 @@ def count_terms(
     `attributes`, `spread` and `groups` are as for `match`.
     """
     divided: Options = {"attributes": attributes, "spread": spread, "groups": groups}
-    asked = Asked.of(events, index, event_id=ANONYMOUS, **divided)
+    asked = EventQuery.of(events, index, event_id=ANONYMOUS, **divided)
 
     def add(counted: DataFrame) -> DataFrame:
         return counted.groupBy("attribute", "term").agg(F.sum("n").alias("n"))
@@ -279,7 +279,7 @@ def event_rejects(
     selected, layout = select_events(events, paths, event_id, attributes, is_null)
     texts = ("attribute", "expected", "value", "reason", "kind")
     fields = [StructField("event_id", layout.id_type), *(StructField(n, _STRING) for n in texts)]
-    return run_on_workers(selected, RejectValues(Question(parts, layout)), StructType(fields))
+    return run_on_workers(selected, RejectValues(WorkerQuestion(parts, layout)), StructType(fields))
 
 
 # ── what is in an index ─────────────────────────────────────────────────────────────────────

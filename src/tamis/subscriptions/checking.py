@@ -17,7 +17,7 @@ from tamis.language.types import WrongTypeError
 from tamis.language.types.moments import to_microseconds
 from tamis.subscriptions.model import (
     KEEP,
-    Kind,
+    ChangeKind,
     Reason,
     Refused,
     Renew,
@@ -42,7 +42,7 @@ TICKET_HASH_BYTES: Final = 128
 class Checked(NamedTuple):
     """A request that may be accepted."""
 
-    kind: Kind
+    kind: ChangeKind
     subscription_id: str
     columns: Mapping[str, Any]  # of `Row`: those that it sets
     if_revision: int | None
@@ -62,21 +62,21 @@ def check(request: Any) -> Checked | Refused:
 
 def check_end(subscription_id: str) -> Checked:
     """The store's own request to write that a lease has ended."""
-    return Checked(Kind.EXPIRE, subscription_id, {}, None)
+    return Checked(ChangeKind.EXPIRE, subscription_id, {}, None)
 
 
 def _check(request: Any) -> Checked:
     # `type` is faster than `match`; a bulk load has millions of these.
     if type(request) is Subscribe:
-        return Checked(Kind.SUBSCRIBE, _id(request.id), _check_all(request), None)
+        return Checked(ChangeKind.SUBSCRIBE, _id(request.id), _check_all(request), None)
     match request:
         case Replace():
-            kind, given = Kind.REPLACE, request._asdict()
+            kind, given = ChangeKind.REPLACE, request._asdict()
             given = {name: given[name] for name in _COLUMNS if given[name] is not KEEP}
         case Renew():
-            kind, given = Kind.RENEW, {"valid_until": request.valid_until}
+            kind, given = ChangeKind.RENEW, {"valid_until": request.valid_until}
         case Unsubscribe():
-            kind, given = Kind.UNSUBSCRIBE, {}
+            kind, given = ChangeKind.UNSUBSCRIBE, {}
         case _:
             raise _WrongError(
                 f"{request!r:.100} is not a request; "

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tamis.language.moments import REVERSED_HINT
 from tamis.language.types.moments import from_microseconds
-from tamis.subscriptions.model import Accepted, Kind, Reason, Refused, Result
+from tamis.subscriptions.model import Accepted, ChangeKind, Reason, Refused, Result
 from tamis.subscriptions.rows import Row
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 _STATE: Final = Row._fields[Row._fields.index("created") :]
 _NO_STATE: Final = (None,) * len(_STATE)
 # Plain strings: database drivers treat enumerations in different ways.
-_KINDS: Final = {kind: str(kind.value) for kind in Kind}
+_KINDS: Final = {kind: str(kind.value) for kind in ChangeKind}
 
 
-class Group:
+class RequestGroup:
     """The requests of one transaction."""
 
     def __init__(self, latest: Mapping[str, Row], last_change: int, moment: int) -> None:
@@ -35,12 +35,12 @@ class Group:
     def decide(self, request: Checked) -> Result:
         """Accept or refuse the next request."""
         row = self._latest.get(request.subscription_id)
-        if request.kind is Kind.SUBSCRIBE:
+        if request.kind is ChangeKind.SUBSCRIBE:
             return self._subscribe(request, row)
         if (refusal := self._refuse_absent(request, row)) is not None:
             return refusal
         assert row is not None
-        if request.kind in (Kind.UNSUBSCRIBE, Kind.EXPIRE):
+        if request.kind in (ChangeKind.UNSUBSCRIBE, ChangeKind.EXPIRE):
             return self._append(request.kind, request.subscription_id, _NO_STATE)
         if (refusal := self._refuse_state(request, row)) is not None:
             return refusal
@@ -58,17 +58,17 @@ class Group:
             return refusal
         if row is not None:
             # Its lease has ended without an entry yet: write that before the id is used again.
-            self._append(Kind.EXPIRE, request.subscription_id, _NO_STATE)
+            self._append(ChangeKind.EXPIRE, request.subscription_id, _NO_STATE)
         state = (self.last_change + 1, *request.columns.values())
-        return self._append(Kind.SUBSCRIBE, request.subscription_id, state)
+        return self._append(ChangeKind.SUBSCRIBE, request.subscription_id, state)
 
     def _refuse_absent(self, request: Checked, row: Row | None) -> Refused | None:
         named = f'subscription "{request.subscription_id}"'
-        if row is None or row.kind == Kind.UNSUBSCRIBE:
+        if row is None or row.kind == ChangeKind.UNSUBSCRIBE:
             when = "" if row is None else f": it was unsubscribed by change {row.number}"
             return Refused(Reason.UNKNOWN, f"there is no {named}{when}")
         has_ended = row.has_ended(self._moment)
-        if request.kind is Kind.EXPIRE:
+        if request.kind is ChangeKind.EXPIRE:
             is_due = row.has_state() and has_ended
             return None if is_due else Refused(Reason.INVALID, f"{named} has not ended", row.number)
         if not row.has_state() or has_ended:
@@ -80,7 +80,7 @@ class Group:
 
     def _refuse_state(self, request: Checked, row: Row) -> Refused | None:
         columns = request.columns
-        if request.kind is Kind.RENEW:
+        if request.kind is ChangeKind.RENEW:
             until = columns["valid_until"]
             if until is not None and (row.valid_until is None or until < row.valid_until):
                 message = (
@@ -103,7 +103,7 @@ class Group:
             return Refused(Reason.INVALID, f"{message}; {REVERSED_HINT}")
         return None
 
-    def _append(self, kind: Kind, subscription_id: str, state: tuple[Any, ...]) -> Accepted:
+    def _append(self, kind: ChangeKind, subscription_id: str, state: tuple[Any, ...]) -> Accepted:
         before = self._latest.get(subscription_id)
         self.last_change = number = self.last_change + 1
         if before is not None:

@@ -28,7 +28,7 @@ class Subscription(NamedTuple):
     created: int  # the number of the change that subscribed it
 
 
-class Kind(StrEnum):
+class ChangeKind(StrEnum):
     """What a change does."""
 
     SUBSCRIBE = "subscribe"
@@ -42,7 +42,7 @@ class Change(NamedTuple):
     """One entry of the log."""
 
     number: int  # 1, 2, 3 …; never used twice
-    kind: Kind
+    kind: ChangeKind
     subscription_id: str
     moment: datetime  # by the store's clock: never before that of an earlier change
     subscription: Subscription | None  # after the change; None if the change ended it

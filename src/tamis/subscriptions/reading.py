@@ -14,7 +14,7 @@ from sqlalchemy import and_, case, func, or_, select
 from tamis.errors import HistoryError, InputError, StoreError
 from tamis.subscriptions.checking import is_storable
 from tamis.subscriptions.failures import translated
-from tamis.subscriptions.model import Kind, State
+from tamis.subscriptions.model import ChangeKind, State
 from tamis.subscriptions.rows import TAG_SEPARATOR, Row
 from tamis.subscriptions.tables import CHANGES, HAS_END, HAS_STATE, IS_LATEST, STORE
 
@@ -161,9 +161,9 @@ def _select(database: Database, filters: Filters, now: int, after: str | None) -
     if filters.state is State.EXPIRED:
         # The entry that ends a lease has no state; the entry before it has.
         end = CHANGES.alias("ends")
-        ended = case((end.c.kind == Kind.EXPIRE.value, end.c.previous), else_=end.c.number)
+        ended = case((end.c.kind == ChangeKind.EXPIRE.value, end.c.previous), else_=end.c.number)
         query = select(CHANGES).join(end, CHANGES.c.number == ended)
-        is_over = or_(end.c.kind == Kind.EXPIRE.value, end.c.valid_until <= now)
+        is_over = or_(end.c.kind == ChangeKind.EXPIRE.value, end.c.valid_until <= now)
         query = query.where(end.c.superseded_by.is_(None), is_over)
         ids = end.c.subscription_id
     else:

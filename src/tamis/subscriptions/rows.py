@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from tamis.language.types.moments import from_microseconds
-from tamis.subscriptions.model import Change, Kind, Subscription
+from tamis.subscriptions.model import Change, ChangeKind, Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,7 +78,7 @@ def to_change(row: Row) -> Change:
     """The row as an entry of the log."""
     subscription = to_subscription(row) if row.has_state() else None
     moment = from_microseconds(row.moment)
-    return Change(row.number, Kind(row.kind), row.subscription_id, moment, subscription)
+    return Change(row.number, ChangeKind(row.kind), row.subscription_id, moment, subscription)
 
 
 def _to_moment(micros: int | None) -> datetime | None:

@@ -12,7 +12,7 @@ from sqlalchemy import select, update
 
 from tamis.errors import StoreError, StoreInUseError
 from tamis.subscriptions.checking import Checked
-from tamis.subscriptions.deciding import Group
+from tamis.subscriptions.deciding import RequestGroup
 from tamis.subscriptions.failures import translated
 from tamis.subscriptions.rows import Row, to_change
 from tamis.subscriptions.tables import CHANGES, IS_LATEST, STORE, migrate
@@ -167,7 +167,7 @@ class Writer:
         with self._connection.begin() as transaction:
             latest = find_latest(self._database, self._connection, list(ids))
             moment = self._clock.now()
-            group = Group(latest, self._last_change, moment)
+            group = RequestGroup(latest, self._last_change, moment)
             results = [
                 [group.decide(one) if isinstance(one, Checked) else one for one in requests]
                 for requests in all_requests
@@ -179,7 +179,7 @@ class Writer:
         self._last_change = group.last_change
         return results, group.rows
 
-    def _write(self, connection: Connection, group: Group, moment: int) -> None:
+    def _write(self, connection: Connection, group: RequestGroup, moment: int) -> None:
         # Before the insert, since an id can have only one latest row.
         if group.superseded:
             self._database.supersede(connection, group.superseded)

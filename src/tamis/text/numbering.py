@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tamis.text.analysers import Analyser
 
 
-class Words(NamedTuple):
+class WordTable(NamedTuple):
     """The distinct words of all terms in the order of their bytes, by which they are numbered."""
 
     offsets: Int64  # [n_words + 1]
@@ -28,7 +28,7 @@ class Words(NamedTuple):
 class TermArrays(NamedTuple):
     """All that is needed to find terms in texts."""
 
-    words: Words
+    words: WordTable
     terms: Terms
 
 
@@ -63,11 +63,11 @@ def number_terms(analyser: Analyser, terms: Sequence[str]) -> TermArrays:
     return arrays
 
 
-def encode_words(words: Sequence[str]) -> Words:
+def encode_words(words: Sequence[str]) -> WordTable:
     """The words as UTF-8, end to end."""
     encoded = [word.encode() for word in words]
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    return Words(_starts(lengths), np.frombuffer(b"".join(encoded), dtype=np.uint8))
+    return WordTable(_starts(lengths), np.frombuffer(b"".join(encoded), dtype=np.uint8))
 
 
 def _starts(lengths: np.ndarray) -> np.ndarray:

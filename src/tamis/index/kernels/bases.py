@@ -14,7 +14,7 @@ from tamis.errors import TamisError
 from tamis.index.kernels import lexer, scan
 from tamis.kernels.compiled import kernel
 from tamis.kernels.prefetch import prefetch_row
-from tamis.language.comparators import Comparator, Question
+from tamis.language.comparators import Comparator, IndexTest
 
 # Forms of base tests.
 NEVER: Final = 0
@@ -69,15 +69,15 @@ def find_form(kind: int) -> BaseForm:
     comparators = [own for own in Comparator if own.code == kind]
     if not comparators:
         raise TamisError(f"a test has the code {kind}; 0 to {lexer.N_KINDS - 1} are known")
-    question, is_negated = comparators[0].asked
-    return BaseForm(_FORM_BY_QUESTION[question], is_negated)
+    test, is_negated = comparators[0].signed_test
+    return BaseForm(_FORM_BY_QUESTION[test], is_negated)
 
 
 _FORM_BY_QUESTION: Final = {
-    Question.EQUAL: ONE_OF,
+    IndexTest.EQUAL: ONE_OF,
     # a < 5 and a >= 5 ask whether a is below 5; a <= 5 and a > 5 whether it is at most 5.
-    Question.BELOW: BELOW,
-    Question.AT_MOST: AT_MOST,
+    IndexTest.BELOW: BELOW,
+    IndexTest.AT_MOST: AT_MOST,
 }
 _BASE_FORMS: Final = [find_form(kind) for kind in range(lexer.N_KINDS)]
 _FORMS: Final = np.array([own.form for own in _BASE_FORMS], dtype=np.int64)
@@ -100,7 +100,7 @@ class Bases(NamedTuple):
     n_bases: np.ndarray  # int64[1]
 
 
-class Texts(NamedTuple):
+class TextConstants(NamedTuple):
     """Text constants by content, with room for more."""
 
     table: np.ndarray  # int32[power of two], -1 or a text
@@ -291,7 +291,7 @@ def read_tests(
     data,  # uint8[:], the texts
     name_columns,  # int32[n_names], the scalar column of each name
     name_words,  # uint8[n_names], how its values become words
-    texts,  # Texts
+    texts,  # TextConstants
     words,  # int64[n_constants], output: by test, as `scanned.test_starts` says
     heads,  # int64[n_tests], output: of the bases, or LEFT or ELSEWHERE
     hashes,  # int64[n_tests], output
@@ -362,7 +362,7 @@ def number_patterns(
     scanned,  # Scanned
     tests,  # int64[:], tests of patterns
     data,  # uint8[:], the texts
-    texts,  # Texts
+    texts,  # TextConstants
     keys,  # int64[:], output: name, test and number of the pattern's text in one
 ):
     """Give each test of a pattern a key, so that equal ones are placed once."""

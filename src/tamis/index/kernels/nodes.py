@@ -304,7 +304,7 @@ def add_programs(
     programs,  # Programs
     inner,  # Inner
     bases,  # Bases
-    texts,  # Texts
+    texts,  # TextConstants
     met,  # Met
     meeting,  # Meeting
     making,  # Making

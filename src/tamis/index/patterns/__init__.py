@@ -20,9 +20,9 @@ from tamis.index.patterns.kernels.matching import (
     N_LEAVES,
     N_PAIRS,
     REGEX,
-    Found,
+    PatternResults,
     PatternScratch,
-    Texts,
+    TextBytes,
     match_block,
 )
 from tamis.language.ast import Rlike, StringTest
@@ -142,21 +142,21 @@ class PatternMatcher:
             np.empty(N_COUNTS, dtype=np.int64),
         )
 
-    def _make_room(self, n_texts: int, leaf_ends: Int64) -> Found:
+    def _make_room(self, n_texts: int, leaf_ends: Int64) -> PatternResults:
         room = min(n_texts * ROOM_PER_TEXT, MAX_ROOM)
-        return Found(
+        return PatternResults(
             leaf_ends,
             np.empty(len(self._patterns) + room, dtype=np.int32),
             np.empty((len(self._arrays.candidates.tests) + room, 2), dtype=np.int32),
         )
 
 
-def _encode(texts: Iterable[str]) -> Texts:
+def _encode(texts: Iterable[str]) -> TextBytes:
     encoded = [text.encode() for text in texts]
     starts = np.zeros(len(encoded) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=starts[1:])
-    return Texts(np.frombuffer(b"".join(encoded), dtype=np.uint8), starts)
+    return TextBytes(np.frombuffer(b"".join(encoded), dtype=np.uint8), starts)
 
 
-def _unread(n_texts: int) -> Texts:
-    return Texts(np.frombuffer(b"", dtype=np.uint8), np.zeros(n_texts + 1, dtype=np.int64))
+def _unread(n_texts: int) -> TextBytes:
+    return TextBytes(np.frombuffer(b"", dtype=np.uint8), np.zeros(n_texts + 1, dtype=np.int64))

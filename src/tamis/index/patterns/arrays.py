@@ -22,7 +22,7 @@ from tamis.index.patterns.kernels.matching import (
     Candidates,
     Literals,
 )
-from tamis.index.patterns.plan import Place, plan_patterns
+from tamis.index.patterns.plan import LiteralPosition, plan_patterns
 from tamis.language.patterns import Wild
 
 if TYPE_CHECKING:
@@ -89,7 +89,8 @@ def _build_literals(
     postings = np.array(
         [
             (
-                len(Place) * numbers[_Literal(trigger.is_folded, trigger.text)] + trigger.place,
+                len(LiteralPosition) * numbers[_Literal(trigger.is_folded, trigger.text)]
+                + trigger.place,
                 leaf,
                 candidate_of.get(at, DECIDED),
             )
@@ -99,12 +100,14 @@ def _build_literals(
         dtype=np.int32,
     ).reshape(-1, 3)
     postings = postings[np.argsort(postings[:, 0], kind="stable")]
-    starts = np.searchsorted(postings[:, 0], np.arange(len(Place) * len(numbers) + 1))
+    starts = np.searchsorted(postings[:, 0], np.arange(len(LiteralPosition) * len(numbers) + 1))
     table = np.zeros((len(numbers), N_LITERAL_FIELDS), dtype=np.int32)
     table[:, LINK] = links
     table[:, LENGTH] = [len(literal.text.encode()) for literal in numbers]
-    for place in range(len(Place) + 1):
-        table[:, POSTINGS + place] = starts[place : len(starts) + place - len(Place) : len(Place)]
+    for place in range(len(LiteralPosition) + 1):
+        table[:, POSTINGS + place] = starts[
+            place : len(starts) + place - len(LiteralPosition) : len(LiteralPosition)
+        ]
     return Literals(table, postings[:, 1:].copy())
 
 

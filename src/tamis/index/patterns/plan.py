@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ANCHOR_BONUS: Final = 4
 
 
-class Place(IntEnum):
+class LiteralPosition(IntEnum):
     """The position at which a literal must occur in a text."""
 
     ANYWHERE = 0
@@ -31,17 +31,17 @@ class Place(IntEnum):
 
 
 _STRING_TESTS: Final = {
-    "contains": Place.ANYWHERE,
-    "startswith": Place.START,
-    "endswith": Place.END,
+    "contains": LiteralPosition.ANYWHERE,
+    "startswith": LiteralPosition.START,
+    "endswith": LiteralPosition.END,
 }
 
 # By whether other characters may come before and after.
 _PLACES: Final = {
-    (True, True): Place.ANYWHERE,
-    (False, True): Place.START,
-    (True, False): Place.END,
-    (False, False): Place.WHOLE,
+    (True, True): LiteralPosition.ANYWHERE,
+    (False, True): LiteralPosition.START,
+    (True, False): LiteralPosition.END,
+    (False, False): LiteralPosition.WHOLE,
 }
 
 
@@ -49,7 +49,7 @@ class Trigger(NamedTuple):
     """A literal at a position."""
 
     text: str
-    place: Place
+    place: LiteralPosition
     is_folded: bool  # in the lower case of the text
 
 
@@ -106,9 +106,9 @@ def plan_like(tokens: Tokens, *, is_folded: bool) -> PatternPlan:
     return PatternPlan(triggers, tokens, is_folded, clauses, min_length)
 
 
-def _split(tokens: Tokens) -> list[tuple[str, Place]]:
+def _split(tokens: Tokens) -> list[tuple[str, LiteralPosition]]:
     """The runs of plain characters, each with its required position."""
-    runs: list[tuple[str, Place]] = []
+    runs: list[tuple[str, LiteralPosition]] = []
     begin = 0
     while begin < len(tokens):
         end = begin
@@ -121,9 +121,9 @@ def _split(tokens: Tokens) -> list[tuple[str, Place]]:
     return runs
 
 
-def _quality(run: tuple[str, Place]) -> int:
+def _quality(run: tuple[str, LiteralPosition]) -> int:
     text, place = run
-    return len(text) + ANCHOR_BONUS * (place is not Place.ANYWHERE)
+    return len(text) + ANCHOR_BONUS * (place is not LiteralPosition.ANYWHERE)
 
 
 def plan_regex(pattern: str, *, prefers_folded: bool) -> PatternPlan:
@@ -132,7 +132,7 @@ def plan_regex(pattern: str, *, prefers_folded: bool) -> PatternPlan:
     if prefers_folded:
         clauses = tuple(fold(clause) or clause for clause in clauses)
     triggers = tuple(
-        Trigger(text, Place.ANYWHERE, clause.is_folded)
+        Trigger(text, LiteralPosition.ANYWHERE, clause.is_folded)
         for clause in clauses[:1]
         for text in sorted(clause.texts)
     )

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis.lab.fontoura.conjunction_index import ConjunctionIndex
-from tamis.lab.fontoura.delta import Part, Work
+from tamis.lab.fontoura.delta import ImmutableIndex, Work
 from tamis.lab.fontoura.expressions import read_expression
 from tamis.lab.forest import Rows
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Keys = npt.NDArray[np.uint64]
 
 
-class AnnotatedPart(Part):
+class AnnotatedPart(ImmutableIndex):
     """An index of conjunctions with an annotator and an evaluator."""
 
     def build(self, trees: list[Tree], n_leaves: int, opposites: Mapping[int, int]) -> None:

@@ -43,7 +43,7 @@ class Work:
         self.seconds[name] += time.process_time() - begun
 
 
-class Part(ABC):
+class ImmutableIndex(ABC):
     """One immutable index."""
 
     def __init__(
@@ -67,12 +67,12 @@ class Part(ABC):
 
 
 class WithDelta(Updatable):
-    """A machine whose index is a `Part`.
+    """A machine whose index is a `ImmutableIndex`.
 
     `opposites` are leaves that are true for exactly the events for which another leaf is not.
     """
 
-    part: ClassVar[type[Part]]
+    part: ClassVar[type[ImmutableIndex]]
 
     def __init__(
         self,
@@ -90,9 +90,9 @@ class WithDelta(Updatable):
         self._main = self._make(trees)
         self._hidden: set[int] = set()  # in the main index, but deleted
         self._new: dict[int, Tree] = {}
-        self._delta: Part | None = None  # of `_new`, built on demand
+        self._delta: ImmutableIndex | None = None  # of `_new`, built on demand
 
-    def _make(self, trees: Mapping[int, Tree]) -> Part:
+    def _make(self, trees: Mapping[int, Tree]) -> ImmutableIndex:
         return self.part(trees, self.n_leaves, self.opposites)
 
     def insert(self, ordinal: int, tree: Tree) -> None:
@@ -135,7 +135,7 @@ class WithDelta(Updatable):
         self.counts, self.seconds = dict(work.counts), dict(work.seconds)
         return found
 
-    def _name(self, part: Part, found: Rows) -> Rows:
+    def _name(self, part: ImmutableIndex, found: Rows) -> Rows:
         return Rows(found.starts, part.ordinals[found.values])
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 from tamis.index.layout import OR
 from tamis.lab.fontoura.annotated import join_blocks
 from tamis.lab.fontoura.conjunction_index import ConjunctionIndex
-from tamis.lab.fontoura.delta import Part, WithDelta, Work
+from tamis.lab.fontoura.delta import ImmutableIndex, WithDelta, Work
 from tamis.lab.fontoura.expressions import Conjunction, read_expression
 from tamis.lab.fontoura.kernels.distinct import keep_distinct
 from tamis.lab.forest import RanOutError, Rows
@@ -62,7 +62,7 @@ def run_out(most: int) -> None:
     raise RanOutError(f"the disjunctive normal form has more than {most:,} conjunctions")
 
 
-class DnfPart(Part):
+class DnfPart(ImmutableIndex):
     """The conjunctions of all normal forms, each with the expressions that contain it."""
 
     def build(self, trees: list[Tree], n_leaves: int, opposites: Mapping[int, int]) -> None:

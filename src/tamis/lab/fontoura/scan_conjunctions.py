@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.lab.fontoura.annotated import join_blocks
 from tamis.lab.fontoura.conjunction_index import ConjunctionIndex
-from tamis.lab.fontoura.delta import Part, WithDelta, Work
+from tamis.lab.fontoura.delta import ImmutableIndex, WithDelta, Work
 from tamis.lab.fontoura.expressions import conjunctions_of, read_branch
 from tamis.lab.fontoura.kernels.distinct import keep_distinct
 from tamis.lab.fontoura.kernels.scan import scan_some
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tamis.lab.forest import Tree
 
 
-class ScanConjunctionsPart(Part):
+class ScanConjunctionsPart(ImmutableIndex):
     """All trees, and the trees of each conjunction."""
 
     def build(self, trees: list[Tree], n_leaves: int, opposites: Mapping[int, int]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.ast import And, Attribute, Comparison, Condition, In, Literal, Or
-from tamis.language.comparators import Question, bound_by
+from tamis.language.comparators import IndexTest, bound_by
 from tamis.logic.comparing import compare
 from tamis.logic.leaves import inverse, one_of, scalar_attribute
 from tamis.logic.rules.rule import Preserves, Rule
@@ -38,11 +38,11 @@ class ValueSet:
             return
         assert isinstance(leaf, Comparison)
         assert isinstance(leaf.right, Literal)
-        bound, asked = leaf.right, leaf.operator.asked
-        is_closed = asked.is_closed
-        if asked.question is Question.EQUAL:
-            self._intersect_members((bound,), is_negated=asked.is_negated)
-        elif asked.is_upper:
+        bound, signed = leaf.right, leaf.operator.signed_test
+        is_closed = signed.is_closed
+        if signed.test is IndexTest.EQUAL:
+            self._intersect_members((bound,), is_negated=signed.is_negated)
+        elif signed.is_upper:
             if self.high is None or self._is_tighter(bound, is_closed, self.high, sign=-1):
                 self.high = (bound, is_closed)
         elif self.low is None or self._is_tighter(bound, is_closed, self.low, sign=1):

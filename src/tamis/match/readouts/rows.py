@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from tamis.errors import InputError
 from tamis.match.readouts.pairs import joined_pairs
-from tamis.match.result import Found
+from tamis.match.result import FoundMatches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 2**31 - 1  # that `event_row` can count
 
 
-class Rows:
+class ResultRows:
     """The columns of a `Result`, a group of events at a time."""
 
     def __init__(self, result: Result) -> None:
@@ -38,14 +38,14 @@ class Rows:
         """The matches of all parts."""
         return joined_pairs(block)
 
-    def _find(self, blocks: Iterable[BlockRead[list[Pairs]]]) -> Iterator[Found]:
+    def _find(self, blocks: Iterable[BlockRead[list[Pairs]]]) -> Iterator[FoundMatches]:
         columns: list[pa.Array] = []
         for block in blocks:
             if block.first_row == 0:
                 expect_countable(block)
                 columns = [reader.read(block.batch) for reader in self._result.readers]
             for pairs in self.pairs(block):
-                yield Found(pairs, block.batch_row, columns)
+                yield FoundMatches(pairs, block.batch_row, columns)
 
 
 def expect_countable(block: BlockRead[list[Pairs]]) -> None:

@@ -9,22 +9,22 @@ import numpy as np
 from tamis.match.batch import Pairs, count_events
 from tamis.match.kernels.top import push_everywhere, push_roots, push_runs, sort_heaps
 from tamis.match.readouts.pairs import joined_pairs
-from tamis.match.readouts.rows import Rows
+from tamis.match.readouts.rows import ResultRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tamis.kernels.arrays import Int32, Int64
     from tamis.match.batch import Group, Scratch
-    from tamis.match.catalogue import Ranking
+    from tamis.match.catalogue import WeightOrder
     from tamis.match.question import Block, BlockRead
     from tamis.match.result import Result
 
 
-class TopRows(Rows):
-    """As `Rows`, of the best matches of each event only, the best first."""
+class TopRows(ResultRows):
+    """As `ResultRows`, of the best matches of each event only, the best first."""
 
-    def __init__(self, result: Result, ranking: Ranking, n_best: int) -> None:
+    def __init__(self, result: Result, ranking: WeightOrder, n_best: int) -> None:
         super().__init__(result)
         self._ranking = ranking
         self._n_best = n_best
@@ -68,7 +68,7 @@ def choose_best(found: Pairs, n_best: int) -> Pairs:
     return heaps.sorted(found.first_row)
 
 
-def best_of_one(ordinals: Int32, ranking: Ranking, n_best: int) -> Int32:
+def best_of_one(ordinals: Int32, ranking: WeightOrder, n_best: int) -> Int32:
     """The best of one event's matches."""
     starts = np.array([0, len(ordinals)], dtype=np.int64)
     best = choose_best(Pairs(0, starts, ranking.ranks[ordinals]), n_best)

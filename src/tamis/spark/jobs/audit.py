@@ -18,7 +18,7 @@ from tamis.logic.evaluate import Missing, evaluate
 from tamis.operators.ask import ask
 from tamis.spark.jobs.audit_sql import IS_LEFT_OUT, audit_by_spark
 from tamis.spark.layout import ID, expect_frame, expect_some, only_attributes, select_events
-from tamis.spark.matching import Matcher, Question, cut
+from tamis.spark.matching import Matcher, WorkerQuestion, cut
 from tamis.spark.plain_events import plain_events
 from tamis.spark.printing import format_frame
 from tamis.spark.workers import run_on_workers
@@ -136,7 +136,7 @@ def audit(  # noqa: PLR0913
         *(StructField(n, StringType()) for n in _TEXTS),
     ]
     schema = StructType([*fields, StructField("n_compared", LongType())])
-    matcher = AuditBatch(Question(parts, layout), n_subscriptions=n_subscriptions, seed=seed)
+    matcher = AuditBatch(WorkerQuestion(parts, layout), n_subscriptions=n_subscriptions, seed=seed)
     return Audit(parts.version.name, by, run_on_workers(selected, matcher, schema))
 
 

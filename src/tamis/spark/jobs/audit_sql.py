@@ -23,7 +23,7 @@ from tamis.language.types import print_string
 from tamis.logic.evaluate import Missing
 from tamis.spark.failures import telling
 from tamis.spark.layout import ID
-from tamis.spark.matching import Matcher, Question, cut, plain_lists
+from tamis.spark.matching import Matcher, WorkerQuestion, cut, plain_lists
 from tamis.spark.plain_events import fits_spark, plain_events, typed_rows, typed_schema
 from tamis.spark.transforms import match, subscriptions
 from tamis.spark.validity import is_valid
@@ -92,7 +92,9 @@ def audit_by_spark(  # noqa: PLR0913
             )
         schema = parts.version.typed_schema()
         paths = tuple(drawn.paths)
-        task = AnswerTyped(Question(parts, layout), schema=schema, paths=paths, drawn=drawn.ids)
+        task = AnswerTyped(
+            WorkerQuestion(parts, layout), schema=schema, paths=paths, drawn=drawn.ids
+        )
         typed = run_on_workers(selected, task, task.fields())
         rows = _compare(typed, drawn).localCheckpoint()
         _report_left_out(rows, drawn)

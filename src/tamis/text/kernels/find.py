@@ -43,8 +43,8 @@ class PieceTexts(NamedTuple):
 
 @kernel(_nrt=True)
 def find_words(
-    words,  # Words, in any order
-    known,  # Words, in the order of their bytes, distinct
+    words,  # WordTable, in any order
+    known,  # WordTable, in the order of their bytes, distinct
     numbers,  # int32[n], output
 ):
     """Write the position of each word among the known words, or NO_WORD."""

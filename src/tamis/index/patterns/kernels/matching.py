@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tamis.index.patterns.kernels.automaton import LITERAL, NO_LITERAL, next_node
-from tamis.index.patterns.plan import Place
+from tamis.index.patterns.plan import LiteralPosition
 from tamis.kernels.compiled import kernel
 
 if TYPE_CHECKING:
     from tamis.kernels.arrays import Int16, Int32, Int32Rows, Int64, UInt8
 
-ANYWHERE: Final = int(Place.ANYWHERE)
-START: Final = int(Place.START)
-END: Final = int(Place.END)
-WHOLE: Final = int(Place.WHOLE)
+ANYWHERE: Final = int(LiteralPosition.ANYWHERE)
+START: Final = int(LiteralPosition.START)
+END: Final = int(LiteralPosition.END)
+WHOLE: Final = int(LiteralPosition.WHOLE)
 
 # The kinds of tests of a candidate.
 LIKE: Final = 0
@@ -40,7 +40,7 @@ N_PAIRS: Final = 2
 N_COUNTS: Final = 3
 
 
-class Texts(NamedTuple):
+class TextBytes(NamedTuple):
     """Texts in UTF-8, concatenated, unchanged or in lower case; all empty if not needed."""
 
     text: UInt8
@@ -81,7 +81,7 @@ class PatternScratch(NamedTuple):
     counts: Int64  # [N_COUNTS]
 
 
-class Found(NamedTuple):
+class PatternResults(NamedTuple):
     """The results, text by text."""
 
     leaf_ends: Int64  # [n_texts], where the leaves of each text end
@@ -93,14 +93,14 @@ class Found(NamedTuple):
 def match_block(
     first_text,
     max_leaves,  # of one text
-    plain,  # Texts
-    folded,  # Texts, in lower case
+    plain,  # TextBytes
+    folded,  # TextBytes, in lower case
     plain_automaton,  # Automaton
     folded_automaton,  # Automaton
     literals,  # Literals
     candidates,  # Candidates
     scratch,  # PatternScratch
-    found,  # Found, with room for at least one text that satisfies all patterns
+    found,  # PatternResults, with room for at least one text that satisfies all patterns
 ):
     """Match texts from `first_text` on while there is room; return the first text not matched."""
     n_texts = len(found.leaf_ends)

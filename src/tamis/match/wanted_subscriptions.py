@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tamis.match.operators import Operators
 
 
-class Wanted:
+class WantedSubscriptions:
     """Some or all subscriptions of a part. Cached while the same are requested: the arrays of their
     roots are built on first use.
     """
@@ -57,10 +57,10 @@ class Wanted:
         everyone = np.ones(len(self._contents.ids), dtype=np.bool_)
         return everyone if self.is_wanted is None else self.is_wanted
 
-    def only(self, is_wanted: np.ndarray) -> Wanted:
+    def only(self, is_wanted: np.ndarray) -> WantedSubscriptions:
         """Those that are also in another set."""
         both = is_wanted if self.is_wanted is None else is_wanted & self.is_wanted
-        return Wanted(self._contents, self._operators, both)
+        return WantedSubscriptions(self._contents, self._operators, both)
 
 
 class Moments:
@@ -71,17 +71,17 @@ class Moments:
     """
 
     def __init__(self, contents: Contents, operators: Operators) -> None:
-        self.everyone = Wanted(contents, operators)
+        self.everyone = WantedSubscriptions(contents, operators)
         self._contents = contents
         self._operators = operators
         self._validity = Validity(contents.validity)
-        self._last: tuple[int, Wanted] | None = None
+        self._last: tuple[int, WantedSubscriptions] | None = None
 
     def __len__(self) -> int:
         """The number of subscriptions with a limited validity."""
         return len(self._validity)
 
-    def find(self, at: Any) -> Wanted:
+    def find(self, at: Any) -> WantedSubscriptions:
         """The subscriptions that are valid at a moment, by default now."""
         if at is None and not len(self._validity):
             return self.everyone
@@ -96,9 +96,9 @@ class Moments:
         self._last = (period, found)
         return found
 
-    def _without(self, asleep: np.ndarray) -> Wanted:
+    def _without(self, asleep: np.ndarray) -> WantedSubscriptions:
         if not len(asleep):
             return self.everyone
         is_awake = np.ones(len(self._contents.ids), dtype=np.bool_)
         is_awake[asleep] = False
-        return Wanted(self._contents, self._operators, is_awake)
+        return WantedSubscriptions(self._contents, self._operators, is_awake)
