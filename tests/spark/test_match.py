@@ -322,7 +322,7 @@ def test_an_opened_version_can_be_asked_of_another_moment(people):
     assert ts.match(events, parts, event_id="id").count() == 1
     assert ts.match(events, parts, event_id="id", at="2090-01-01").count() == 2
     assert tv.open_version(parts, "v00000001") is parts
-    with pytest.raises(InputError, match="this is v00000001, opened already; v00000002 cannot"):
+    with pytest.raises(InputError, match="v00000001 is already open; v00000002 cannot"):
         tv.open_version(parts, "v00000002")
 
 

@@ -131,7 +131,7 @@ def test_a_table_of_other_columns_is_refused(written, tmp_path, name):
     pq.write_table(pa.table({"other": [1]}), copy / part.folder / name)
     checksum = Storage(copy).checksum(f"{part.folder}/{name}")
     changed = replace(part, checksums=part.checksums | {name: checksum})
-    with pytest.raises(IndexFormatError, match=f"{name} is damaged: it has other columns: other"):
+    with pytest.raises(IndexFormatError, match=f"{name} is damaged: its columns are other"):
         opened.read(changed, name)
 
 

@@ -278,7 +278,7 @@ def test_a_plain_artefact_is_a_version_of_one_part(tmp_path):
     assert parts.open().match({"a": 1, "geo": {"lat": 2}}) == ["x"]
     with pytest.raises(InputError, match="without versions"):
         open_version(tmp_path / "plain", 3)
-    with pytest.raises(InputError, match="named by its path"):
+    with pytest.raises(InputError, match="the path of a saved index is expected"):
         open_version(5)
 
 

@@ -1,4 +1,4 @@
-"""Which parts make a set of subscriptions at a moment? Versions of an index on storage."""
+"""Which parts make up the index at a moment? Versions of an index on storage."""
 
 from __future__ import annotations
 

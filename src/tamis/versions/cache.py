@@ -45,7 +45,7 @@ class PartCache:
         named = os.environ.get(VARIABLE)
         size = os.environ.get(SIZE_VARIABLE, str(DEFAULT_BYTES))
         if not size.isdecimal():
-            raise InputError(f'{SIZE_VARIABLE} is "{size}"; a number of bytes is allowed')
+            raise InputError(f'{SIZE_VARIABLE} is "{size}"; a number of bytes is expected')
         return cls(Path(named) if named else _own_directory(), int(size))
 
     def fetch(self, storage: Storage, part: Part) -> Path:
@@ -67,12 +67,12 @@ class PartCache:
         except durable.NotPrivateError as error:
             raise InputError(
                 f"{self.directory} cannot hold copies of parts: {error.strerror}",
-                hint=f"chmod 700 it if it is yours, or name another directory in {VARIABLE}",
+                hint=f"chmod 700 it if it is yours, or set {VARIABLE} to another directory",
             ) from None
         except OSError as error:
             raise InputError(
                 f"{storage.where(part.folder)} cannot be copied to {self.directory}: {error}",
-                hint=f"name another directory in {VARIABLE}, with {part.n_bytes:,} free bytes",
+                hint=f"set {VARIABLE} to a directory with {part.n_bytes:,} free bytes",
             ) from None
         return target
 
@@ -83,7 +83,7 @@ class PartCache:
         check_files(draft, part, part.checksums, storage.where(part.folder))
 
     def evict(self, n_wanted: int = 0) -> None:
-        """Evict copies until so many more bytes fit."""
+        """Evict copies until there is room for this number of bytes."""
         copies = sorted(self._copies(), key=lambda copy: copy[0])
         n_bytes = sum(size for _, size, _ in copies) + n_wanted
         for _, size, path in copies:

@@ -1,4 +1,4 @@
-"""Which version a caller means: by a path, a store, a number, a name."""
+"""Opens the version that a path, a store, a number or a name refers to."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def open_version(index: Any, version: int | str | None = None, at: Any = None) -
         return _open_store(index, version, moment)
     if not isinstance(index, str | os.PathLike):
         raise InputError(
-            f"an index is named by its path, not by {type(index).__name__}",
+            f"index is a {type(index).__name__}; the path of a saved index is expected",
             hint="save it first: index.save(path)",
         )
     storage = Storage(index)
@@ -49,7 +49,7 @@ def _reopen(parts: PartSet, version: int | str | None, at: Any) -> PartSet:
     known = (None, parts.version.name, parts.version.number)
     if version not in known:
         raise InputError(
-            f"this is {parts.version.name}, opened already; {version} cannot be opened from it",
+            f"{parts.version.name} is already open; {version} cannot be opened from it",
             hint="open it by the path of the index",
         )
     return parts if at is None else replace(parts, at=read_at(at))
@@ -63,7 +63,7 @@ def _open_store(store: IndexStore, version: int | str | None, at: datetime) -> P
 def _open_plain(storage: Storage, version: int | str | None, at: datetime) -> PartSet:
     """An artefact saved by `Index.save`, as a version of one part."""
     if version is not None:
-        raise InputError(f"{storage.uri} is one index, without versions; there is no {version}")
+        raise InputError(f"{storage.uri} is one saved index, without versions; it has no {version}")
     directory = storage.local_path("")
     contents = artefact.open_contents(directory, verify=False)
     own = {"id": directory.name, "kind": BASE, "digest": "", "checksums": {}, "n_rejects": 0}

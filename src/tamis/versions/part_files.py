@@ -55,7 +55,7 @@ def is_part_file(name: str) -> bool:
 # ── writing ─────────────────────────────────────────────────────────────────────────────────
 
 
-def write_part(  # noqa: PLR0913 - all that a part holds
+def write_part(  # noqa: PLR0913 - everything that a part holds
     storage: Storage,
     contents: Contents,
     digest: str,
@@ -63,7 +63,7 @@ def write_part(  # noqa: PLR0913 - all that a part holds
     rejects: Sequence[ExpressionError],
     removed: Sequence[str] = (),
 ) -> Part:
-    """Write a part under a name that nobody else uses; it is visible once a version names it."""
+    """Write a part under a unique name; it is visible once a version names it."""
     part_id = f"{digest[:16]}-{secrets.token_hex(6)}"
     tables = {
         REJECTS: pa.Table.from_pylist([reject_row(reject) for reject in rejects], REJECT_SCHEMA),
@@ -87,7 +87,7 @@ def write_part(  # noqa: PLR0913 - all that a part holds
 
 
 def describe_part(contents: Contents, **own: Any) -> Part:
-    """The part that has these contents; `own` is what the contents do not tell."""
+    """The part that has these contents; `own` has the other fields."""
     paths = mentioned_paths(contents)
     return Part(
         n_subscriptions=len(contents.ids),
@@ -149,7 +149,7 @@ def _new_part(storage: Storage, part_id: str) -> Iterator[Path]:
     except OSError as error:
         raise InputError(
             f"cannot write {storage.where('parts')}: {error.strerror or error}",
-            hint="name a folder that can be written",
+            hint="choose a writable folder",
         ) from None
 
 
@@ -175,7 +175,7 @@ def read_table(storage: Storage, part: Part, name: str) -> pa.Table:
     if table.schema != TABLES[name]:
         columns = ", ".join(table.schema.names)
         raise IndexFormatError(
-            f"{where}/{name} is damaged: it has other columns: {columns}", hint=RESTORE
+            f"{where}/{name} is damaged: its columns are {columns}", hint=RESTORE
         )
     return table
 

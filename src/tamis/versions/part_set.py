@@ -35,7 +35,7 @@ MOST_OPEN: Final = 8  # indexes that a process keeps open
 
 
 class Opening(NamedTuple):
-    """How the files of parts are opened, as `tamis.open` says it."""
+    """How the files of parts are opened: options of `tamis.open`."""
 
     verify: bool = True
     trusted: bool = True
@@ -64,11 +64,11 @@ class PartSet:
     storage: Storage
     version: Version
     parts: tuple[Part, ...]
-    is_plain: bool = False  # one artefact by itself, at the storage's root
+    is_plain: bool = False  # a single saved index, at the storage's root
     at: datetime | None = None  # the moment whose valid subscriptions answer; None: now
     operators: tuple[str, ...] = ()  # modules to import before parts are opened
     opening: Opening = DEFAULT_OPENING
-    is_compared: bool = False  # what is odd about the events' columns was reported before
+    is_compared: bool = False  # whether warnings about the events' columns were already given
 
     @classmethod
     def of(cls, storage: Storage, version: Version, **options: Any) -> PartSet:
@@ -125,7 +125,7 @@ class PartSet:
         learned = self.version.statistics.get("operators")
         if learned is None:
             return contents
-        # A part may be older than what was learned; it is not written again for that.
+        # A part may be older than these statistics; it is not rewritten for them.
         return replace(contents, statistics=contents.statistics | {"operators": learned})
 
     def open_parts(self) -> Iterator[OpenPart]:
@@ -179,7 +179,7 @@ class PartSet:
         return directory
 
     def read(self, part: Part, name: str) -> pa.Table | None:
-        """One of the part's tables; None for an artefact by itself, which has no tables."""
+        """One of the part's tables; None for a single saved index, which has no tables."""
         return None if self.is_plain else read_table(self.storage, part, name)
 
 

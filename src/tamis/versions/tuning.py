@@ -1,5 +1,8 @@
-"""Statistics of events that a build uses: access children by a sample of events (A-Tree §5.2.2),
-the order of words by the share of documents that have each (Irmak §3.3)."""
+"""Statistics of events that a build uses.
+
+A sample of events determines the access children (A-Tree §5.2.2); the share of documents that have
+each word determines the order of words (Irmak §3.3).
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def _find(store: IndexStore, what: str) -> str | None:
         return name
     # Not an error: statistics only make matching faster.
     warnings.warn(
-        f"{store.storage.where(name)} is missing or damaged: the build goes on without it. "
+        f"{store.storage.where(name)} is missing or damaged; the build continues without it. "
         "Save the statistics again.",
         TamisWarning,
         stacklevel=4,

@@ -1,4 +1,4 @@
-"""A few rules as an index that was never saved: each process builds it from the rules."""
+"""A few rules as an index without files: each process builds it from the rules."""
 
 from __future__ import annotations
 

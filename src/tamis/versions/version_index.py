@@ -1,4 +1,4 @@
-"""A version of a store as one index, which answers like a saved index."""
+"""A version of a store as one `Index`, with the same methods as a saved index."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class VersionPlace(NamedTuple):
         found = IndexStore(self.storage).version(self.number)
         if found.created_at != self.created_at:
             raise IndexFormatError(
-                f"{self.storage.uri} has another {found.name} than the one that was pickled",
+                f"{found.name} in {self.storage.uri} is not the version that was pickled",
                 hint="open it by its path: tamis.open(path)",
             )
         return _open_version(self.storage, found, self.operators, self.opening)

@@ -1,4 +1,4 @@
-"""Tests into leaves: each distinct base test once, found again by its content.
+"""Converts tests to leaves. Equal base tests are stored once, in a hash table by their content.
 
 A leaf is a base test and a sign: leaf 2b is base b, leaf 2b + 1 its negation. Base 0 is the test
 that never holds, so leaf 0 is FALSE and leaf 1 is TRUE.
@@ -34,15 +34,15 @@ NO_WORDS: Final = 0  # left to the parser
 AS_INTEGER: Final = 1
 AS_DOUBLE: Final = 2
 AS_TEXT: Final = 3  # the number of a text; ranked when all texts are known
-AS_NUMBER: Final = 4  # as a double, where that tells the constant; else below LEAST_NUMBER, by text
+AS_NUMBER: Final = 4  # a double if that is exact; else below LEAST_NUMBER, by text
 AS_DECIMAL: Final = 5  # the number of a text, which is a decimal
-# The word of the least double: a word below it says nothing about order (see `index.numbers`).
+# The word of the least double: words below it do not compare as values do (see `index.numbers`).
 LEAST_NUMBER: Final = -(2**63) + 2**52 - 1
 
-LEFT: Final = -1  # instead of a head: the parser must see the expression
+LEFT: Final = -1  # instead of a head: the parser must read the expression
 ELSEWHERE: Final = -2  # likewise: the leaf is found in another way
 
-# How many tests ahead a place in the table, and what stands there, are asked for.
+# How many tests ahead an entry of the table, and the base in it, are prefetched.
 _FAR: Final = 24
 _NEAR: Final = 12
 _POWERS: Final = 10.0 ** np.arange(16)  # a decimal constant has no more digits
@@ -87,8 +87,8 @@ _IS_NEGATED: Final = np.array([own.is_negated for own in _BASE_FORMS], dtype=np.
 class Bases(NamedTuple):
     """Base tests by content, with room for more.
 
-    A lookup in a large table waits for memory: the table says part of the hash, and one line of
-    `heads` tells all of a base that has one value.
+    A lookup in a large table waits for memory. So the table holds part of the hash, and one row of
+    `heads` describes a base with one value completely.
     """
 
     table: np.ndarray  # int64[power of two], -1 or part of the hash above a base in 32 bits
@@ -111,7 +111,7 @@ class TextConstants(NamedTuple):
 
 @kernel(inline="always")
 def base_head(form, column, n_values):
-    """Form, column and number of values in one."""
+    """Form, column and number of values in one integer."""
     return (np.int64(form) << 56) | (np.int64(column + 1) << 24) | np.int64(n_values)
 
 
@@ -185,7 +185,7 @@ def find_hashed(bases, head, hashed, values, begin, n_values):
 
 @kernel
 def rehash_bases(bases):
-    """Fill an empty, larger table with the bases there are."""
+    """Insert all bases into an empty, larger table."""
     mask = len(bases.table) - 1
     for base in range(bases.n_bases[0]):
         start, end = bases.value_starts[base], bases.value_starts[base + 1]
@@ -228,7 +228,7 @@ def find_text(texts, data, start, size):
 
 @kernel
 def rehash_texts(texts):
-    """Fill an empty, larger table with the texts there are."""
+    """Insert all texts into an empty, larger table."""
     mask = len(texts.table) - 1
     for text in range(texts.n_texts[0]):
         mixed = np.uint64(1469598103934665603)
@@ -242,15 +242,15 @@ def rehash_texts(texts):
 
 @kernel(inline="always")
 def ordered_bits(bits):
-    """The bits of a double as an integer that compares as the double does; its own inverse."""
+    """The bits of a double as an integer that compares as the double does; is its own inverse."""
     return bits if bits >= 0 else bits ^ np.int64(0x7FFFFFFFFFFFFFFF)
 
 
 @kernel
 def read_words(test, scanned, data, words_as, texts, words, double):
-    """Write the constants of a test as words, sorted, each once, where they stand; how many, or -1.
+    """Write the constants of a test as words, sorted and distinct; return how many, or -1.
 
-    `double` is a float64[1], to look at its bits.
+    -1 means that the parser must read the expression. `double` is a float64[1], for its bits.
     """
     begin = scanned.test_starts[test]
     n_words = 0
@@ -292,7 +292,7 @@ def read_tests(
     name_columns,  # int32[n_names], the scalar column of each name
     name_words,  # uint8[n_names], how its values become words
     texts,  # TextConstants
-    words,  # int64[n_constants], output: by test, as `scanned.test_starts` says
+    words,  # int64[n_constants], output: by test, see `scanned.test_starts`
     heads,  # int64[n_tests], output: of the bases, or LEFT or ELSEWHERE
     hashes,  # int64[n_tests], output
     double,  # float64[1], scratch
@@ -330,7 +330,7 @@ def place_tests(
     heads,  # int64[n_tests]
     hashes,  # int64[n_tests]
     known,  # int64[1], scratch
-    leaves,  # int32[n_tests], output: leaves, or -1 where the parser must see the expression
+    leaves,  # int32[n_tests], output: leaves, or -1 if the parser must read the expression
 ):
     """Find or make the leaf of each test that was read."""
     mask = len(bases.table) - 1
@@ -363,9 +363,9 @@ def number_patterns(
     tests,  # int64[:], tests of patterns
     data,  # uint8[:], the texts
     texts,  # TextConstants
-    keys,  # int64[:], output: name, test and number of the pattern's text in one
+    keys,  # int64[:], output: name, test and number of the pattern's text in one integer
 ):
-    """Give each test of a pattern a key, so that equal ones are placed once."""
+    """Write a key for each test of a pattern, so that equal tests are stored once."""
     for i in range(len(tests)):
         at = scanned.test_starts[tests[i]]
         number = -1
@@ -379,7 +379,7 @@ def number_patterns(
 
 @kernel
 def put_leaves(scanned, leaves):
-    """Replace tests by their leaves; an expression with a test that has none is left."""
+    """Replace tests by their leaves; an expression with a test without a leaf is left."""
     for program in range(len(scanned.program_starts) - 1):
         for at in range(scanned.program_starts[program], scanned.program_starts[program + 1]):
             if scanned.operators[at] == scan.STEP_LEAF:

@@ -1,8 +1,8 @@
-"""Leaves of one attribute under one AND or OR become fewer.
+"""Replaces the leaves of one attribute under an AND or OR by fewer ones.
 
-Tests of values are intersected or united, presence next to tests that need it goes or decides. Each
-side of an XOR asks only where it is true, so what keeps truth alone may be used everywhere here.
-`logic.rules` does the same to trees, for people who read them.
+Tests of values are intersected or united. A test of presence is dropped if another leaf implies it,
+or decides the node. Each side of an XOR is used only where it is true, so rules that preserve only
+"is TRUE" may be used everywhere. `logic.rules` does the same to trees that people read.
 """
 
 from __future__ import annotations
@@ -48,31 +48,31 @@ _POINT: Final = ord(".")
 
 
 class Met(NamedTuple):
-    """Which leaves of a node meet on one column: few arrays, handed to each node's making."""
+    """Which leaves of a node meet on one column; all nodes share these arrays."""
 
-    columns: np.ndarray  # int64[n_columns, 3], when a column was last met, by which child; WORDS
-    earlier: np.ndarray  # int32[most children], the child before on the same column, or -1
+    columns: np.ndarray  # int64[n_columns, 3], see below
+    earlier: np.ndarray  # int32[most children], the previous child on the same column, or -1
     node: np.ndarray  # int64[4], see below
 
 
-# What `Met.columns` holds.
-WHEN: Final = 0
-BY: Final = 1
+# The columns of `Met.columns`.
+WHEN: Final = 0  # the CLOCK when the column was last met
+BY: Final = 1  # the child that met it
 WORDS: Final = 2  # how values become words; NO_WORDS: tests of values are not folded
 
-# What `Met.node` holds.
-CLOCK: Final = 0  # goes on for each node
-HOW: Final = 1
+# The entries of `Met.node`.
+CLOCK: Final = 0  # increases with each node
+HOW: Final = 1  # bits, as `leaves_meet` returns them
 OPERATOR: Final = 2
 N_CHILDREN: Final = 3
 
 
 class Meeting(NamedTuple):
-    """What else is known of columns, to fold leaves that meet."""
+    """The properties of columns that folding needs."""
 
     attributes: np.ndarray  # int32[n_columns, 2], numbers of each column's attributes; -1: unused
     is_signed: bool  # whether a negated test holds on a missing attribute
-    n_lacking: np.ndarray  # int64[1], values of a new base for which there was no room, and one
+    n_lacking: np.ndarray  # int64[1], 1 + the values of a new base for which there was no room
 
 
 @kernel(inline="always")
@@ -84,7 +84,7 @@ def copy_run(run, start, end, target, begin):
 
 @kernel
 def drop_repeated(children, begin, n_children):
-    """Keep each of a sorted run of children once; how many."""
+    """Drop repeated children of a sorted run; return how many are left."""
     n_kept = 0
     for at in range(begin, begin + n_children):
         if n_kept == 0 or children[at] != children[begin + n_kept - 1]:
@@ -95,7 +95,7 @@ def drop_repeated(children, begin, n_children):
 
 @kernel(inline="always")
 def leaves_meet(children, begin, n_children, operator, heads, met):
-    """How the leaves of sorted, distinct children meet; `met` then links those of a column."""
+    """How the leaves of sorted, distinct children meet; links those of one column in `met`."""
     met.node[CLOCK] += 1
     now = met.node[CLOCK]
     how = 0
@@ -112,7 +112,7 @@ def leaves_meet(children, begin, n_children, operator, heads, met):
             if met.columns[column, WHEN] == now:
                 other = met.columns[column, BY]
                 met.earlier[i] = other
-                # Nearly all that meet are a lower and an upper bound with values between them.
+                # Nearly always two bounds with values between them, which need no folding.
                 if met.earlier[other] >= 0 or not are_apart(
                     leaf, children[begin + other], operator, heads, met.columns[column, WORDS]
                 ):
@@ -124,7 +124,7 @@ def leaves_meet(children, begin, n_children, operator, heads, met):
 
 @kernel(inline="always")
 def has_order(words_as, first):
-    """Whether the words of a base, of which this is the least, compare as its values do."""
+    """Whether the words of a base compare as its values do; `first` is its least word."""
     return words_as != NO_WORDS and (words_as != AS_NUMBER or first >= LEAST_NUMBER)
 
 
@@ -143,7 +143,7 @@ def are_apart(leaf, other, operator, heads, words_as):
 
 @kernel
 def holds_presence(children, begin, n_children, bases):
-    """Whether a child tests presence: values that are all there are have become such a test."""
+    """Whether a child tests presence: tests that all values satisfy become such a test."""
     for at in range(begin, begin + n_children):
         if children[at] >= 0 and bases.forms[children[at] >> 1] == PRESENT:
             return True
@@ -152,7 +152,7 @@ def holds_presence(children, begin, n_children, bases):
 
 @kernel
 def holds_opposites(children, begin, n_children, bases):
-    """Whether `a > 5` stands beside `a <= 5`, where both are tests of their own."""
+    """Whether the children include both `a > 5` and `a <= 5`, if these are separate tests."""
     for at in range(begin, begin + n_children):
         leaf, base = children[at], children[at] >> 1
         is_complement = leaf >= 0 and leaf & 1 == 0 and bases.forms[base] == COMPLEMENT
@@ -163,9 +163,9 @@ def holds_opposites(children, begin, n_children, bases):
 
 @kernel
 def fold_values(children, begin, n_children, operator, bases, texts, met, meeting):
-    """Join the tests of values of each column; how many children stay."""
+    """Join the tests of values of each column; return how many children are left."""
     for i in range(n_children):
-        # Links go up: the lowest child of a column is the last to be met.
+        # Links go from lower to higher children: start with the lowest child of a column.
         if children[begin + i] < 0 or met.earlier[i] < 0:
             continue
         low, high, members = join_values(
@@ -192,7 +192,7 @@ def fold_values(children, begin, n_children, operator, bases, texts, met, meetin
         n_gone += 1
     for at in range(begin, begin + n_children - n_gone):
         children[at] = children[at + n_gone]
-    # A test of presence that values became may have been there before.
+    # The new test of presence may be among the children already.
     return drop_repeated(children, begin, n_children - n_gone)
 
 
@@ -223,13 +223,13 @@ def compare_texts(one, other, texts):
 
 @kernel
 def compare_decimals(one, other, texts):
-    """The same of two decimals, which are spelled without superfluous zeros."""
+    """The same for two decimals, which are written without superfluous zeros."""
     is_negative = texts.arena[texts.starts[one]] == _MINUS
     if is_negative != (texts.arena[texts.starts[other]] == _MINUS):
         return -1 if is_negative else 1
     order = count_whole(one, texts) - count_whole(other, texts)
     if order == 0:
-        # With as many characters before the point, they compare as texts do.
+        # With equally many characters before the point, they compare as texts do.
         order = compare_texts(one, other, texts)
     return -1 if (order < 0) != is_negative else 1
 
@@ -245,11 +245,11 @@ def count_whole(text, texts):
 
 @kernel
 def join_values(children, begin, first, is_or, bases, texts, met, meeting):
-    """The fewest leaves that say what the leaves of one column say: low, high, one of; or -1 each.
+    """The fewest leaves that are equivalent to those of one column: low, high, one of; -1 for none.
 
-    Instead of three times -1, the last is DECIDED or NO_ROOM. Under OR the opposites are
-    intersected and the opposite of that is taken. Sets lie in the free room of the bases' values:
-    what is included from its beginning on, what is excluded from its end back.
+    If there are no leaves, the last is DECIDED or NO_ROOM. Under OR, the opposites are intersected,
+    and the result is the opposite of that. The sets are stored in the unused part of the bases'
+    values: included values from its beginning on, excluded ones from its end back.
     """
     values = bases.values
     n_values = count_values(children, begin, first, bases.value_starts, met.earlier)
@@ -287,7 +287,7 @@ def join_values(children, begin, first, is_or, bases, texts, met, meeting):
         return low, high, -1
     if not is_or:
         return -1, -1, DECIDED
-    # No value is outside of all of them.
+    # Every value satisfies one of them.
     return -1, -1, 2 * find_base(bases, PRESENT, column, values[free:], 0)
 
 
@@ -307,8 +307,8 @@ def count_values(children, begin, first, value_starts, earlier):
 def intersect(children, begin, first, is_or, free, free_end, bases, texts, met):
     """Intersect the leaves of one column, or under OR their opposites.
 
-    Returned are the leaves of the tightest bounds or -1, what `is_inside` wants to know of them,
-    how many values are included (-1: all) and how many excluded.
+    Returns the leaves of the tightest bounds or -1, the `bounds` for `is_inside`, how many values
+    are included (-1: all) and how many excluded.
     """
     values = bases.values
     words_as = met.columns[bases.columns[children[begin + first] >> 1], WORDS]
@@ -349,7 +349,7 @@ def intersect(children, begin, first, is_or, free, free_end, bases, texts, met):
     if n_included < 0 and low >= 0 and high >= 0:
         order = compare_words(low_word, high_word, words_as, texts)
         if order >= 0:
-            # No value, or one, for which the two bounds have left room.
+            # The two bounds leave no value, or exactly one.
             values[free] = low_word
             n_included = 1 if order == 0 and is_low_closed and is_high_closed else 0
     bounds = (low_word, is_low_closed, high_word, is_high_closed)
@@ -358,7 +358,7 @@ def intersect(children, begin, first, is_or, free, free_end, bases, texts, met):
 
 @kernel
 def is_inside(word, has_low, has_high, bounds, words_as, texts):
-    """Whether a value is inside the bounds there are."""
+    """Whether a value is inside the given bounds."""
     low_word, is_low_closed, high_word, is_high_closed = bounds
     if has_low:
         order = compare_words(word, low_word, words_as, texts)
@@ -386,7 +386,7 @@ def is_in(values, begin, end, word):
 
 @kernel(inline="always")
 def has_base_room(bases, n_values):
-    """Whether one more base with so many values fits."""
+    """Whether there is room for one more base with this number of values."""
     n_bases = bases.n_bases[0] + 1
     return (
         n_bases < len(bases.forms)
@@ -397,7 +397,7 @@ def has_base_room(bases, n_values):
 
 @kernel
 def keep_common(values, begin, n_values, start, end):
-    """Keep those of a sorted run that are in another one too; how many."""
+    """Keep the members of a sorted run that are also in another one; return how many."""
     n_kept = 0
     at = start
     for i in range(begin, begin + n_values):
@@ -411,7 +411,7 @@ def keep_common(values, begin, n_values, start, end):
 
 @kernel(inline="always")
 def needs_presence(leaf, form, is_signed):
-    """Whether a leaf is never true on a missing attribute, by what it tests alone."""
+    """Whether a leaf is never true on a missing attribute, judged by its form and sign."""
     if form == PATTERN:
         return leaf & 1 == 0
     is_value = form == ONE_OF or form == AT_MOST or form == BELOW or form == COMPLEMENT
@@ -421,7 +421,7 @@ def needs_presence(leaf, form, is_signed):
 
 @kernel
 def fold_presence(children, begin, n_children, operator, bases, met, meeting):
-    """Drop what presence makes superfluous, and see what absence decides; how many stay."""
+    """Drop leaves that presence makes superfluous; return how many are left, or DECIDED."""
     is_signed_and = meeting.is_signed and operator == layout.AND
     if is_signed_and and holds_opposites(children, begin, n_children, bases):
         return DECIDED

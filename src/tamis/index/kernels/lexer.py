@@ -1,7 +1,7 @@
-"""The fast reader's eyes: words, operators and constants in the bytes of an expression.
+"""The lexer of the fast reader: words, operators and constants in the bytes of an expression.
 
-Functions take the bytes and return numbers, so that calling them costs little. A place of -1 stands
-for what is not read here.
+Functions take bytes and return numbers, so that calls are cheap. The place -1 means that the fast
+reader cannot read the text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tamis.language.comparators import Comparator
 INTEGER: Final = 0
 DECIMAL: Final = 1
 TEXT: Final = 2
-ESCAPED: Final = 3  # a text that needs decoding: its whole token, quotes and all
+ESCAPED: Final = 3  # a text that needs decoding: the whole token, with its quotes
 
 # Tests.
 IS_EQUAL: Final = Comparator.EQUAL.code
@@ -31,7 +31,7 @@ IN_LIST: Final = _N_COMPARATORS
 NOT_IN_LIST: Final = _N_COMPARATORS + 1
 IS_NULL: Final = _N_COMPARATORS + 2
 IS_NOT_NULL: Final = _N_COMPARATORS + 3
-LIKE: Final = _N_COMPARATORS + 4  # this and all after it look for a pattern
+LIKE: Final = _N_COMPARATORS + 4  # this and all later ones search for a pattern
 ILIKE: Final = _N_COMPARATORS + 5
 RLIKE: Final = _N_COMPARATORS + 6
 STARTSWITH: Final = _N_COMPARATORS + 7
@@ -122,7 +122,7 @@ def packed_word(data, start, end):
 
 @kernel
 def text_function(data, start, end):
-    """The test that a function of this name makes; -1 for other names."""
+    """The test that a function of this name performs; -1 for other names."""
     if end - start == 8:
         word = packed_word(data, start, end)
         if word == _W_ENDSWITH:
@@ -136,7 +136,7 @@ def text_function(data, start, end):
 
 @kernel
 def find_name(data, start, end, names):
-    """The number of an attribute name, new or known; -1 where there is no room for a new one."""
+    """The number of an attribute name, new or known; -1 if there is no room for a new one."""
     mixed = np.uint64(1469598103934665603)
     for at in range(start, end):
         mixed = (mixed ^ np.uint64(data[at])) * np.uint64(1099511628211)
@@ -171,8 +171,8 @@ def find_name(data, start, end, names):
 def read_constant(data, at, end):
     """(kind, value, size, the place after it) of a constant.
 
-    The value is the integer, the digits of the decimal, or the start of the text; the size how many
-    decimals come after the point, or the bytes of the text.
+    The value is the integer, the digits of the decimal, or the start of the text. The size is the
+    number of digits after the point, or of the bytes of the text.
     """
     if at < end and data[at] == 39:  # '
         return read_quoted(data, at, end)
@@ -246,7 +246,7 @@ def read_number(data, at, end):
 
 @kernel
 def comparison_at(data, at, end):
-    """(test, size) of the comparison operator at `at`; (-1, 0) for none or one not read here."""
+    """(test, size) of the comparison operator at `at`; (-1, 0) if there is none, or for `<=>`."""
     byte = data[at]
     following = data[at + 1] if at + 1 < end else 0
     if byte == 61:  # =

@@ -1,9 +1,9 @@
-"""Instructions into nodes of one shared DAG, in negation normal form.
+"""Converts instructions to nodes of one shared DAG, in negation normal form.
 
-Nodes are named by references: a leaf by its number, an inner node i by -1 - i. An inner node is
-found again by operator and children; what a hash finds is compared, so a collision costs a
-comparison and never an answer. Each instruction may be wanted as it is, negated, or both (under
-XOR), and is made once for each: nested XORs stay linear.
+A reference identifies a node: a leaf by its number, an inner node i by -1 - i. Equal inner nodes
+are shared: a hash table finds them by operator and children, and compares the contents, so a
+collision of hashes is harmless. An instruction may be needed as it is, negated, or both (under
+XOR), and is converted once for each: so the cost of nested XORs is linear.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tamis.index.kernels.folding import (
 from tamis.kernels.compiled import kernel
 from tamis.kernels.sorting import sort_run
 
-MEETS = np.iinfo(np.int32).min  # instead of a reference: leaves are to be folded first
+MEETS = np.iinfo(np.int32).min  # instead of a reference: leaves must be folded first
 FALSE = 0  # leaves: see `bases`
 TRUE = 1
 
@@ -50,7 +50,7 @@ class Inner(NamedTuple):
 
 
 class Making(NamedTuple):
-    """Scratch for the nodes of one program, of as many steps as the longest one has."""
+    """Scratch space for converting one program, large enough for the longest one."""
 
     wanted: np.ndarray  # uint8[longest], bit 0 as it is, bit 1 negated
     sides: np.ndarray  # int32[longest, 2], references as it is, and negated
@@ -61,7 +61,7 @@ class Making(NamedTuple):
 
 
 def new_making(longest: int) -> Making:
-    """Scratch for programs of so many steps."""
+    """Scratch space for programs of at most this number of steps."""
     return Making(
         np.empty(longest, dtype=np.uint8),
         np.empty((longest, 2), dtype=np.int32),
@@ -85,7 +85,7 @@ def hash_node(operator, need, children, begin, end):
 
 @kernel
 def rehash_nodes(inner):
-    """Fill an empty, larger table with the nodes there are."""
+    """Insert all nodes into an empty, larger table."""
     mask = len(inner.table) - 1
     for node in range(inner.n_inner[0]):
         hashed = hash_node(
@@ -103,7 +103,7 @@ def rehash_nodes(inner):
 
 @kernel
 def find_node(inner, operator, need, n_children):
-    """The reference of the node whose children lie after the last node's, new or known."""
+    """The reference of the node, new or known, whose children are stored after the last node's."""
     begin = inner.child_starts[inner.n_inner[0]]
     end = begin + n_children
     mask = len(inner.table) - 1
@@ -136,7 +136,7 @@ def find_node(inner, operator, need, n_children):
 
 @kernel
 def join(inner, operator, references, n_references, heads, met):
-    """The node of an AND or OR of these references: flat, sorted, each once, folded."""
+    """The node of an AND or OR of these references: flat, sorted, distinct, folded."""
     children = inner.children
     begin = inner.child_starts[inner.n_inner[0]]
     neutral, decisive = (TRUE, FALSE) if operator == layout.AND else (FALSE, TRUE)
@@ -158,7 +158,7 @@ def join(inner, operator, references, n_references, heads, met):
     for i in range(n_children):
         child = children[begin + i]
         if n_kept == 0 or child != children[begin + n_kept - 1]:
-            # A leaf and its negation stand beside each other; both at once is never.
+            # A leaf and its negation are neighbours, and are never both true.
             if (
                 operator == layout.AND
                 and n_kept > 0
@@ -180,11 +180,11 @@ def join(inner, operator, references, n_references, heads, met):
 
 @kernel
 def fold(inner, bases, texts, met, meeting):
-    """The node of what `join` left because leaves meet."""
+    """The node for the children that `join` did not finish because leaves meet."""
     children = inner.children
     begin = inner.child_starts[inner.n_inner[0]]
     how, operator, n_children = met.node[HOW], met.node[OPERATOR], met.node[N_CHILDREN]
-    # What a leaf became may absorb what the leaf itself did not.
+    # A folded leaf may absorb more than the original ones.
     if how & VALUES_MEET:
         n_children = fold_values(children, begin, n_children, operator, bases, texts, met, meeting)
         n_children = absorb(inner, operator, begin, n_children)
@@ -210,7 +210,7 @@ def find_joined(inner, operator, n_children):
 
 @kernel
 def absorb(inner, operator, begin, n_children):
-    """Drop the inner nodes that hold one of their siblings: p AND (p OR q) is p; how many stay."""
+    """Drop inner nodes that contain a sibling: p AND (p OR q) is p; return how many are left."""
     children = inner.children
     if n_children < 2 or children[begin] >= 0:
         return n_children
@@ -223,7 +223,7 @@ def absorb(inner, operator, begin, n_children):
             continue
         first, end = inner.child_starts[node], inner.child_starts[node + 1]
         if holds_one_of(children, first, end, begin, last + 1):
-            # The order stays: nobody holds a node of the dual operator, so none is looked for.
+            # The run stays sorted. No sibling can contain the dropped node, since nodes are flat.
             is_changed = True
             if at == last:
                 last -= 1
@@ -234,8 +234,8 @@ def absorb(inner, operator, begin, n_children):
 
 @kernel
 def holds_one_of(children, first, end, begin, stop):
-    """Whether one sorted run of children holds some child of another one."""
-    # Most often the one ends before the other begins.
+    """Whether two sorted runs of children have a child in common."""
+    # Usually, one ends before the other begins.
     if children[first] > children[stop - 1] or children[end - 1] < children[begin]:
         return False
     for at in range(first, end):
@@ -246,7 +246,7 @@ def holds_one_of(children, first, end, begin, stop):
 
 @kernel
 def join_at_least(inner, k, references, n_references, heads, met):
-    """The node of at_least(k, …), constants folded."""
+    """The node of at_least(k, …), with constants folded."""
     n_children = 0
     for i in range(n_references):
         if references[i] == TRUE:
@@ -270,9 +270,9 @@ def join_at_least(inner, k, references, n_references, heads, met):
 
 @kernel
 def join_xor(inner, parity, references, n_references):
-    """The node of an XOR over pairs (where true, where false), sorted, constants folded.
+    """The node of an XOR over pairs (where true, where false), sorted, with constants folded.
 
-    Turning a pair around turns the parity, so each pair stands with the smaller side first.
+    Swapping the sides of a pair changes the parity, so the smaller side of each pair is first.
     """
     children = inner.children
     begin = inner.child_starts[inner.n_inner[0]]
@@ -308,10 +308,10 @@ def add_programs(
     met,  # Met
     meeting,  # Meeting
     making,  # Making
-    begin,  # the program to begin with
+    begin,  # the first program
     roots,  # int32[n_programs], output: references
 ):
-    """Add the nodes of programs from `begin` on; return the first for which there is no room."""
+    """Add the nodes of the programs from `begin` on; return the first one that has no room."""
     starts, operators, operands = programs.starts, programs.operators, programs.operands
     wanted, sides, stack = making.wanted, making.sides, making.stack
     links, link_starts = making.links, making.link_starts
@@ -353,7 +353,7 @@ def add_programs(
 
 @kernel
 def room_needed(operators, operands, first, n_steps, stack):
-    """How many nodes and children one program makes at the most."""
+    """The largest number of nodes and children that one program can add."""
     n_nodes = 0
     n_children = 0
     height = 0
@@ -364,7 +364,7 @@ def room_needed(operators, operands, first, n_steps, stack):
             for _ in range(operands[at]):
                 height -= 1
                 n_below += stack[height]
-            # Both sides, each with all leaves below it, of which XOR wants both sides too.
+            # Both sides, each with all leaves below it; XOR needs both sides of these too.
             n_nodes += 2
             n_children += 4 * n_below
         stack[height] = n_below
@@ -374,7 +374,7 @@ def room_needed(operators, operands, first, n_steps, stack):
 
 @kernel
 def has_room(inner, n_nodes, n_children):
-    """Whether so many more nodes and children fit."""
+    """Whether there is room for this number of nodes and children."""
     n_inner = inner.n_inner[0]
     return (
         n_inner + n_nodes < len(inner.operators)
@@ -404,7 +404,7 @@ def link_operands(operators, operands, first, n_steps, links, link_starts, stack
 
 @kernel
 def want(operators, first, n_steps, links, link_starts, wanted):
-    """Mark which instructions are wanted as they are and which negated, from the root down."""
+    """Mark which instructions are needed as they are, and which negated, from the root down."""
     wanted[n_steps - 1] = 1
     for step in range(n_steps - 1, -1, -1):
         operator = operators[first + step]
@@ -443,7 +443,7 @@ def make(operator, operand, need, side, links, begin, end, sides, references, in
 
 @kernel
 def mark_reachable(inner, roots, is_reached, is_named):
-    """Mark the inner nodes that some root needs, and the leaves; how many links they have."""
+    """Mark the inner nodes and leaves that some root needs; return how many links they have."""
     n_links = 0
     for root in roots:
         if root < 0:

@@ -1,4 +1,4 @@
-"""Loops over links, for putting nodes in order."""
+"""Loops over links, for ordering nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def find_levels(starts, children, n_leaves, levels):
 
 @kernel
 def permute_children(starts, children, order, numbers, permuted):
-    """Write the children of the nodes in a new order, under their new numbers if there are any."""
+    """Write the children of the nodes in a new order, with their new numbers if there are any."""
     to = 0
     for node in order:
         for at in range(starts[node], starts[node + 1]):

@@ -1,4 +1,4 @@
-"""Subsets of children among the nodes there are."""
+"""Finds existing nodes whose children are a subset of another node's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from tamis.index import layout
 from tamis.kernels.compiled import kernel
 
-MOST_LOOKS: Final = 256  # nodes looked at for one; at ABE-Gen's defaults five are enough
+MOST_LOOKS: Final = 256  # nodes examined for one node; ABE-Gen's defaults need five
 
 
 @kernel(_nrt=True)
@@ -23,7 +23,7 @@ def reuse_subsets(
     new_starts,  # int64[n_inner + 1], output
     new_children,  # int32[len(children)], output
 ):
-    """Write the children of all nodes, with nodes in place of the children they have in common."""
+    """Write the children of all nodes; common subsets of children are replaced by their node."""
     stamps = np.zeros(n_leaves + len(operators), dtype=np.int64)
     subsets = np.empty(MOST_LOOKS, dtype=np.int64)
     n_written = 0
@@ -39,7 +39,7 @@ def reuse_subsets(
             )
         for i in range(n_subsets):
             first, last = child_starts[subsets[i]], child_starts[subsets[i] + 1]
-            # One taken before may have had some of these.
+            # A subset that was chosen before may contain some of these.
             if are_stamped(children, first, last, stamps, node + 1):
                 for at in range(first, last):
                     stamps[children[at]] = 0
@@ -55,7 +55,7 @@ def reuse_subsets(
 
 @kernel
 def find_subsets(node, operators, child_starts, children, listed_starts, listed, stamps, subsets):
-    """Write the nodes whose children are some of the stamped ones, largest first; how many."""
+    """Write the nodes all of whose children are stamped, largest first; return how many."""
     size = child_starts[node + 1] - child_starts[node]
     n_subsets = 0
     n_looks = 0
@@ -87,7 +87,7 @@ def sizes_rise(child_starts, one, other):
 
 @kernel(inline="always")
 def are_stamped(children, begin, end, stamps, stamp):
-    """Whether all of a run of children bear the stamp."""
+    """Whether all of a run of children have the stamp."""
     for at in range(begin, end):
         if stamps[children[at]] != stamp:
             return False

@@ -1,13 +1,11 @@
-"""The fast reader: bytes of many expressions into postfix instructions, for the plain part of the
-language.
+"""The fast reader: converts the bytes of many expressions to postfix instructions.
 
-It reads attribute names, comparisons, IN, BETWEEN, IS NULL and patterns with plain integers, short
-decimals and strings, joined by AND, OR, NOT, XOR, XNOR, parentheses, xor(…), xnor(…) and
-at_least(…). At anything else it gives up on that expression, without judging it, and the parser in
-`language` reads it instead: so it needs to be right only about what it accepts.
+It reads the plain part of the language: attribute names, comparisons, IN, BETWEEN, IS NULL and
+patterns with plain integers, short decimals and strings, combined by AND, OR, NOT, XOR, XNOR,
+parentheses, xor(…), xnor(…) and at_least(…). It leaves every other expression to the parser in
+`language`, and never reports an error itself: so it must be correct only about what it accepts.
 
-Functions called from one place are inlined: handing over all these arrays would cost more than the
-reading.
+Functions called from one place are inlined: passing all these arrays would cost more than reading.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ from tamis.index.kernels.lexer import (
 from tamis.kernels.compiled import kernel
 from tamis.language.tokens import KEYWORDS, REFUSED_WORDS
 
-# Steps of a program. A leaf's operand is a test; the others take as many operands as they say.
+# Steps of a program. The operand of a leaf is a test; of the others, the number of operands.
 STEP_LEAF: Final = 0
 STEP_NOT: Final = 1
 STEP_AND: Final = 2
@@ -50,11 +48,11 @@ STEP_XOR: Final = 4
 STEP_XNOR: Final = 5
 STEP_AT_LEAST: Final = 6
 _OPEN: Final = 7  # on the stack of operators only
-_CALL: Final = 8  # likewise; its operator is kept beside it
+_CALL: Final = 8  # likewise; its operator is stored next to it
 
 
 class Scanned(NamedTuple):
-    """What was read, with room for more."""
+    """The instructions, tests and constants that were read, with room for more."""
 
     operators: np.ndarray  # uint8[:], instructions
     operands: np.ndarray  # int32[:]
@@ -71,7 +69,7 @@ class Scanned(NamedTuple):
 
 
 class ScanLimits(NamedTuple):
-    """Beyond these an expression is left to the parser, which refuses it properly."""
+    """An expression beyond these limits is left to the parser, which reports the error."""
 
     text_length: int
     depth: int
@@ -93,7 +91,7 @@ _W_LIKE: Final = pack_word("LIKE")
 _W_ILIKE: Final = pack_word("ILIKE")
 _W_RLIKE: Final = pack_word("RLIKE")
 _W_AT_LEAST: Final = pack_word("AT_LEAST")
-# Words that are no attribute names, or begin something the parser should read.
+# Words that are not attribute names, or begin something that the parser must read.
 _RESERVED: Final = np.array(
     [pack_word(word) for word in sorted(KEYWORDS | REFUSED_WORDS.keys())], dtype=np.uint64
 )
@@ -110,7 +108,7 @@ def emit(out, counts, operator, operand, required):
 
 @kernel(inline="always")
 def add_constant(out, counts, kind, value, size):
-    """Append a constant of the test that comes next."""
+    """Append a constant of the next test."""
     out.constant_kinds[counts[2]] = kind
     out.constant_values[counts[2]] = value
     out.constant_sizes[counts[2]] = size
@@ -140,7 +138,7 @@ def name_end(data, at, end):
 def test_at(data, at, end):
     """(test, whether negated, the place after) of the operator of a predicate.
 
-    IN_LIST stands before a list, IS_AT_LEAST by a word before two bounds (`has_bounds`).
+    IN_LIST is followed by a list, IS_AT_LEAST written as a word by two bounds (`has_bounds`).
     """
     test, size = comparison_at(data, at, end)
     if test >= 0:
@@ -175,7 +173,7 @@ def test_at(data, at, end):
 
 @kernel(inline="always")
 def read_predicate(data, start, end, out, counts, names, in_list):
-    """Read one predicate from its attribute's name on; the place after it, or -1.
+    """Read one predicate from its attribute's name on; return the place after it, or -1.
 
     `counts` holds the numbers of instructions, tests and constants so far.
     """
@@ -231,7 +229,7 @@ def read_predicate(data, start, end, out, counts, names, in_list):
 
 @kernel(inline="always")
 def read_function(data, at, end, out, counts, names, test):
-    """Read startswith(name, 'text') and its like from the name on; the place after it, or -1."""
+    """Read startswith(name, 'text') and similar calls; return the place after it, or -1."""
     start = skip_spaces(data, at, end)
     at = name_end(data, start, end)
     if at == start or not is_word_start(data[start]):
@@ -267,7 +265,7 @@ def tightness(operator):
 
 @kernel(inline="always")
 def pop_operators(out, counts, stack, height, least, xor_operands):
-    """Emit operators that bind at least as tightly as `least`; the new height, or -1."""
+    """Emit operators that bind at least as tightly as `least`; return the new height, or -1."""
     while height > 0 and tightness(stack[height - 1, 0]) >= least and stack[height - 1, 0] < _OPEN:
         operator, n_operands = stack[height - 1, 0], stack[height - 1, 1]
         if operator == STEP_XNOR and n_operands > 2:
@@ -281,7 +279,7 @@ def pop_operators(out, counts, stack, height, least, xor_operands):
 
 @kernel
 def is_reserved(word):
-    """Whether a packed word is no attribute name, or begins what the parser should read."""
+    """Whether a packed word is not an attribute name, or begins what the parser must read."""
     for other in _RESERVED:
         if word == other:
             return True
@@ -290,7 +288,7 @@ def is_reserved(word):
 
 @kernel
 def open_call(data, word, at, end):
-    """(operator, k, the place after) of a call whose parenthesis is before `at`, and its k."""
+    """(operator, k, the place after k) of a call whose opening parenthesis is before `at`."""
     if word == _W_XOR or word == _W_XNOR:
         return (STEP_XOR if word == _W_XOR else STEP_XNOR), np.int64(0), at
     if word != _W_AT_LEAST:
@@ -304,7 +302,7 @@ def open_call(data, word, at, end):
 
 @kernel(inline="always")
 def read_operand(data, at, end, out, counts, names, limits, stack, state):
-    """Read an opening, a NOT or a predicate; the place after it, or -1."""
+    """Read an opening, a NOT or a predicate; return the place after it, or -1."""
     height = state[0]
     if data[at] == 40:  # (
         stack[height, 0] = _OPEN
@@ -342,7 +340,7 @@ def read_operand(data, at, end, out, counts, names, limits, stack, state):
 
 @kernel(inline="always")
 def read_closing(byte, out, counts, limits, stack, state):
-    """Close a parenthesis or an operand of a call; whether there is one to close."""
+    """Close a parenthesis or an operand of a call; return whether there is one to close."""
     height = pop_operators(out, counts, stack, state[0], 1, limits.xor_operands)
     if height <= 0:
         return False
@@ -366,7 +364,7 @@ def read_closing(byte, out, counts, limits, stack, state):
 
 @kernel(inline="always")
 def read_connective(word, out, counts, limits, stack, state):
-    """Read AND, OR, XOR or XNOR; whether it was one and may stand here."""
+    """Read AND, OR, XOR or XNOR; return whether it is one of them and allowed here."""
     if word == _W_AND:
         operator = STEP_AND
     elif word == _W_OR:
@@ -384,12 +382,12 @@ def read_connective(word, out, counts, limits, stack, state):
     if height > 0 and stack[height - 1, 0] == operator:
         stack[height - 1, 1] += 1
     elif height > 0 and tightness(stack[height - 1, 0]) == own:
-        return False  # XOR beside XNOR
+        return False  # XOR next to XNOR
     else:
         stack[height, 0] = operator
         stack[height, 1] = 2
         height += 1
-    # What was popped is no level any more.
+    # Popped operators no longer count as levels.
     depth = 0
     for i in range(height):
         depth += stack[i, 0] >= _OPEN or stack[i, 0] == STEP_NOT
@@ -399,10 +397,11 @@ def read_connective(word, out, counts, limits, stack, state):
 
 @kernel(inline="always")
 def read_text(data, at, end, out, counts, names, limits, stack, state):
-    """Read one expression; whether it was all read.
+    """Read one expression; return whether all of it was read.
 
-    `stack` holds operators: which, how many operands, and for a call its operator and k. `state` is
-    the height of the stack, the depth, the number of predicates, and whether an operand is next.
+    A row of `stack` is an operator, its number of operands and, for a call, its operator and k.
+    `state` is the height of the stack, the depth, the number of predicates, and whether an operand
+    is next.
     """
     state[0] = state[1] = state[2] = 0
     state[3] = 1

@@ -1,4 +1,4 @@
-"""The choice of triggers."""
+"""Chooses the triggers of nodes."""
 
 from __future__ import annotations
 
