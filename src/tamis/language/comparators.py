@@ -148,7 +148,7 @@ class Comparator(Enum):
                 assert_never(self)
 
 
-# Kernels compile these numbers in: after a change delete their caches.
+# Kernels use these numbers.
 _CODES: Final = {comparator: code for code, comparator in enumerate(Comparator)}
 # These two also compare conditions: XNOR and XOR.
 EQUALITIES: Final = (Comparator.EQUAL, Comparator.NOT_EQUAL)
