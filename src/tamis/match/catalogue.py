@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import InputError, suggest
+from tamis.index.hiding import hide
 from tamis.index.weights import all_weights
 from tamis.language.schema import Schema
 from tamis.match.tags import report_tags
@@ -28,6 +29,10 @@ class IndexPart(NamedTuple):
     # bool[n_subscriptions]: those that do not answer, since a later part replaces or removes them;
     # None if there are none.
     is_hidden: np.ndarray | None = None
+
+    def hide(self) -> Contents:
+        """The contents, in which hidden subscriptions match nothing."""
+        return self.contents if self.is_hidden is None else hide(self.contents, self.is_hidden)
 
     @property
     def n_hidden(self) -> int:
@@ -113,6 +118,10 @@ class Catalogue:
     def ids(self) -> pa.StringArray:
         """The ids, by ordinal."""
         return self.gather(lambda contents: contents.ids)
+
+    def names(self, ordinals: np.ndarray) -> list[str]:
+        """The ids of these subscriptions."""
+        return list(self.ids.take(pa.array(ordinals)).to_pylist())
 
     def gather(self, read: Callable[[Contents], pa.Array]) -> pa.Array:
         """A column of the subscriptions of all parts, by ordinal."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tamis.errors import RejectWarning, warn
+from tamis.errors import InputError, RejectWarning, warn
+from tamis.events.encoder import EncodedEvents
 from tamis.events.names import find_names
 from tamis.input.event_batches import encode_batches, split_events, wanted_columns
 from tamis.input.events import EventStream, open_events
@@ -17,7 +18,7 @@ from tamis.match.unseen import Watch, tell_no_events
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tamis.events.encoder import EncodedEvents, EventEncoder
+    from tamis.events.encoder import EventEncoder
     from tamis.language.schema import Path as AttributePath
     from tamis.match.unseen import NeededAttributes
 
@@ -25,22 +26,25 @@ if TYPE_CHECKING:
 def encode_parts(
     encoder: EventEncoder, events: Any, asked: NeededAttributes, *, keep: bool
 ) -> Iterator[EncodedEvents]:
-    """The encoded events, with their source if it is kept.
+    """The encoded events, with their source if it is kept. Encoded events are returned unchanged.
 
     A stream is read in batches. At the end, values that could not be read are reported, and
     problems of the events as a whole.
     """
+    if isinstance(events, EncodedEvents):
+        yield _expect_own(encoder, events)
+        return
     opened = open_events(events)
     watch = Watch(asked)
     if not isinstance(opened, EventStream):
         batch = encoder.encode(opened)
         watch.add(batch)
-        yield batch
+        yield _release(batch, keep=keep)
         _report(watch, lambda: find_names(batch.source))
         return
     for batch in encode_batches(encoder, opened.source, keep=keep):
         watch.add(batch)
-        yield batch
+        yield _release(batch, keep=keep)
     _report(watch, opened.find_names)
     if watch.is_idle and isinstance(opened.source, Path):
         warn(tell_no_events(str(opened.source)))
@@ -59,11 +63,29 @@ def _report(watch: Watch, find_names: Callable[[], set[AttributePath]]) -> None:
 def encode_whole(
     encoder: EventEncoder, events: Any, *, column: str | None, strict: bool, keep: bool
 ) -> EncodedEvents:
-    """All events encoded, including those of a stream."""
+    """All events encoded, including those of a stream, with their source if it is kept."""
+    if isinstance(events, EncodedEvents):
+        return _expect_own(encoder, events)
     opened = open_events(events)
     if isinstance(opened, EventStream):
         opened = _hold(encoder, opened, column, keep=keep)
-    return encoder.encode(opened, column=column, strict=strict)
+    return _release(encoder.encode(opened, column=column, strict=strict), keep=keep)
+
+
+def _release(batch: EncodedEvents, *, keep: bool) -> EncodedEvents:
+    # Operators get the events themselves; otherwise they are no longer needed.
+    return batch if keep else batch._replace(source=None)
+
+
+def _expect_own(encoder: EventEncoder, events: EncodedEvents) -> EncodedEvents:
+    own = encoder.columns
+    is_ours = len(own) == len(events.columns)
+    if not is_ours or any(a is not b for a, b in zip(own, events.columns, strict=True)):
+        raise InputError(
+            "these events were encoded by another index",
+            hint="encode them with the index that is to match them: index.encode(events)",
+        )
+    return events
 
 
 def _hold(encoder: EventEncoder, stream: EventStream, column: str | None, *, keep: bool) -> Any:

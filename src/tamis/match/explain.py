@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from tamis.errors import InputError
 from tamis.events.names import find_names
 from tamis.language.ast import (
@@ -35,6 +37,7 @@ from tamis.language.check import check
 from tamis.language.comparators import Comparator
 from tamis.language.limits import NO_LIMITS
 from tamis.language.lookalikes import find_likeness
+from tamis.language.moments import read_at
 from tamis.language.names import print_path
 from tamis.language.parser import parse
 from tamis.language.printer import print_expression
@@ -58,6 +61,7 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Path, Schema
     from tamis.logic.truth import Truth
+    from tamis.match.index import Index
 
 WORDS = {True: "true", False: "false", None: "undefined"}
 _MARKS = {True: "✓", False: "✗", None: "?"}
@@ -131,6 +135,22 @@ class Explanation:
             "changes": list(self.changes),
             "tree": self.tree.to_dict(),
         }
+
+
+def explain_match(
+    index: Index, subscription_id: str, event: Mapping[str, Any], at: Any
+) -> Explanation:
+    """The explanation of a subscription of an index for one event at a moment."""
+    ordinal = index.ordinal(subscription_id)
+    number, local = index.catalogue.place(ordinal)
+    engine = index.engines[number]
+    contents, text = engine.contents, index.catalogue.text(ordinal)
+    has_calls = bool(contents.schema.operators)
+    known = engine.operators.know(local, text, event) if has_calls else NOTHING
+    found = explain(subscription_id, text, event, contents.schema, contents.missing, known)
+    if len(engine.moments.find(at).keep(np.array([local]))):
+        return found
+    return found.asleep(read_at(at), **index.details.limits(ordinal))
 
 
 def explain(  # noqa: PLR0913 - all that decides it

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -13,30 +12,26 @@ import pyarrow as pa
 
 from tamis.arguments import expect_count, expect_path
 from tamis.errors import InputError
-from tamis.events.encoder import EncodedEvents, EventEncoder
+from tamis.events.encoder import EventEncoder
 from tamis.index import artefact
-from tamis.index.hiding import hide
 from tamis.index.uses import unused_attributes
 from tamis.index.weights import WEIGHT
 from tamis.input.events import read_event
-from tamis.language.moments import read_at
-from tamis.logic.evaluate import NOTHING
 from tamis.match.batch import choose_groups
 from tamis.match.catalogue import Catalogue, IndexPart
 from tamis.match.details import Details
 from tamis.match.encode_events import encode_parts, encode_whole
 from tamis.match.engine import Engine
 from tamis.match.joined_operators import JoinedOperators
-from tamis.match.operators import Operators, read_registry
-from tamis.match.place import Place, SavedPlace, reopen
-from tamis.match.question import AskedPart, Question
+from tamis.match.place import Place, SavedPlace, open_saved, reopen
+from tamis.match.questions import Questions
 from tamis.match.readouts.counts import EventCounts, SubscriptionCounts
 from tamis.match.readouts.lists import Lists
 from tamis.match.readouts.rows import ResultRows
 from tamis.match.readouts.summaries import Counted, EventSummary, SubscriptionSummary
 from tamis.match.readouts.top import TopRows, best_of_one
 from tamis.match.result import Result
-from tamis.match.terms import TermCounts
+from tamis.match.terms import share_terms
 from tamis.match.unseen import NeededAttributes, SingleRejects
 from tamis.operators.registry import REGISTRY, Registry
 
@@ -45,13 +40,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tamis.errors import ExpressionError
+    from tamis.events.encoder import EncodedEvents
     from tamis.index.contents import Contents
     from tamis.match.explain import Explanation
-    from tamis.match.question import Readout
-    from tamis.match.wanted_subscriptions import WantedSubscriptions
-
-    Subset = Iterable[str] | None  # ids of the subscriptions to consider; None for all
-    Tags = str | Sequence[str] | None  # tags, of which they have at least one; None for all
+    from tamis.match.operators import Operators
+    from tamis.match.question import Question, Readout
+    from tamis.match.questions import Subset, Tags
 
 Answer = TypeVar("Answer")
 
@@ -78,10 +72,7 @@ class Index:
         if not parts:
             raise InputError("an index has at least one part", hint="build it: tamis.build({})")
         given = [part if isinstance(part, IndexPart) else IndexPart(part) for part in parts]
-        shown = [
-            part.contents if part.is_hidden is None else hide(part.contents, part.is_hidden)
-            for part in given
-        ]
+        shown = [part.hide() for part in given]
         self.rejects = list(rejects)  # rejected subscriptions
         self.place: Place | None = None  # where it is saved
         self.catalogue = Catalogue(given)
@@ -89,17 +80,14 @@ class Index:
         self.encoder = EventEncoder(*shown)
         self.asked = NeededAttributes(shown, self.encoder.table)
         self._registry = registry
-        self._n_groups = n_groups or min(choose_groups(own.n_stored) for own in shown)
+        n_groups = n_groups or min(choose_groups(own.n_stored) for own in shown)
         single_rejects = SingleRejects()
         self.engines = tuple(
-            Engine(contents, encoder, registry, single_rejects, self._n_groups)
+            Engine(contents, encoder, registry, single_rejects, n_groups)
             for contents, encoder in zip(shown, self.encoder.parts, strict=True)
         )
-        self._is_timed = any(len(engine.moments) for engine in self.engines)
         self._has_operators = any(engine.has_operators for engine in self.engines)
-        self._for_everyone = self._make_question(
-            [engine.moments.everyone for engine in self.engines]
-        )
+        self._ask = Questions(self.catalogue, self.engines, n_groups).ask
 
     @property
     def contents(self) -> Contents:
@@ -164,13 +152,12 @@ class Index:
 
         Warns about a tag that no subscription has.
         """
-        found = np.flatnonzero(self.catalogue.find_tagged(tags))
-        return list(self.ids.take(pa.array(found)).to_pylist())
+        return self.catalogue.names(np.flatnonzero(self.catalogue.find_tagged(tags)))
 
     def list_tagged(self, tags: Sequence[str]) -> list[str]:
         """The same, where it is no mistake that no subscription has a tag."""
-        found = np.flatnonzero(self.catalogue.find_tagged(tags, is_reported=False))
-        return list(self.ids.take(pa.array(found)).to_pylist())
+        is_tagged = self.catalogue.find_tagged(tags, is_reported=False)
+        return self.catalogue.names(np.flatnonzero(is_tagged))
 
     def list_valid(self, at: Any = None) -> np.ndarray:
         """The ordinals of the subscriptions that are valid at a moment."""
@@ -199,17 +186,7 @@ class Index:
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, operators: Any = (), **options: Any) -> Index:
         """The index saved at `path`; see `artefact.open_contents` for the options."""
-        expect_path(path)
-        registry = read_registry(operators)
-        chosen = {name: options[name] for name in ("trusted", "mmap") if name in options}
-        place = SavedPlace.at(path, registry, **chosen)
-        contents = artefact.open_contents(path, **options)
-        with artefact.reading(Path(path)):
-            index = cls(contents, registry=registry)
-        if registry is not None:
-            index.operators.expect_all()
-        index.place = place
-        return index
+        return open_saved(cls, path, operators, options)
 
     def save(
         self,
@@ -310,7 +287,7 @@ class Index:
         names attributes of the event; "*" is the whole event, as JSON in a column named attributes.
         """
         question = self._ask(subset, tagged, at, threads, with_bindings=bindings)
-        result = self._make_result(event_id, columns, event_columns, bindings=bindings)
+        result = Result(self.catalogue, self.details, event_id, columns, event_columns, bindings)
         chunks = list(self._put(question, events, ResultRows(result), keep=bool(result.readers)))
         return pa.Table.from_batches(chunks, schema=None if chunks else result.schema())
 
@@ -331,7 +308,7 @@ class Index:
         bounded.
         """
         question = self._ask(subset, tagged, at, threads, with_bindings=bindings)
-        result = self._make_result(event_id, columns, event_columns, bindings=bindings)
+        result = Result(self.catalogue, self.details, event_id, columns, event_columns, bindings)
         yield from self._put(question, events, ResultRows(result), keep=bool(result.readers))
 
     def match_lists(
@@ -369,8 +346,9 @@ class Index:
         question, ranking = self._ask(subset, tagged, at, threads), self.catalogue.ranking
         if isinstance(events, Mapping):
             best = best_of_one(question.match_ordinals(read_event(events)), ranking, n_best)
-            return list(self.ids.take(pa.array(best)).to_pylist())
-        result = self._make_result(event_id, (WEIGHT, *columns), event_columns, bindings=False)
+            return self.catalogue.names(best)
+        columns = (WEIGHT, *columns)
+        result = Result(self.catalogue, self.details, event_id, columns, event_columns)
         readout = TopRows(result, ranking, n_best)
         chunks = list(self._put(question, events, readout, keep=bool(result.readers)))
         return pa.Table.from_batches(chunks, schema=None if chunks else result.schema())
@@ -435,97 +413,18 @@ class Index:
         self, subscription_id: str, event: Mapping[str, Any] | str | bytes, *, at: Any = None
     ) -> Explanation:
         """Why the subscription matches the event at a moment, or why not."""
-        from tamis.match.explain import explain
+        from tamis.match.explain import explain_match
 
-        event = read_event(event)
-        ordinal = self.ordinal(subscription_id)
-        number, local = self.catalogue.place(ordinal)
-        engine = self.engines[number]
-        contents, text = engine.contents, self.catalogue.text(ordinal)
-        has_calls = bool(contents.schema.operators)
-        known = engine.operators.know(local, text, event) if has_calls else NOTHING
-        found = explain(subscription_id, text, event, contents.schema, contents.missing, known)
-        if len(engine.moments.find(at).keep(np.array([local]))):
-            return found
-        return found.asleep(read_at(at), **self.details.limits(ordinal))
+        return explain_match(self, subscription_id, read_event(event), at)
 
     # ── questions ──────────────────────────────────────────────────────────────────────────
 
-    def _ask(
-        self,
-        subset: Subset,
-        tagged: Tags,
-        at: Any,
-        threads: int = 1,
-        *,
-        with_bindings: bool = False,
-    ) -> Question:
-        """The question that these arguments describe."""
-        threads = expect_count(threads, "threads")
-        if subset is None and tagged is None and at is None and not self._is_timed:
-            asked = self._for_everyone
-            is_plain = threads == 1 and not with_bindings
-            return (
-                asked if is_plain else replace(asked, threads=threads, with_bindings=with_bindings)
-            )
-        wanted = [engine.moments.find(at) for engine in self.engines]
-        for is_wanted in self._chosen(subset, tagged):
-            wanted = [
-                own.only(numbering.to_part(is_wanted))
-                for own, numbering in zip(wanted, self.catalogue.numberings, strict=True)
-            ]
-        return self._make_question(wanted, threads, with_bindings=with_bindings)
-
-    def _make_question(
-        self,
-        wanted: Sequence[WantedSubscriptions],
-        threads: int = 1,
-        *,
-        with_bindings: bool = False,
-    ) -> Question:
-        numberings = self.catalogue.numberings
-        parts = [
-            AskedPart(number, engine, own, numbering)
-            for number, (engine, own, numbering) in enumerate(
-                zip(self.engines, wanted, numberings, strict=True)
-            )
-        ]
-        return Question(parts, self._n_groups, threads, with_bindings)
-
-    def _chosen(self, subset: Subset, tagged: Tags) -> Iterator[np.ndarray]:
-        """bool[n_subscriptions] for each criterion of selection."""
-        if subset is not None:
-            if isinstance(subset, str) or not isinstance(subset, Iterable):
-                raise InputError(
-                    f"subset is {subset!r}; a list of subscription ids is expected",
-                    hint=f"write [{subset!r}]",
-                )
-            yield self.catalogue.find(subset)
-        if tagged is not None:
-            yield self.catalogue.find_tagged([tagged] if isinstance(tagged, str) else list(tagged))
-
     def _put(
-        self,
-        question: Question,
-        events: Any,
-        readout: Readout[Any, Answer],
-        *,
-        keep: bool = False,
+        self, question: Question, events: Any, readout: Readout[Any, Answer], *, keep: bool = False
     ) -> Answer:
         """The result of a read-out for a question."""
-        return question.put(self._encode_batches(events, keep=keep), readout)
-
-    def _make_result(
-        self,
-        event_id: str | None,
-        columns: Sequence[str],
-        event_columns: Sequence[str],
-        *,
-        bindings: bool,
-    ) -> Result:
-        return Result(
-            self.catalogue, self.details, event_id, columns, event_columns, bindings=bindings
-        )
+        keep = keep or self._has_operators
+        return question.put(encode_parts(self.encoder, events, self.asked, keep=keep), readout)
 
     # ── events ─────────────────────────────────────────────────────────────────────────────
 
@@ -540,38 +439,13 @@ class Index:
         type is treated as missing and counted in `rejects`; with `strict` it is an error. Encoded
         events are returned unchanged.
         """
-        if isinstance(events, EncodedEvents):
-            own = self.encoder.columns
-            is_ours = len(own) == len(events.columns)
-            if not is_ours or any(a is not b for a, b in zip(own, events.columns, strict=True)):
-                raise InputError(
-                    "these events were encoded by another index",
-                    hint="encode them with the index that is to match them: index.encode(events)",
-                )
-            return events
-        keep = self._has_operators
-        encoded = encode_whole(self.encoder, events, column=column, strict=strict, keep=keep)
-        # Operators get the events themselves; otherwise they are no longer needed.
-        return encoded if keep else encoded._replace(source=None)
-
-    def _encode_batches(self, events: Any, *, keep: bool = False) -> Iterator[EncodedEvents]:
-        """The encoded events; those of files and other streams in batches."""
-        if isinstance(events, EncodedEvents):
-            yield self.encode(events)
-            return
-        keep = keep or self._has_operators
-        for batch in encode_parts(self.encoder, events, self.asked, keep=keep):
-            yield batch if keep else batch._replace(source=None)
+        return encode_whole(
+            self.encoder, events, column=column, strict=strict, keep=self._has_operators
+        )
 
     def term_frequencies(self, events: Any) -> dict[str, dict[str, float]]:
         """The share of events that have each word or phrase of the index, by attribute.
 
         Pass it to `build` to optimise an index of the same or other subscriptions for such events.
         """
-        batch = self.encode(events)
-        counts = TermCounts(self.parts)
-        counts.add(batch)
-        return {
-            attribute: {term: n / max(1, batch.n_rows) for term, n in own.items()}
-            for attribute, own in counts.by_attribute().items()
-        }
+        return share_terms(self.parts, self.encode(events))

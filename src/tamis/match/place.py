@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from tamis.arguments import expect_path
 from tamis.errors import IndexFormatError
+from tamis.index import artefact
 from tamis.index.saving import read_content_name
+from tamis.match.operators import read_registry
 from tamis.operators.registry import REGISTRY, Registry
 
 if TYPE_CHECKING:
@@ -56,6 +59,23 @@ class SavedPlace(NamedTuple):
                 hint="open the new one: tamis.open(path)",
             )
         return kind.open(self.path, operators=self.operators, verify=False, **self.options)
+
+
+def open_saved(
+    kind: type[Index], path: str | os.PathLike[str], operators: Any, options: dict[str, Any]
+) -> Index:
+    """The index saved at `path`; see `artefact.open_contents` for the options."""
+    expect_path(path)
+    registry = read_registry(operators)
+    chosen = {name: options[name] for name in ("trusted", "mmap") if name in options}
+    place = SavedPlace.at(path, registry, **chosen)
+    contents = artefact.open_contents(path, **options)
+    with artefact.reading(Path(path)):
+        index = kind(contents, registry=registry)
+    if registry is not None:
+        index.operators.expect_all()
+    index.place = place
+    return index
 
 
 def reopen(kind: type[Index], place: Place) -> Index:

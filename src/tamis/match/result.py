@@ -43,8 +43,7 @@ class Result:
         event_id: str | None,
         columns: Sequence[str],
         event_columns: Sequence[str],
-        *,
-        bindings: bool,
+        bindings: bool = False,
     ) -> None:
         columns = details.expect(columns, TAKEN)
         names = read_names(event_columns, TAKEN, columns)

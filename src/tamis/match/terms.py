@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from tamis.index.contents import Contents
 
 
+def share_terms(parts: Sequence[Contents], batch: EncodedEvents) -> dict[str, dict[str, float]]:
+    """The share of the events that have each term, by attribute."""
+    counts = TermCounts(parts)
+    counts.add(batch)
+    return {
+        attribute: {term: n / max(1, batch.n_rows) for term, n in own.items()}
+        for attribute, own in counts.by_attribute().items()
+    }
+
+
 class TermCounts:
     """Counts batch after batch."""
 
