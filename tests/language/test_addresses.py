@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 import tamis
-from tamis.errors import SchemaError, TypeCheckError
+from tamis.errors import ExpressionError, SchemaError, TypeCheckError
 from tamis.language import Schema, check, parse, print_expression, print_for_spark
 from tamis.language.infer import infer_schema, infer_schema_from_events
 from tamis.language.types import IP, WrongTypeError, read_value
@@ -19,7 +19,7 @@ from tamis.language.types.addresses import (
 from tamis.logic.canonical import canonicalize
 from tests.generators.conditions import NETWORKS
 
-SCHEMA = Schema.of("ip IP, s STRING, n BIGINT")
+SCHEMA = Schema.of("ip IP, s STRING, n BIGINT, ips ARRAY<IP>")
 _MAPPED = 0xFFFF << 32
 
 
@@ -95,11 +95,19 @@ def test_networks_that_touch_are_one_range():
         ("in_network(ip, '10.0.0.0/33')", "is not a network"),
         ("in_network(ip, '10.0.0.0/255.0.0.0')", "is not a network"),
         ("in_network(ip, '10.0.0.0/')", "is not a network"),
+        ("in_network(ip, '10.0.0.0/08')", "write '10.0.0.0/8', without leading zeros"),
+        ("in_network(ip, '10.0.0.*')", "'10.0.0.*' is not a network; write '10.0.0.0/24'"),
+        ("in_network(ip, '10.1.*.*')", "write '10.1.0.0/16'"),
+        ("in_network(ip, '10.*')", "write '10.0.0.0/8'"),
+        ("in_network(ip, '::ffff:10.0.0.0/8')", "has bits behind its first 8; write '10.0.0.0/8'"),
+        ("in_network(ip, '::ffff:10.1.2.3/120')", "write '10.1.2.0/24'"),
+        ("in_network(ip, '2001:db8::1/32')", "write '2001:db8::/32'"),
         ("in_network(ip, 'ten')", "is not an IP address"),
         ("in_network(ip, 'fe80::%eth0/10')", "has a zone"),
-        ("in_network(s, '10.0.0.0/8')", "s is a string; in_network() tests an address"),
+        ("in_network(s, '10.0.0.0/8')", "s is a string; in_network() tests one address"),
+        ("in_network(ips, '10.0.0.0/8')", "array_contains(ips, '10.0.0.1')"),
         ("ip = '10.0.0.0/8'", "in_network() tests whether"),
-        ("ip = 5", "ip is an ip, compared with an integer"),
+        ("ip = 5", "ip is an IP address, compared with an integer"),
         ("ip = s", "they cannot be compared"),
         ("ip LIKE '10.%'", "LIKE tests a string"),
     ],
@@ -108,6 +116,22 @@ def test_misfits_are_refused(text, message):
     with pytest.raises(TypeCheckError, match=r".") as found:
         check(parse(text), SCHEMA)
     assert message in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ip IN_NETWORK '10.0.0.0/8'",
+        "ip|cidr: '10.0.0.0/8'",
+        "cidr(ip, '10.0.0.0/8')",
+        "cidrmatch('10.0.0.0/8', ip)",
+        "ipv4_is_in_range(ip, '10.0.0.0/8')",
+    ],
+)
+def test_spellings_of_other_languages(text):
+    with pytest.raises(ExpressionError) as found:
+        check(parse(text), SCHEMA)
+    assert found.value.hint == "write in_network(ip, '10.0.0.0/8')"
 
 
 @pytest.mark.parametrize("text", ["ip = '10.0.0.1'", "NOT in_network(ip, '10.0.0.0/8', '::1')"])

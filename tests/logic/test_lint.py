@@ -71,6 +71,10 @@ CASES = [
     ("matches(s, 'oil OR gas')", [("literal-operator", "matches(s, 'oil OR gas')")]),
     ("s LIKE 'abc'", [("no-wildcard", "s LIKE 'abc'")]),
     ("NOT NOT flag", [("double-negation", "NOT NOT flag")]),
+    ("a BETWEEN 1 AND 5 AND NOT a BETWEEN 1 AND 5", [("conflict", "NOT a BETWEEN 1 AND 5")]),
+    ("a BETWEEN 1 AND 5 OR NOT a BETWEEN 2 AND 4", [("always-true", "NOT a BETWEEN 2 AND 4")]),
+    ("a BETWEEN 1 AND 5 AND NOT a BETWEEN 7 AND 9", [("redundant", "NOT a BETWEEN 7 AND 9")]),
+    ("a BETWEEN 1 AND 5 AND NOT a BETWEEN 3 AND 9", []),
 ]
 
 
@@ -186,6 +190,35 @@ def test_networks_in_arrays_are_not_supported():
     (found,) = lint(check(parse("array_contains(tags, '10.0.0.0/8')"), SCHEMA))
     assert found.code == "literal-network"
     assert found.hint.startswith("members of arrays are not tested against networks")
+
+
+WIDE = "in_network(ip, '10.0.0.0/8')"
+NARROW = "in_network(ip, '10.1.0.0/16')"
+FOUR = "in_network(ip, '10.0.0.0/8', '12.0.0.0/8', '14.0.0.0/8', '16.0.0.0/8')"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{WIDE} AND NOT {WIDE}", [("conflict", f"NOT {WIDE}")]),
+        (f"{NARROW} AND NOT {WIDE}", [("conflict", f"NOT {WIDE}")]),
+        (f"{NARROW} AND NOT {FOUR}", [("conflict", f"NOT {FOUR}")]),
+        (f"{FOUR} AND NOT {FOUR}", [("conflict", f"NOT {FOUR}")]),
+        (f"{WIDE} AND NOT {NARROW}", []),
+        (f"{FOUR} AND NOT {NARROW}", []),
+        (f"{WIDE} OR NOT {NARROW}", [("always-true", f"NOT {NARROW}")]),
+        ("in_network(ip, '0.0.0.0/0', '::/0')", [("always-true", None)]),
+        ("in_network(ip, '::/1', '8000::/1')", [("always-true", None)]),
+        ("in_network(ip, '::/8')", [("all-ipv4", None)]),
+        ("in_network(ip, '::ffff:0.0.0.0/96')", []),
+        ("in_network(ip, '0.0.0.0/0')", []),
+        ("in_network(ip, '10.0.0.0/8', '::ffff:10.0.0.0/104')", [("duplicate", None)]),
+    ],
+)
+def test_networks_that_decide_or_repeat(text, expected):
+    findings = lint(check(parse(text), Schema.of("ip IP")))
+    places = [(found.code, text[slice(*found.span)]) for found in findings]
+    assert places == [(code, place or text) for code, place in expected]
 
 
 @pytest.mark.parametrize(

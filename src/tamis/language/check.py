@@ -58,7 +58,7 @@ from tamis.language.fitting import (
     spell,
     with_article,
 )
-from tamis.language.foreign_spellings import hint_at_function
+from tamis.language.foreign_spellings import hint_at_function, hint_at_network
 from tamis.language.functions import SIGNATURES
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.names import print_path
@@ -268,11 +268,19 @@ class _Checker:
     def in_network(self, node: InNetwork) -> InNetwork:
         """Networks, and an attribute that is an address."""
         operand = self.attribute(node.operand)
+        assert operand.type is not None
         if operand.type != IP:
+            hint = f"declare it as one: {spell(operand)} IP"
+            if operand.type.element is not None:
+                hint = (
+                    "members of arrays cannot be tested against networks: give the events an "
+                    "attribute with one address, or list addresses, "
+                    f"array_contains({spell(operand)}, '10.0.0.1')"
+                )
             refuse(
-                f"{spell(operand)} is {with_article(operand)}; in_network() tests an address",
+                f"{spell(operand)} is {with_article(operand)}; in_network() tests one address",
                 node.operand.span,
-                hint=f"declare it as one: {spell(operand)} IP",
+                hint=hint,
             )
         for network in node.networks:
             try:
@@ -434,6 +442,7 @@ class _Checker:
         match node.arguments:
             case [Attribute() as argument]:  # a function of other languages is not a misspelling
                 hint = hint_at_function(node.name, spell(argument))
+        hint = hint or _hint_at_network(node)
         likely = suggest(node.name, known) if hint is None else None
         if likely is not None:
             message += f'; did you mean "{likely}"?'
@@ -456,6 +465,15 @@ def _test_name(node: Like | Rlike | StringTest) -> str:
     if isinstance(node, Rlike):
         return "RLIKE"
     return "ILIKE" if node.ignores_case else "LIKE"
+
+
+def _hint_at_network(node: OperatorCall) -> str | None:
+    """The call of in_network() that other languages write with the network first or last."""
+    attribute = next((own for own in node.arguments if isinstance(own, Attribute)), None)
+    constants = [own for own in node.arguments if isinstance(own, Literal) and own.type == STRING]
+    if attribute is None:
+        return None
+    return hint_at_network(node.name, spell(attribute), [f"'{own.value}'" for own in constants])
 
 
 def _count_words(n_words: int) -> str:

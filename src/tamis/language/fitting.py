@@ -16,6 +16,7 @@ from tamis.language.types import (
     DOUBLE,
     FLOAT,
     INTEGER,
+    IP,
     KINDS,
     MAX_DECIMAL_DIGITS,
     NUMBER,
@@ -168,6 +169,8 @@ def spell(value: Attribute | Variable) -> str:
 
 def with_article(value: Attribute | Literal | Variable) -> str:
     """Its type, with an article."""
+    if value.type == IP:
+        return "an IP address"
     shown = str(value.type)
     return f"an {shown}" if shown[0] in "aeiou" else f"a {shown}"
 

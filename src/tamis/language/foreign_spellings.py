@@ -42,6 +42,8 @@ _WRITTEN: Final = {
     "regex": "{0} RLIKE {1}",
     "regexp": "{0} RLIKE {1}",
     "cased": "{0} = {1}",
+    "in_network": "in_network({0}, {1})",
+    "cidr": "in_network({0}, {1})",
 }
 
 
@@ -197,7 +199,20 @@ def hint_at_function(name: str, arguments: str) -> str | None:
     return None
 
 
+def hint_at_network(name: str, attribute: str, networks: list[str]) -> str | None:
+    """The replacement for a function of other languages that tests networks."""
+    if name.lower().replace("_", "") not in _NETWORK_TESTS:
+        return None
+    return (
+        f"write in_network({', '.join([attribute, *networks] if networks else [attribute, '…'])})"
+    )
+
+
 _SHOWN: Final = 3  # members of a list
+_NETWORK_TESTS: Final = (
+    *("cidr", "cidrmatch", "incidr", "insubnet", "ipinsubnet", "ipinrange", "inetcontains"),
+    *("ipv4isinrange", "ipv6isinrange", "ipv4isinanyrange", "isinnet", "innet", "netcontains"),
+)
 _ANY_CASE: Final = "to compare in any case"
 _FOLDING: Final = ("lower", "upper", "lcase", "ucase", "tolower", "toupper", "casefold")
 _NO_FUNCTIONS: Final = "functions of attributes are not supported: compare the attribute itself"

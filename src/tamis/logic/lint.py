@@ -35,10 +35,12 @@ from tamis.language.names import print_path
 from tamis.language.patterns import Wild, parse_like
 from tamis.language.printer import print_expression
 from tamis.language.types import STRING
-from tamis.logic.canonical import canonicalize, simplify
+from tamis.logic.canonical import canonicalize
+from tamis.logic.distribution import join_forms
 from tamis.logic.findings import Finding
 from tamis.logic.leaves import FALSE, TRUE, scalar_attribute
 from tamis.logic.literal_patterns import lint_literals
+from tamis.logic.network_lists import find_network_lists
 from tamis.logic.text_order import find_text_order
 
 if TYPE_CHECKING:
@@ -111,8 +113,8 @@ def _lint_operands(node: And | Or, *, is_exact: bool) -> Iterator[Finding]:
     if len(fresh) <= MAX_PAIRED_OPERANDS:
         for first, second in combinations(fresh, 2):
             pair = (node.operands[first], node.operands[second])
-            joined = simplify(type(node)((forms[first], forms[second])), is_exact=is_exact)
-            found = _lint_pair(node, pair, (forms[first], forms[second]), joined)
+            both = (forms[first], forms[second])
+            found = _lint_pair(node, pair, both, join_forms(type(node), both, is_exact=is_exact))
             if found is not None:
                 yield found
 
@@ -168,6 +170,7 @@ def _shown(condition: Condition) -> str:
 
 def _lint_leaf(leaf: Condition) -> Iterator[Finding]:
     yield from _lint_strings(leaf)
+    yield from find_network_lists(leaf)
     literals = list(lint_literals(leaf))
     yield from literals
     match leaf:

@@ -7,8 +7,9 @@ and ::ffff:1.2.3.4 are one address.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_address, ip_network
 from typing import Any, Final, NamedTuple
 
 from tamis.language.ast import Literal
@@ -19,6 +20,7 @@ IP = Type("ip")
 ADDRESS_DIGITS: Final = r"^[0-9a-f]{32}$"
 _LAST: Final = 2**128 - 1
 _MAPPED: Final = 0xFFFF << 32  # ::ffff:0:0, where the IPv4 addresses begin
+_WILD: Final = re.compile(r"((?:(?:0|[1-9]\d{0,2})\.){1,3})\*(?:\.\*){0,2}")  # 10.0.*, 10.0.*.*
 _KNOWN: Final = 1 << 16  # cached texts; addresses repeat in events
 
 
@@ -70,25 +72,58 @@ def print_address(value: str) -> str:
 def parse_network(text: str) -> Network:
     """The network written as 10.0.0.0/8 or 2001:db8::/32; without a slash, one address."""
     address, slash, length = text.partition("/")
+    if wild := _WILD.fullmatch(text):
+        raise _not_a_network(text, f"write '{_without_wildcards(wild)}'")
     first = parse_address(address)
     if not slash:
         return Network(first, first)
     # Python also accepts netmasks, 10.0.0.0/255.0.0.0.
     if not (length.isascii() and length.isdigit()):
         raise _not_a_network(text)
+    if length != str(int(length)):
+        raise _not_a_network(text, f"write '{address}/{int(length)}', without leading zeros")
     try:
         network = ip_network(text, strict=False)
     except ValueError:
         raise _not_a_network(text) from None
     if network.network_address != ip_address(address):
-        raise WrongTypeError(f"'{text}' has bits behind its first {length}; write '{network}'")
+        written = _meant_network(first, int(length)) or network
+        raise WrongTypeError(f"'{text}' has bits behind its first {length}; write '{written}'")
     return Network(first, _digits(int(first, 16) + int(network.hostmask)))
 
 
-def _not_a_network(text: str) -> WrongTypeError:
-    return WrongTypeError(
-        f"{text[:60]!r} is not a network; write it as 10.0.0.0/8 or 2001:db8::/32"
-    )
+def contains_ipv4(text: str) -> bool:
+    """Whether a network that is written with an IPv6 address contains every IPv4 address."""
+    network = parse_network(text)
+    is_ipv6 = ":" in text
+    return is_ipv6 and network.first < _ALL_IPV4.first and network.last >= _ALL_IPV4.last
+
+
+def _meant_network(first: Address, length: int) -> IPv4Network | None:
+    """The IPv4 network of a mapped address, ::ffff:10.1.2.3, and a prefix length, which counts
+    either the bits of an IPv4 address or all 128; None for other addresses and lengths.
+    """
+    number = int(first, 16) - _MAPPED
+    short = length - 96 if length >= 96 else length
+    if not 0 <= number < 2**32 or short > 32:
+        return None
+    return IPv4Network((number, short), strict=False)
+
+
+def _without_wildcards(wild: re.Match[str]) -> str:
+    """The network of 10.0.*, or of 10.0.*.*: 10.0.0.0/16."""
+    known = wild[1].strip(".").split(".")
+    return ".".join(known + ["0"] * (4 - len(known))) + f"/{8 * len(known)}"
+
+
+def _not_a_network(
+    text: str, allowed: str = "write it as 10.0.0.0/8 or 2001:db8::/32"
+) -> WrongTypeError:
+    return WrongTypeError(f"{text[:60]!r} is not a network; {allowed}")
+
+
+ALL_ADDRESSES: Final = Network(_digits(0), _digits(_LAST))
+_ALL_IPV4: Final = Network(_digits(_MAPPED), _digits(_MAPPED + 2**32 - 1))
 
 
 def join_networks(networks: list[Network]) -> list[Network]:
