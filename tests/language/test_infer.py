@@ -12,7 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tamis
 from tamis.errors import ExpressionError
+from tamis.index.build import collect_votes
 from tamis.language import (
     Schema,
     check,
@@ -22,6 +24,7 @@ from tamis.language import (
     parse_many,
 )
 from tamis.language.ast import attributes
+from tamis.language.infer import is_only_text
 from tests.generators import (
     random_condition,
     random_event,
@@ -67,6 +70,13 @@ def inferred(*texts):
         (["a = b AND b = c AND c < 1.5"], "c number, a number, b number"),
         (["a BETWEEN b AND c", "a = 'x'"], "a string, b string, c string"),
         (["a = b"], "a any, b any"),
+        # A string constant that may spell an address votes for neither.
+        (["in_network(a, '10.0.0.0/8')", "a = '10.0.0.1'", "a = '::1'"], "a ip"),
+        (["in_network(a, '10.0.0.0/8')", "a = 'host1'"], "a ip"),
+        (["in_network(a, '10.0.0.0/8')", "a IN ('host1', 'face')"], "a string"),
+        (["startswith(a, '10.1')", "in_network(a, '10.0.0.0/8')", "a LIKE '1%'"], "a string"),
+        (["a = DATE '2024-01-15'", "a > 'monday'", "matches(a, '2024')"], "a string"),
+        (["a = b", "in_network(b, '::/0')", "b LIKE '1%'", "b LIKE '2%'"], "a string, b string"),
         # The majority wins; a tie goes to the one seen first.
         (["a = 1", "a = 2", "a = 'x'"], "a number"),
         (["a = 'x'", "a = 1", "a = 2"], "a number"),
@@ -204,3 +214,34 @@ def test_no_event_breaks_inference(seed):
     schema = random_schema(rng)
     events = [random_event(rng, schema, wrong_types=True) for _ in range(5)]
     assert len(infer_schema_from_events(events)) >= 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "host1", "face", "10.0.0.1", "::1", "fe80::1", "2024-01-31 10:00Z", "10 apples", "é", ":é",
+     "10.0.0.0/8", "ab:cd", "1é", "-1", "12"],
+)  # fmt: skip
+def test_both_readers_count_the_same_strings_as_only_strings(text):
+    contested = [f"a = '{text}'", f"a = '{text}'", "in_network(a, '10.0.0.0/8')"]
+    expected = infer_schema(map(parse, contested))
+    assert collect_votes(contested).elect() == expected
+    assert str(expected[("a",)]) == ("string" if is_only_text(text) else "ip")
+
+
+def test_one_network_does_not_reject_other_uses():
+    rules = {f"e{n}": f"startswith(ip, '10.{n}')" for n in range(50)}
+    with pytest.warns(UserWarning, match="1 subscription was rejected"):
+        index = tamis.build(rules | {"n": "in_network(ip, '10.0.0.0/8')"})
+    (reject,) = index.rejects
+    assert reject.subscription_id == "n"
+    assert reject.hint == (
+        "declare it as one: ip IP; the type of ip is inferred as string: 50 subscriptions agree "
+        'with it, such as "e0"'
+    )
+
+
+def test_a_rejected_constant_names_a_subscription_that_decided():
+    with pytest.warns(UserWarning, match="1 subscription was rejected"):
+        index = tamis.build({"n": "in_network(ip, '::/0')", "s": "x = 1 AND ip = 'host1'"})
+    (reject,) = index.rejects
+    assert 'inferred as ip: 1 subscription agrees with it, such as "n"' in reject.hint

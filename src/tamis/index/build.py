@@ -15,6 +15,7 @@ from tamis.index.attributes import make_attributes
 from tamis.index.column_files import prepare_columns
 from tamis.index.contents import Contents
 from tamis.index.dag_builder import DagBuilder
+from tamis.index.deciders import name_deciders
 from tamis.index.finish import finish
 from tamis.index.frequencies import check_frequencies, estimate_term_rates
 from tamis.index.keyword_reader import KeywordReader
@@ -96,6 +97,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     taken = _take(subscriptions)
     attributes = add_weights(attributes or {}, weights or {})
     taken = _refuse_weights(taken, attributes)
+    is_inferred = schema is None
     if schema is None:
         schema = collect_votes(taken.texts, limits).elect()
     more = [own for own in operators if schema.operator(own.name) is None]
@@ -142,6 +144,8 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
         provenance=dict(provenance or {}),
         statistics=dict(statistics or {}),
     )
+    if is_inferred:
+        name_deciders(read.rejects.values(), contents, limits)
     return Built(contents, _in_input_order(taken.rejects, read.rejects))
 
 

@@ -100,10 +100,16 @@ class Reader:
 
     def vote(self, chunk: Chunk, votes: SchemaVotes) -> None:
         """Count how the expressions of a chunk use their attributes."""
-        counts = np.zeros((len(self.paths()), len(_KINDS)), dtype=np.int64)
-        count_uses(chunk.scanned, counts)
-        for name, kind in zip(*map(np.ndarray.tolist, np.nonzero(counts)), strict=True):
-            votes.add_uses(self._paths[name], _KINDS[kind], int(counts[name, kind]))
+        counts = np.zeros((len(self.paths()), len(_KINDS) + 1), dtype=np.int64)
+        count_uses(chunk.data, chunk.scanned, counts)
+        n_texts = counts[:, -1].tolist()
+        for name, kind in zip(*map(np.ndarray.tolist, np.nonzero(counts[:, :-1])), strict=True):
+            votes.add_uses(
+                self._paths[name],
+                _KINDS[kind],
+                int(counts[name, kind]),
+                n_only_texts=n_texts[name] if kind == lexer.TEXT else 0,
+            )
 
     def programs(
         self, chunk: Chunk, schema: Schema, builder: DagBuilder, patterns: PatternTests

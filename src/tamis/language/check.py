@@ -244,6 +244,7 @@ class _Checker:
             refuse(
                 f"{spell(operand)} is {with_article(operand)}; {_test_name(node)} tests a string",
                 node.operand.span,
+                hint=f"declare it as one: {spell(operand)} STRING",
             )
         try:
             if isinstance(node, Like):

@@ -10,7 +10,8 @@ from collections import Counter, defaultdict
 from datetime import date, datetime
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from tamis.language.ast import (
     ArraysOverlap,
@@ -53,9 +54,11 @@ from tamis.language.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 Votes = dict[Path, Counter[Type]]
+# The characters of a string that may spell a date, a timestamp, an address or a network.
+SPELLING: Final = frozenset("0123456789abcdefABCDEF.:+-/TZ ")
 
 
 class SchemaVotes:
@@ -63,29 +66,43 @@ class SchemaVotes:
 
     def __init__(self) -> None:
         self._votes: Votes = defaultdict(Counter)
+        # Of the votes for a string, those of uses that fit no other type.
+        self._n_only_texts: Counter[Path] = Counter()
         self._pairs: set[tuple[Path, Path]] = set()  # attributes compared with each other
 
     def add(self, condition: Condition) -> None:
         """Count every use of an attribute in an untyped condition."""
         for leaf in leaves(condition):
             _collect(leaf, self._votes, self._pairs)
+            self._n_only_texts.update(_find_only_texts(leaf))
         for attribute in attributes(condition):
             self._votes[attribute.path]
 
-    def add_uses(self, path: Path, type_: Type, n_uses: int) -> None:
-        """Count uses that were found in another way."""
+    def add_uses(self, path: Path, type_: Type, n_uses: int, *, n_only_texts: int = 0) -> None:
+        """Count uses that were found in another way; `n_only_texts` of them fit only strings."""
         self._votes[path][type_] += n_uses
+        self._n_only_texts[path] += n_only_texts
 
     def merge(self, other: SchemaVotes) -> None:
         """Add the votes of other expressions, which come after these."""
         for path, counted in other._votes.items():
             self._votes[path].update(counted)
+        self._n_only_texts.update(other._n_only_texts)
         self._pairs |= other._pairs
 
     def elect(self) -> Schema:
         """The schema that most uses of each attribute indicate."""
-        _share_votes(self._votes, self._pairs)
-        return _elect_all(self._votes)
+        _share_votes(self._votes, self._n_only_texts, self._pairs)
+        return _elect_all(self._votes, self._n_only_texts)
+
+
+def is_only_text(text: str) -> bool:
+    """Whether a string constant cannot spell a value of another type, judged by its characters.
+
+    `bases.is_only_text` answers the same for the fast reader.
+    """
+    starts_like_one = text[:1] in tuple("0123456789") or ":" in text
+    return not (starts_like_one and SPELLING.issuperset(text))
 
 
 def infer_schema(conditions: Iterable[Condition]) -> Schema:
@@ -134,6 +151,34 @@ def _collect(leaf: Condition, votes: Votes, pairs: set[tuple[Path, Path]]) -> No
             pass
 
 
+def _find_only_texts(leaf: Condition) -> Iterator[Path]:
+    """The attribute of each use in a leaf that fits only strings."""
+    match leaf:
+        case Like() | Rlike() | StringTest():
+            yield leaf.operand.path
+        case Matches():
+            yield from (attribute.path for attribute in leaf.attributes)
+        case In():
+            yield from (leaf.operand.path for value in leaf.values if _is_only_text(value))
+        case Comparison():
+            yield from _find_compared_texts(leaf.left, leaf.right)
+        case Between():
+            yield from _find_compared_texts(leaf.operand, leaf.low)
+            yield from _find_compared_texts(leaf.operand, leaf.high)
+        case _:
+            pass
+
+
+def _find_compared_texts(left: Value, right: Value) -> Iterator[Path]:
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Attribute) and isinstance(other, Literal) and _is_only_text(other):
+            yield one.path
+
+
+def _is_only_text(literal: Literal) -> bool:
+    return literal.type == STRING and is_only_text(literal.value)
+
+
 def _collect_comparison(
     left: Value, right: Value, votes: Votes, pairs: set[tuple[Path, Path]]
 ) -> None:
@@ -150,7 +195,7 @@ def _literal_vote(literal: Literal) -> Type:
     return NUMBER if literal.type.is_numeric else literal.type
 
 
-def _share_votes(votes: Votes, pairs: set[tuple[Path, Path]]) -> None:
+def _share_votes(votes: Votes, n_only_texts: Counter[Path], pairs: set[tuple[Path, Path]]) -> None:
     """Attributes compared with each other and never with a constant get the other's votes."""
     is_spreading = True
     while is_spreading:
@@ -160,6 +205,7 @@ def _share_votes(votes: Votes, pairs: set[tuple[Path, Path]]) -> None:
                 kinds = Counter({kind: n for kind, n in votes[giver].items() if kind != ANY})
                 if kinds and not votes[taker].keys() - {ANY}:
                     votes[taker].update(kinds)
+                    n_only_texts[taker] += n_only_texts[giver]
                     is_spreading = True
 
 
@@ -205,7 +251,7 @@ def _value_vote(value: Any) -> Type:
 # ── elections ───────────────────────────────────────────────────────────────────────────────
 
 
-def _elect_all(votes: Votes) -> Schema:
+def _elect_all(votes: Votes, n_only_texts: Mapping[Path, int] = MappingProxyType({})) -> Schema:
     """A schema of the winners; where `a` and `a.b` are both named, the one with fewer votes
     is left out."""
     losers = set()
@@ -214,18 +260,27 @@ def _elect_all(votes: Votes) -> Schema:
             above = path[:length]
             if above in votes:
                 losers.add(path if votes[above].total() >= counted.total() else above)
-    return Schema({path: _elect(votes[path]) for path in votes if path not in losers})
+    return Schema(
+        {
+            path: _elect(votes[path], n_only_texts.get(path, 0))
+            for path in votes
+            if path not in losers
+        }
+    )
 
 
-def _elect(votes: Counter[Type]) -> Type:
+def _elect(votes: Counter[Type], n_only_texts: int = 0) -> Type:
     """The winning type: votes of one family count together, and its widest type is chosen."""
     families: dict[str, Counter[Type]] = defaultdict(Counter)
     for kind, n in votes.items():
         families[_family(kind)][kind] += n
     families.pop("any", None)
-    # A string may spell a date, for example; DATE '…' can only be a date.
-    if any(KINDS[kind.name].is_spelled for counted in families.values() for kind in counted):
-        families.pop("string", None)
+    # '2024-01-31' may be a string or a date, DATE '…' only a date, LIKE '…' only a string.
+    n_spelled = sum(n for kind, n in votes.items() if KINDS[kind.name].is_spelled)
+    if n_spelled and "string" in families:
+        families["string"] = Counter({STRING: n_only_texts})
+        if n_only_texts <= n_spelled:
+            del families["string"]
     if not families:
         return ANY
     # Ties go to the family seen first, which makes the choice repeatable.

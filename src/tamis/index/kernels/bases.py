@@ -391,9 +391,32 @@ def put_leaves(scanned, leaves):
 
 
 @kernel
+def is_only_text(
+    data,  # uint8[:]
+    start,
+    size,
+):
+    """`infer.is_only_text` for a text in UTF-8."""
+    has_start = size > 0 and ord("0") <= data[start] <= ord("9")
+    for at in range(start, start + size):
+        byte = data[at]
+        if byte == ord(":"):
+            has_start = True
+            continue
+        is_known = ord("0") <= byte <= ord("9")
+        is_known |= ord("a") <= byte <= ord("f") or ord("A") <= byte <= ord("F")
+        is_known |= byte == ord(".") or byte == ord("+") or byte == ord("-")
+        is_known |= byte == ord("/") or byte == ord("T") or byte == ord("Z") or byte == ord(" ")
+        if not is_known:
+            return True
+    return not has_start
+
+
+@kernel
 def count_uses(
+    data,  # uint8[:], the bytes of the texts
     scanned,  # Scanned
-    votes,  # int64[n_names, 4], output: by kind of constant, then of presence
+    votes,  # int64[n_names, 5], output: by kind of constant, of presence, of strings only
 ):
     """Count how names are used in the expressions that are not left."""
     for program in range(len(scanned.is_left)):
@@ -403,6 +426,11 @@ def count_uses(
             name = scanned.test_names[test]
             first, last = scanned.test_starts[test], scanned.test_starts[test + 1]
             for at in range(first, last):
-                votes[name, scanned.constant_kinds[at]] += 1
+                kind = scanned.constant_kinds[at]
+                votes[name, kind] += 1
+                if kind == lexer.TEXT:
+                    start, size = scanned.constant_values[at], scanned.constant_sizes[at]
+                    is_pattern = scanned.test_kinds[test] >= lexer.LIKE
+                    votes[name, 4] += is_pattern or is_only_text(data, start, size)
             if first == last:
                 votes[name, 3] += 1

@@ -1,0 +1,58 @@
+"""Names a subscription that decided the inferred type of an attribute, for rejects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tamis.index.uses import count_uses
+from tamis.language.ast import attributes, leaves
+from tamis.language.names import print_path
+from tamis.language.parser import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tamis.errors import ExpressionError
+    from tamis.index.contents import Contents
+    from tamis.language.limits import Limits
+    from tamis.language.lookalikes import Use
+    from tamis.language.schema import Path, Schema
+
+DECLARE: Final = "declare the attribute in a schema to choose its type"
+
+
+def name_deciders(rejects: Iterable[ExpressionError], contents: Contents, limits: Limits) -> None:
+    """Add to the hint of each reject of a wrong type why the attribute has its type.
+
+    Every subscription of the index that uses the attribute agrees with the inferred type.
+    """
+    paths = {
+        id(reject): path
+        for reject in rejects
+        if reject.code == "type-mismatch" and (path := _find_path(reject, contents.schema, limits))
+    }
+    uses = count_uses(contents, set(paths.values())) if paths else {}
+    for reject in rejects:
+        path = paths.get(id(reject))
+        if path is not None and uses[path].n_subscriptions:
+            told = _describe(path, uses[path], contents.schema)
+            reject.hint = f"{reject.hint or DECLARE}; {told}"
+
+
+def _find_path(reject: ExpressionError, schema: Schema, limits: Limits) -> Path | None:
+    """The first typed attribute of the test that the reject marks."""
+    assert reject.text is not None
+    start, end = reject.span
+    for leaf in leaves(parse(reject.text, limits)):
+        if leaf.span[0] <= start and end <= leaf.span[1]:
+            return next((own.path for own in attributes(leaf) if own.path in schema), None)
+    return None
+
+
+def _describe(path: Path, use: Use, schema: Schema) -> str:
+    name, n = print_path(path), use.n_subscriptions
+    agree = "1 subscription agrees" if n == 1 else f"{n:,} subscriptions agree"
+    return (
+        f"the type of {name} is inferred as {schema.get(path)}: {agree} with it, "
+        f'such as "{use.subscription_id}"'
+    )
