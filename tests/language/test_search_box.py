@@ -18,7 +18,12 @@ from tamis.language import print_for_spark
         ("niger", "matches(body, 'niger')"),
         ("niger uranium", "matches(body, 'niger uranium')"),
         ("niger AND uranium", "matches(body, 'niger uranium')"),
-        ("+niger +uranium", "matches(body, 'niger') AND matches(body, 'uranium')"),
+        ("+niger +uranium", "matches(body, 'niger uranium')"),
+        ("a +b OR +c -d", "matches(body, 'a b') OR matches(body, 'c') AND NOT matches(body, 'd')"),
+        (
+            '+"a b" +(c OR d)',
+            ("matches_phrase(body, 'a b') AND (matches(body, 'c') OR matches(body, 'd'))"),
+        ),
         (
             'niger AND uranium -yellowcake "weapons of mass"',
             (
@@ -83,7 +88,10 @@ def test_several_attributes():
         ('a "b', "1:3: a quote is not closed"),
         ("(a", "a parenthesis is not closed"),
         ("a)", "a parenthesis is closed that was not opened"),
-        ("a OR", "no word to search for"),
+        ("a OR", "1:3: OR joins two words"),
+        ("OR a", "1:1: OR joins two words"),
+        ("a (OR b)", "1:4: OR joins two words"),
+        ("a OR OR b", "1:3: OR joins two words"),
         ("AND a", "AND joins two words"),
         ("a AND", "AND joins two words"),
         ("a NOT", "a word is expected after NOT"),
@@ -151,7 +159,11 @@ def test_no_query_is_misread():
         ("oil !gas", "!gas", "not an operator"),
         ("oil --gas", "--gas", "not an operator"),
         ("oil ANDNOT gas", "ANDNOT", "not an operator"),
-        ("‘oil tanker’", "‘oil", "a phrase is in double quotes"),
+        ("‘oil tanker’ spill", "‘oil tanker’", "a phrase is in double quotes"),
+        ("'oil price'", "'oil price'", "a phrase is in double quotes"),
+        ("a 'oil price", "'oil", "a phrase is in double quotes"),
+        ("a 'don't worry' b", "'don't worry'", "a phrase is in double quotes"),
+        ("‘oil tanker’", "‘oil tanker’", "a phrase is in double quotes"),
         ("*itis", "*itis", "wildcards are not supported"),
         ("a wom?n", "wom?n", "wildcards are not supported"),
         ('"back pain*"', '"back pain*"', "wildcards are not supported"),
@@ -223,6 +235,8 @@ def test_curly_quotes_are_quotes():
         ("oil not gas", [("not", 5)]),
         ("not oil", [("not", 1)]),
         ("oil near gas", [("near", 5)]),
+        ("oil XOR gas", [("XOR", 5)]),
+        ("oil xor gas", [("xor", 5)]),
         ('"oil" or (gas)', [("or", 7)]),
         ("and or not", [("or", 5)]),
         ("to be or not to be or", [("or", 7), ("not", 10)]),
@@ -282,10 +296,39 @@ def test_a_word_of_which_a_letter_is_left_is_reported(query, typed, letter, colu
 
 
 @pytest.mark.parametrize(
-    "query", ["covid-19", "AT&T", ".net", "a", "a.", "(a)", "x,", "5%", "👍", "e\u0301", "a - b"]
+    "query",
+    ["covid-19", "AT&T", ".net", "a", "a.", "(a)", "x,", "5%", "👍", "e\u0301", "a -", "+ a"],
 )
 def test_other_words_are_not_reported(query):
     search_query(query, "body")
+
+
+@pytest.mark.parametrize(
+    ("query", "column", "remedy"),
+    [
+        ("oil - gas", 5, "to exclude what follows, write -gas"),
+        ("- gas oil", 1, "to exclude what follows, write -gas"),
+        ('oil – "a b"', 5, 'to exclude what follows, write -"a b"'),
+        ("oil - (a OR b)", 5, "to exclude the group, write -(…)"),
+    ],
+)
+def test_a_dash_before_a_blank_is_reported(query, column, remedy):
+    with pytest.warns(TamisWarning) as caught:
+        search_query(query, "body")
+    (warning,) = caught
+    message = f"- at column {column} excludes nothing, since a blank follows; {remedy}"
+    assert str(warning.message) == f"the query {query!r}: {message}"
+
+
+def test_required_stop_words_are_left_out_as_others_are():
+    expression = search_query("+wet +my +pants", "body")
+    assert expression == search_query("wet my pants", "body")
+    assert tamis.check(expression, "body TEXT(english)") == []
+
+
+def test_the_hint_for_single_quotes_has_the_phrase():
+    with pytest.raises(InputError, match='write "oil price"'):
+        search_query("'oil price' rises", "body")
 
 
 @pytest.mark.parametrize("attributes", ["title, body", "title,body", ["id", "title, body"]])

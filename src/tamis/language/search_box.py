@@ -48,6 +48,10 @@ _BETWEEN: Final = (
     _NEAR,
     f"{_A_PHRASE}; {_AS_IT_IS}",
 )
+# A phrase in single quotes; an apostrophe inside a word does not close it.
+_SINGLE_QUOTED: Final = re.compile(
+    r"(?:[‘‚]|'(?=\w))(?:((?:[^'’‘\"]|['’](?=\w))*)['’‘](?!\w)|([^\s()\"]*))"
+)
 _RANGES: Final = "ranges and comparisons are not supported"
 _A_CONDITION: Final = f"join the expression with a condition: … AND year >= 1990; {_AS_IT_IS}"
 _FOREIGN: Final = (
@@ -61,7 +65,6 @@ _FOREIGN: Final = (
     ),
     (re.compile(r".*\d\.\.|\.\.\d|.*[<>]=?-?\d"), _RANGES, _A_CONDITION),
     (re.compile(r"!+\w|[-+]{2,}\w|(?:AND|BUT)NOT$"), "not an operator", "write -word, or NOT word"),
-    (re.compile(r"[‘‚]|'\w"), "a phrase is in double quotes", 'write "oil tanker"'),
     (re.compile(r"[%~]\w"), "not an operator", f"leave it out; {_AS_IT_IS}"),
     (re.compile(r".*\|"), "| is not an operator", "write OR in capitals"),
     (
@@ -86,7 +89,8 @@ def search_query(query: str, attributes: str | Sequence[str], *, missing: str | 
     parentheses group. Parts without a word are left out. Raises an `InputError` for a query that
     has no word to search for, or exceeds the limits, and for syntax of other search boxes:
     wildcards, proximity, fields, ranges. A `TamisWarning` reports operators that are not in
-    capitals, which are read as words, and words that are reduced to one letter, such as C++.
+    capitals, which are read as words, a dash before a blank, which excludes nothing, and words that
+    are reduced to one letter, such as C++.
 
     `missing="empty"` treats a missing attribute as an empty text, which contains no excluded word;
     `missing="undefined"` leaves such a query undefined, as NOT of an expression is. The default is
@@ -269,6 +273,9 @@ class _SearchBox:
             self.refuse(what, (place, place + len(text)), hint)
         if kind == "word" and _RANGE.match(self.query, place):
             self.refuse(_RANGES, (place, place + len(text)), _A_CONDITION)
+        if kind == "word" and (quoted := _SINGLE_QUOTED.match(self.query, place)):
+            hint = f'write "{(quoted[1] or quoted[2]).strip()}"'
+            self.refuse("a phrase is in double quotes", quoted.span(), hint)
 
     def _is_between(self, end: int) -> bool:
         """Whether a word that ends there has something to look for on both sides."""
@@ -292,8 +299,11 @@ class _SearchBox:
 
     def either(self) -> Condition | None:
         """Groups joined by OR; None if there is no word."""
-        groups = [self.group()]
+        start = self.at
+        groups = [self.group()] if self.kind != "OR" else []
         while self.kind == "OR":
+            if self.at == start or self.tokens[self.at + 1][0] in ("", "OR", ")"):
+                self.refuse_token("OR joins two words")
             self.at += 1
             groups.append(self.group())
         operands = tuple(group for group in groups if group is not None)
@@ -309,6 +319,8 @@ class _SearchBox:
                 self.at += 1
                 if self.at == start + 1 or self.kind in ("", "OR", ")", "AND"):
                     self.refuse_token("AND joins two words")
+            elif self.kind == "+" and self.tokens[self.at + 1][0] == "word":
+                self.at += 1  # joined with the other words: alone, it could be a stop word
             elif self.kind == "word":
                 words.append(self.take())
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from tamis.language.ast import StringTest
@@ -20,7 +21,7 @@ Token: TypeAlias = tuple[str, str, int]  # kind, text, place
 
 def find_notices(tokens: Sequence[Token], fields: Sequence[Attribute]) -> list[str]:
     """One sentence about each such word, with its place and a remedy."""
-    return [*_find_lower_case(tokens), *_find_lost(tokens, fields)]
+    return [*_find_lower_case(tokens), *_find_lone_dash(tokens), *_find_lost(tokens, fields)]
 
 
 def _find_lower_case(tokens: Sequence[Token]) -> Iterator[str]:
@@ -30,17 +31,30 @@ def _find_lower_case(tokens: Sequence[Token]) -> Iterator[str]:
         has_before = at > 0 and tokens[at - 1][0] in ("word", "phrase", ")")
         has_after = tokens[at + 1][0] in ("word", "phrase", "(", "-", "+")
         word = text.lower()
-        is_joint = word in ("and", "or", "near") and has_before
+        is_joint = word in ("and", "or", "near", "xor") and has_before
         if kind == "word" and has_after and (is_joint or word == "not"):
             found.setdefault(text, place)
     for word, place in found.items():
         written = f"the operator is {word.upper()} in capitals"
         if word.lower() == "near":
             written = "it is not an operator; for adjacent words write a phrase"
+        if word.lower() == "xor":
+            written = "it is not an operator; for one of two words, not both, write (a OR b) -(a b)"
         yield (
             f"{word} at column {place + 1} is a word to look for; {written}, "
             f'and "{word}" in quotes the word'
         )
+
+
+def _find_lone_dash(tokens: Sequence[Token]) -> Iterator[str]:
+    """A dash before a blank, which excludes nothing."""
+    for (kind, text, place), (after, word, _) in pairwise(tokens):
+        if kind == "word" and text == "-" and after in ("word", "phrase", "("):
+            remedy = f"what follows, write -{word}" if after != "(" else "the group, write -(…)"
+            yield (
+                f"- at column {place + 1} excludes nothing, since a blank follows; "
+                f"to exclude {remedy}"
+            )
 
 
 def _find_lost(tokens: Sequence[Token], fields: Sequence[Attribute]) -> Iterator[str]:
