@@ -253,6 +253,24 @@ def test_subset(tmp_path, index):
         assert [row["subscription_id"] for row in counts] == ["adult", "absent"]
 
 
+def test_lines_of_a_subset_may_have_blanks_and_a_byte_order_mark(tmp_path, index):
+    listed = tmp_path / "ids.txt"
+    listed.write_text("\ufeffadult \r\n \n\tabsent\n", encoding="utf-8", newline="")
+    rows = json_lines(match(index, "--subset", f"@{listed}").stdout)
+    assert [row["matches"] for row in rows] == [["adult"], ["absent"], []]
+
+
+def test_a_selection_of_nothing_is_wrong_usage(tmp_path, index):
+    empty = tmp_path / "empty.txt"
+    empty.write_text("\n \n")
+    for option in ("--subset", "--tagged"):
+        for given in ("", " , "):
+            told = match(index, option, given, code=2).stderr
+            assert "it names nothing; leave the option out to match all" in told
+    told = match(index, "--subset", f"@{empty}", code=2).stderr
+    assert "has no ids; it needs one on each line" in " ".join(told.split())
+
+
 def test_subset_that_is_not_there(tmp_path, index):
     result = match(index, "--subset", "adlt", code=1)
     assert 'no subscription "adlt"' in result.stderr

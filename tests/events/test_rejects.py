@@ -95,6 +95,16 @@ def test_strict_names_row_attribute_value_and_type(engine, event, message):
     assert [str(reject) for reject in rejects] == [message]
 
 
+@pytest.mark.parametrize("other", [{"age": 5}, 5, [1]])
+def test_what_is_no_text_among_json_texts_is_a_rejected_row(engine, other):
+    what = type(other).__name__
+    encoded = engine.encoder.encode(['{"age": 5}', other, b'{"age": 6}', None])
+    assert [str(reject) for reject in encoded.rejects] == [
+        f"row 1: the first event is JSON text, this one is not: it is {what}",
+        "row 3: an event is a mapping of attributes, not None",
+    ]
+
+
 def test_strict_tells_the_first_row(engine):
     table = pa.table({"age": pa.array([None, None, "x", "y"])})
     with pytest.raises(InputError, match="row 2, attribute age: 'x' is not of type integer"):

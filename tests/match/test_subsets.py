@@ -36,6 +36,7 @@ def index() -> tamis.Index:
     return tamis.build(ROWS, operators=registry)
 
 
+@pytest.mark.filterwarnings("ignore:subset is empty")
 @pytest.mark.parametrize(("options", "wanted"), CHOICES)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_every_mode(index, options, wanted, threads):
@@ -84,3 +85,13 @@ def test_an_unknown_tag_is_reported(index):
         assert index.match({"x": 1}, tagged="sprt") == []
     with pytest.raises(tamis.InputError, match="a tag must be a string"):
         index.match({"x": 1}, tagged=[5])
+
+
+@pytest.mark.parametrize("argument", ["subset", "tagged"])
+def test_an_empty_selection_is_reported(index, argument):
+    told = f"{argument} is empty, so no subscription is matched"
+    for nothing in ([], (), iter(())):
+        with pytest.warns(tamis.TamisWarning, match=told):
+            assert index.match(EVENTS[0], **{argument: nothing}) == []
+    with pytest.warns(tamis.TamisWarning, match=told):
+        assert index.match_batch(EVENTS, **{argument: []}).num_rows == 0

@@ -21,6 +21,7 @@ from tamis.cli.options import (
     open_source,
     opening_options,
     operators_option,
+    read_selection,
     split_names,
 )
 from tamis.cli.output import open_sink, prepare_kernels
@@ -34,6 +35,23 @@ if TYPE_CHECKING:
     from tamis.events.encoder import EncodedEvents
 
 OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS`
+
+
+def read_subset(
+    context: click.Context, parameter: click.Parameter, given: str | None
+) -> list[str] | None:
+    """The listed ids, or the lines of the file after @."""
+    if given is None or not given.startswith("@"):
+        return read_selection(context, parameter, given)
+    try:
+        lines = Path(given[1:]).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"cannot read {given[1:]}: {reason}") from None
+    ids = [line for line in lines if line.strip()]
+    if not ids:
+        raise click.BadParameter(f"{given[1:]} has no ids; it needs one on each line")
+    return ids
 
 
 @click.command("match")
@@ -70,10 +88,14 @@ OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS
 @click.option(
     "--subset",
     metavar="ID,…|@FILE",
+    callback=read_subset,
     help="Match only these subscriptions; @FILE names a file with one id on each line.",
 )
 @click.option(
-    "--tagged", metavar="TAG,…", help="Match only subscriptions that have one of these tags."
+    "--tagged",
+    metavar="TAG,…",
+    callback=read_selection,
+    help="Match only subscriptions that have one of these tags.",
 )
 @at_option
 @click.option(
@@ -120,8 +142,8 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     top: int | None,
     bindings: bool,
     event_id: str | None,
-    subset: str | None,
-    tagged: str | None,
+    subset: list[str] | None,
+    tagged: list[str] | None,
     at: datetime | None,
     columns: str | None,
     event_columns: str | None,
@@ -154,10 +176,10 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     index = tamis.open(index_path, version=version, trusted=trusted, key=key)
     run = Run(index, output, only_matches=only_matches, threads=threads, bindings=bindings)
     if subset is not None:
-        run.subset = read_subset(subset, index)
+        run.subset = find_ids(subset, index)
     if tagged is not None:
-        run.tagged = split_names(tagged)
-        index.tagged(*run.tagged)  # warns of unknown tags once, before the first event is read
+        run.tagged = tagged
+        index.tagged(*tagged)  # warns of unknown tags once, before the first event is read
     run.at = at
     run.top = top
     if columns is not None:
@@ -211,17 +233,9 @@ def _note_faults(index: tamis.Index) -> None:
         print_note(f"calls of {name} that timed out and still run: {n_running}")
 
 
-def read_subset(subset: str, index: tamis.Index) -> list[str]:
-    """The listed ids, or those of the file after @; each must be in the index."""
-    if subset.startswith("@"):
-        try:
-            lines = Path(subset[1:]).read_text(encoding="utf-8").splitlines()
-        except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise InputError(f"cannot read {subset[1:]}: {reason}") from None
-        wanted = [line for line in lines if line]
-    else:
-        wanted = [part.strip() for part in subset.split(",") if part.strip()]
-    for subscription_id in wanted:
+def find_ids(listed: list[str], index: tamis.Index) -> list[str]:
+    """The ids, without the blanks around them unless these belong to an id of the index."""
+    ids = [one if one in index else one.strip() for one in listed]
+    for subscription_id in ids:
         index.ordinal(subscription_id)  # raises an error before the first event is read
-    return wanted
+    return ids

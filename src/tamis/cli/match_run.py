@@ -14,6 +14,7 @@ from tamis.language.names import print_path
 from tamis.logic.evaluate import value_at
 from tamis.match.event_columns import EventColumnReader
 from tamis.match.readouts.summaries import Counted
+from tamis.match.tags import Selected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -113,7 +114,8 @@ class Run:
         if self.tagged is not None:
             with_tag = self.index.list_tagged(self.tagged)
             chosen = set(with_tag)
-            wanted = with_tag if wanted is None else [one for one in wanted if one in chosen]
+            is_both = (one for one in wanted or () if one in chosen)
+            wanted = with_tag if wanted is None else Selected(is_both)
         return {"subset": wanted, "threads": self.threads, "at": self.at}
 
     def _match(self, batch: EncodedEvents, columns: list[str]) -> pa.Table:

@@ -240,6 +240,16 @@ def split_names(given: str) -> list[str]:
     return [name.strip() for name in given.split(",") if name.strip()]
 
 
+def read_selection(
+    context: click.Context, parameter: click.Parameter, given: str | None
+) -> list[str] | None:
+    """The names that select subscriptions; `''`, often an unset variable, selects none."""
+    names = None if given is None else split_names(given)
+    if names == []:
+        raise click.BadParameter("it names nothing; leave the option out to match all")
+    return names
+
+
 def choose_format(name: str, file_format: str | None) -> Format | None:
     """The requested format; None if the name determines it."""
     if file_format:

@@ -11,6 +11,7 @@ from tamis.cli.console import make_console, print_note, tell_fault
 from tamis.cli.options import (
     job_operators_option,
     missing_option,
+    read_selection,
     schema_option,
     split_names,
 )
@@ -275,7 +276,10 @@ def _update(spark: SparkSession, options: dict[str, Any]) -> Any:
     "rows.",
 )
 @click.option(
-    "--tagged", metavar="TAG,…", help="Match only subscriptions that have one of these tags."
+    "--tagged",
+    metavar="TAG,…",
+    callback=read_selection,
+    help="Match only subscriptions that have one of these tags.",
 )
 @click.option("--tags", is_flag=True, help="Add the subscriptions' tags to the rows.")
 @click.option(
@@ -321,8 +325,8 @@ def match_command(context: click.Context, /, **options: Any) -> None:
         note_missing(events, parts)
         learned = _gather(spark, parts)
         spread = {"spread": options["spread"], "groups": options["groups"], "learned": learned}
-        if options["tagged"]:
-            spread["tagged"] = split_names(options["tagged"])
+        if options["tagged"] is not None:
+            spread["tagged"] = options["tagged"]
         if options["kind"] == "by-subscription":
             found = pipeline.count_by_subscription(
                 events.frame, parts, attributes=events.attributes, **spread

@@ -59,18 +59,26 @@ def _refuse_event(event: Any) -> RowError:
     return RowError("bad-row", f"an event is a mapping of attributes, not {told}")
 
 
-def read_json(
-    texts: Iterable[str | bytes | RowError | None], table: AttributeTable, rejects: Rejects
-) -> EventValues:
-    """Events as JSON objects, one in each text; any other text is a rejected row."""
+def _refuse_text(given: Any) -> RowError:
+    """The error of an event among JSON texts that is not a text."""
+    if given is None or isinstance(given, RowError):
+        return _refuse_event(given)
+    what = type(given).__name__
+    return RowError("bad-row", f"the first event is JSON text, this one is not: it is {what}")
+
+
+def read_json(texts: Iterable[Any], table: AttributeTable, rejects: Rejects) -> EventValues:
+    """Events as JSON objects, one in each text (`str` or `bytes`); anything else is a rejected
+    row.
+    """
     parse = parse_exactly if table.needs_digits else parse_quickly
     rows: list[int] = []
     found: list[dict[str, Any]] = []
     n_rows = n_searched = 0
     for row, text in enumerate(texts):
         n_rows = row + 1
-        if text is None or isinstance(text, RowError):
-            rejects.add_row(row, text, _refuse_event(text))
+        if not isinstance(text, str | bytes):
+            rejects.add_row(row, text, _refuse_text(text))
             continue
         try:
             event = parse(text)

@@ -31,6 +31,7 @@ from tamis.match.readouts.rows import ResultRows
 from tamis.match.readouts.summaries import Counted, EventSummary, SubscriptionSummary
 from tamis.match.readouts.top import TopRows, best_of_one
 from tamis.match.result import Result
+from tamis.match.tags import Selected
 from tamis.match.terms import share_terms
 from tamis.match.unseen import NeededAttributes, SingleRejects
 from tamis.operators.registry import REGISTRY, Registry
@@ -154,10 +155,10 @@ class Index:
         """
         return self.catalogue.names(np.flatnonzero(self.catalogue.find_tagged(tags)))
 
-    def list_tagged(self, tags: Sequence[str]) -> list[str]:
+    def list_tagged(self, tags: Sequence[str]) -> Selected:
         """The same, where it is no mistake that no subscription has a tag."""
         is_tagged = self.catalogue.find_tagged(tags, is_reported=False)
-        return self.catalogue.names(np.flatnonzero(is_tagged))
+        return Selected(self.catalogue.names(np.flatnonzero(is_tagged)))
 
     def list_valid(self, at: Any = None) -> np.ndarray:
         """The ordinals of the subscriptions that are valid at a moment."""

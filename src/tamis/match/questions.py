@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.arguments import expect_count
 from tamis.errors import InputError
 from tamis.match.question import AskedPart, Question
+from tamis.match.tags import Selected, report_empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,6 +82,12 @@ class Questions:
                     f"subset is {subset!r}; a list of subscription ids is expected",
                     hint=f"write [{subset!r}]",
                 )
-            yield self._catalogue.find(subset)
+            ids = subset if isinstance(subset, list) else list(subset)
+            if not ids and not isinstance(ids, Selected):
+                report_empty("subset")
+            yield self._catalogue.find(ids)
         if tagged is not None:
-            yield self._catalogue.find_tagged([tagged] if isinstance(tagged, str) else list(tagged))
+            tags = [tagged] if isinstance(tagged, str) else list(tagged)
+            if not tags:
+                report_empty("tagged")
+            yield self._catalogue.find_tagged(tags)
