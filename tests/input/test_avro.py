@@ -34,7 +34,10 @@ FIELDS = {
     "at": {"type": "long", "logicalType": "timestamp-micros"},
     "price": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2},
     "mixed": ["null", "long", "string"],
+    "key": ["null", {"type": "string", "logicalType": "uuid"}],
+    "keys": {"type": "array", "items": ["long", {"type": "string", "logicalType": "uuid"}]},
 }
+KEY = "12345678-1234-5678-1234-567812345678"
 EVENT = {
     "colour": "red",
     "other": "blue",
@@ -45,13 +48,16 @@ EVENT = {
     "at": datetime(2024, 2, 29, 12, tzinfo=UTC),
     "price": Decimal("9.99"),
     "mixed": "text",
+    "key": KEY,
+    "keys": [KEY, 5],
 }
 
 
-def write(events: list[Any], schema: Any = None) -> bytes:
+def write(events: list[Any], schema: Any = None, codec: str = "null") -> bytes:
     fields = [{"name": name, "type": kind} for name, kind in FIELDS.items()]
     file = io.BytesIO()
-    fastavro.writer(file, schema or {"type": "record", "name": "E", "fields": fields}, events)
+    whole = {"type": "record", "name": "E", "fields": fields}
+    fastavro.writer(file, schema or whole, events, codec=codec)
     return file.getvalue()
 
 
@@ -77,9 +83,10 @@ def test_expressions_find_them():
             "day": "day = DATE '2024-02-29' AND at > TIMESTAMP '2024-02-29 11:59:59'",
             "price": "price < 10",
             "mixed": "mixed LIKE 'te%'",
+            "key": f"key = '{KEY}'",
         },
         "colour STRING, other STRING, small FLOAT, inside.x.y NUMBER, day DATE, at TIMESTAMP, "
-        "price DECIMAL(9, 2), mixed STRING",
+        "price DECIMAL(9, 2), mixed STRING, key STRING",
     )
     events = [EVENT, EVENT | {"small": None, "mixed": 5}]
     found = [
@@ -87,7 +94,10 @@ def test_expressions_find_them():
         for batch in encode_batches(index.encoder, write(events), file_format="avro")
         for ids in index.match_lists(batch).to_pylist()
     ]
-    assert found == [["colour", "day", "mixed", "price", "small"], ["colour", "day", "price"]]
+    assert found == [
+        ["colour", "day", "key", "mixed", "price", "small"],
+        ["colour", "day", "key", "price"],
+    ]
 
 
 def test_other_fields_are_skipped():
@@ -139,6 +149,38 @@ def test_text_that_is_not_utf8_is_a_value_that_is_refused():
     (batch,) = encode_batches(index.encoder, data, file_format="avro")
     assert index.match_lists(batch).to_pylist() == [[], ["good", "any"]]
     assert len(batch.rejects) == 1
+
+
+@pytest.mark.parametrize("codec", ["deflate", "snappy", "zstandard", "bzip2", "xz"])
+def test_compressed_blocks(codec):
+    assert read(write([EVENT], codec=codec), columns={"price"}) == [{"price": Decimal("9.99")}]
+
+
+@pytest.mark.parametrize(
+    ("codec", "package", "hint"),
+    [
+        ("snappy", "cramjam", "pip install 'tamis[avro]'"),
+        ("zstandard", "backports.zstd", "pip install 'tamis[avro]'"),
+        ("lz4", "lz4", "pip install lz4"),
+    ],
+)
+def test_the_package_of_a_codec_may_be_missing(monkeypatch, codec, package, hint):
+    def refuse(*_args: Any, **_options: Any) -> None:
+        raise ValueError(f"{codec} codec is supported but you need to install {package}")
+
+    monkeypatch.setattr(fastavro, "reader", refuse)
+    with pytest.raises(MissingDependencyError, match=f"needs the package {package}") as raised:
+        read(write([EVENT]))
+    assert raised.value.hint == hint
+
+
+def test_bytes_are_base64_in_the_json_of_events(tmp_path):
+    fields = [{"name": "n", "type": "long"}, {"name": "raw", "type": "bytes"}]
+    schema = {"type": "record", "name": "E", "fields": fields}
+    (tmp_path / "e.avro").write_bytes(write([{"n": 1, "raw": b"\x00\xff"}], schema))
+    index = tamis.build({"a": "n = 1"})
+    found = index.match_batch(tmp_path / "e.avro", event_columns=["*"])
+    assert found["attributes"].to_pylist() == ['{"n": 1, "raw": "AP8="}']
 
 
 def test_the_package_may_be_missing(monkeypatch, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
@@ -146,4 +147,6 @@ def _print_json(
 
 
 def _to_plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return b64encode(value).decode()
     return float(value) if isinstance(value, Decimal) else str(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
@@ -168,6 +169,8 @@ def _plain(value: Any) -> Any:
         return plain_number(value)
     if isinstance(value, np.floating):
         return float(value)
+    if isinstance(value, bytes):  # as Spark's to_json writes them
+        return b64encode(value).decode()
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
