@@ -111,12 +111,12 @@ def test_only_mentioned_columns_leave_the_jvm(events, store):
 
 
 def test_batches_are_cut_and_put_together(events, store, monkeypatch):
-    monkeypatch.setattr(matching, "MOST_ROWS", 7)
+    monkeypatch.setattr(matching, "ROWS_AT_ONCE", 7)
     batches = events.select("id").toArrow().to_batches(max_chunksize=20)
     sizes = [batch.num_rows for batch in matching.cut(batches)]
     assert sum(sizes) == len(EVENTS)
     assert max(sizes) <= 7
-    monkeypatch.setattr(matching, "MOST_ROWS", 1000)
+    monkeypatch.setattr(matching, "ROWS_AT_ONCE", 1000)
     monkeypatch.setattr(matching, "MOST_BYTES", 160)
     wide = [batch.num_rows for batch in matching.cut(batches)]
     assert (sum(wide), max(wide)) == (len(EVENTS), 20)

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from tamis.events.kernels.ranks import compare_texts, compare_wides
 from tamis.index.carriers import (
-    AS_DOUBLE,
-    AS_WHOLE,
     DECIMALS,
     INTEGERS,
+    KIND_DOUBLE,
+    KIND_WHOLE,
     NUMBERS,
     TEXTS,
     carrier_of,
@@ -118,8 +118,8 @@ def _order_doubles(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def _order_numbers(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Comparison as doubles; exact if both are exact and their doubles do not decide."""
     order = _order_doubles(left["double"], right["double"])
-    is_open = (left["kind"] != AS_DOUBLE) & (right["kind"] != AS_DOUBLE) & (order == 1)
-    are_whole = is_open & (left["kind"] == AS_WHOLE) & (right["kind"] == AS_WHOLE)
+    is_open = (left["kind"] != KIND_DOUBLE) & (right["kind"] != KIND_DOUBLE) & (order == 1)
+    are_whole = is_open & (left["kind"] == KIND_WHOLE) & (right["kind"] == KIND_WHOLE)
     one, other = left["whole"][are_whole], right["whole"][are_whole]
     order[are_whole] = 1 + (one > other).astype(np.int32) - (one < other)
     for at in np.flatnonzero(is_open & ~are_whole).tolist():
@@ -128,7 +128,7 @@ def _order_numbers(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _exact_of(record: np.void) -> Any:
-    return int(record["whole"]) if record["kind"] == AS_WHOLE else record["exact"]
+    return int(record["whole"]) if record["kind"] == KIND_WHOLE else record["exact"]
 
 
 def _to_records(values: np.ndarray, type_: Type) -> np.ndarray:

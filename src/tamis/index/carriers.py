@@ -46,9 +46,9 @@ TEXTS: Final = "texts"
 OTHERS: Final = "others"
 
 # The kinds of a number: a double, an integer of 64 bits, or another exact number.
-AS_DOUBLE: Final = 0
-AS_WHOLE: Final = 1
-AS_EXACT: Final = 2
+KIND_DOUBLE: Final = 0
+KIND_WHOLE: Final = 1
+KIND_EXACT: Final = 2
 NUMBER_RECORD: Final = np.dtype(
     [
         ("double", np.float64),  # all numbers, rounded to a double; without -0.0
@@ -120,11 +120,11 @@ def to_numbers(values: Sequence[Any]) -> np.ndarray:
     for at, value in enumerate(values):
         double = to_double(value)
         if isinstance(value, float):
-            records[at] = (double, 0, AS_DOUBLE, None)
+            records[at] = (double, 0, KIND_DOUBLE, None)
         elif isinstance(value, int) and INT64_MIN <= value <= INT64_MAX:
-            records[at] = (double, value, AS_WHOLE, None)
+            records[at] = (double, value, KIND_WHOLE, None)
         else:
-            records[at] = (double, 0, AS_EXACT, value)
+            records[at] = (double, 0, KIND_EXACT, value)
     return records
 
 
@@ -133,7 +133,7 @@ def doubles_as_numbers(doubles: np.ndarray) -> np.ndarray:
     records = np.empty(len(doubles), NUMBER_RECORD)
     records["double"] = doubles + 0.0  # -0.0 + 0.0 is 0.0
     records["whole"] = 0
-    records["kind"] = AS_DOUBLE
+    records["kind"] = KIND_DOUBLE
     return records
 
 
@@ -142,7 +142,7 @@ def integers_as_numbers(integers: np.ndarray) -> np.ndarray:
     records = np.empty(len(integers), NUMBER_RECORD)
     records["double"] = integers
     records["whole"] = integers
-    records["kind"] = AS_WHOLE
+    records["kind"] = KIND_WHOLE
     return records
 
 

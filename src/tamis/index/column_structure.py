@@ -31,11 +31,11 @@ from tamis.index.patterns.kernels.matching import (
     N_LITERAL_FIELDS,
     ONE_CHARACTER,
     POSTINGS,
-    REGEX,
+    TEST_REGEX,
 )
 from tamis.index.patterns.plan import LiteralPosition
 from tamis.index.patterns.stored import KINDS, StoredPatterns
-from tamis.text.kernels.find import ANY_WORD
+from tamis.text.kernels.find import ANY_NUMBER
 
 if TYPE_CHECKING:
     from tamis.index.columns import Column
@@ -125,10 +125,11 @@ def _check_candidates(
         expect_length(getattr(candidates, name), n_candidates, f"the {name} of candidates")
     expect_within(patterns, 0, n_patterns, "the patterns of candidates")
     expect((patterns[1:] > patterns[:-1]).all(), "the patterns of candidates are not ascending")
-    expect_within(tests, 0, REGEX + 1, "the tests of candidates")
+    expect_within(tests, 0, TEST_REGEX + 1, "the tests of candidates")
     is_regex = kinds[patterns] == KINDS.index("rlike")
     expect(
-        np.array_equal(is_regex, tests == REGEX), "a candidate and its pattern have different tests"
+        np.array_equal(is_regex, tests == TEST_REGEX),
+        "a candidate and its pattern have different tests",
     )
     expect_within(candidates.leaves, *leaves, "the leaves of candidates")
     n_clauses = len(candidates.literal_starts) - 1
@@ -174,7 +175,7 @@ def check_terms(column: Column) -> None:
     expect_starts(terms.anchor_starts, n_words, len(terms.anchored), "the anchors of phrases")
     expect_within(terms.anchored, 0, n_phrases, "the anchored phrases")
     expect_starts(terms.phrase_starts, n_phrases, len(terms.phrase_words), "the words of phrases")
-    expect_within(terms.phrase_words, ANY_WORD, n_words, "the words of phrases")
+    expect_within(terms.phrase_words, ANY_NUMBER, n_words, "the words of phrases")
     expect((terms.anchor_places >= 0).all(), "an anchor is before its phrase")
     is_inside = terms.anchor_places < np.diff(terms.phrase_starts)
     expect(is_inside.all(), "an anchor is after its phrase")

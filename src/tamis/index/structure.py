@@ -28,7 +28,7 @@ from tamis.index.expectations import (
 )
 from tamis.index.layout import AT_LEAST, XOR
 from tamis.index.numbers import LONG, N_KINDS, UNDER
-from tamis.index.validity import FIRST, LAST
+from tamis.index.validity import NO_END, NO_START
 from tamis.language.fitting import check_pair
 from tamis.language.names import print_path
 from tamis.language.types import NUMBER, STRING
@@ -359,7 +359,7 @@ def _check_details(contents: Contents) -> None:
     expect_length(ends, len(ordinals), "validity.ends")
     expect((starts < ends).all(), "a validity ends before it begins")
     for name, moments in (("starts", starts), ("ends", ends)):
-        given = moments[(moments != FIRST) & (moments != LAST)]
+        given = moments[(moments != NO_START) & (moments != NO_END)]
         expect_within(given, FIRST_INSTANT, LAST_INSTANT + 1, f"validity.{name}")
     ordinals, weights = contents.weights
     expect_within(ordinals, 0, len(contents.ids), "weights.ordinals")

@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     Limits = tuple[datetime | None, datetime | None]  # valid_from, valid_until
 
 MOMENT: Final = pa.timestamp("us", "UTC")
-FIRST: Final = -(2**63) + 1  # before every moment: no start is given
-LAST: Final = 2**63 - 1  # after every moment: no end is given
+NO_START: Final = -(2**63) + 1  # before every moment: no start is given
+NO_END: Final = 2**63 - 1  # after every moment: no end is given
 
 
 class ValidityArrays(NamedTuple):
     """The subscriptions whose validity is limited; the others are always valid."""
 
     ordinals: Int32  # ascending
-    starts: Int64  # microseconds since 1970, or FIRST
-    ends: Int64  # the same, or LAST
+    starts: Int64  # microseconds since 1970, or NO_START
+    ends: Int64  # the same, or NO_END
 
 
 NO_VALIDITY: Final = freeze(
@@ -49,10 +49,10 @@ def make_validity(ids: Sequence[str], limits: Mapping[str, Limits]) -> ValidityA
         ValidityArrays(
             np.array([at for at, _, _ in timed], dtype=np.int32),
             np.array(
-                [FIRST if s is None else to_microseconds(s) for _, s, _ in timed], dtype=np.int64
+                [NO_START if s is None else to_microseconds(s) for _, s, _ in timed], dtype=np.int64
             ),
             np.array(
-                [LAST if e is None else to_microseconds(e) for _, _, e in timed], dtype=np.int64
+                [NO_END if e is None else to_microseconds(e) for _, _, e in timed], dtype=np.int64
             ),
         )
     )
@@ -88,8 +88,8 @@ class Validity:
 def limits_columns(arrays: ValidityArrays, n_subscriptions: int) -> tuple[pa.Array, pa.Array]:
     """valid_from and valid_until of all subscriptions, by ordinal; NULL if not given."""
     return (
-        _column(arrays.ordinals, arrays.starts, FIRST, n_subscriptions),
-        _column(arrays.ordinals, arrays.ends, LAST, n_subscriptions),
+        _column(arrays.ordinals, arrays.starts, NO_START, n_subscriptions),
+        _column(arrays.ordinals, arrays.ends, NO_END, n_subscriptions),
     )
 
 

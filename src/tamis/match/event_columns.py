@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tamis.events.encoder import EncodedEvents
     from tamis.language.schema import Schema
 
-WHOLE: Final = "*"  # among the names of event columns: the whole event
+WHOLE_EVENT: Final = "*"  # among the names of event columns: the whole event
 ATTRIBUTES: Final = "attributes"  # the name of that column
 MOST_DIGITS: Final = 38  # digits of a decimal in Arrow and Spark
 _SCALARS = (bool, int, float, str)
@@ -38,10 +38,10 @@ class EventColumn:
     """Reads one column from successive batches of events, all as one type."""
 
     def __init__(self, name: str, schema: Schema, asked_by: str) -> None:
-        """`name` is that of an attribute, or `WHOLE`; `asked_by` is the argument that names it."""
+        """`name`: an attribute, or `WHOLE_EVENT`; `asked_by`: the argument that names it."""
         self.type: pa.DataType | None = None  # known from the first batch on
-        self.name = ATTRIBUTES if name == WHOLE else name
-        self._path = None if name == WHOLE else parse_path(name)
+        self.name = ATTRIBUTES if name == WHOLE_EVENT else name
+        self._path = None if name == WHOLE_EVENT else parse_path(name)
         self._schema = schema
         self._asked_by = asked_by
         self._n_events = self._n_named = self._n_rounded = 0
@@ -132,7 +132,9 @@ class EventColumnReader:
 
     def __init__(self, names: Sequence[str], taken: Sequence[str], columns: Sequence[str]) -> None:
         self._paths = {
-            ATTRIBUTES if name == WHOLE else name: None if name == WHOLE else parse_path(name)
+            ATTRIBUTES if name == WHOLE_EVENT else name: None
+            if name == WHOLE_EVENT
+            else parse_path(name)
             for name in read_names(names, taken, columns)
         }
         self._n_events = 0
@@ -180,7 +182,7 @@ def read_names(names: Sequence[str], taken: Sequence[str], columns: Sequence[str
     `taken` are the result's columns, `columns` those of subscriptions.
     """
     found = expect_names(names, "event_columns")
-    shown = [ATTRIBUTES if name == WHOLE else name for name in found]
+    shown = [ATTRIBUTES if name == WHOLE_EVENT else name for name in found]
     hint = "rename the attribute of the events, or request whole events: event_columns=['*']"
     expect_distinct(shown, taken, "event_columns", hint)
     hint = "request one of them, and the other in a second call"

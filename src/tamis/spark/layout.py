@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 
 from tamis.errors import InputError, suggest
 from tamis.language.names import parse_path, print_path
-from tamis.match.event_columns import ATTRIBUTES, WHOLE
+from tamis.match.event_columns import ATTRIBUTES, WHOLE_EVENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -137,10 +137,10 @@ def select_key(events: DataFrame, name: str) -> Column:
 def select_values(
     events: DataFrame, attributes: str | Sequence[str] | None, names: Sequence[str]
 ) -> Column:
-    """Attributes of the events in a struct; `WHOLE` is all of them, as JSON."""
+    """Attributes of the events in a struct; `WHOLE_EVENT` is all of them, as JSON."""
     columns = []
     for name in names:
-        if name == WHOLE:
+        if name == WHOLE_EVENT:
             columns.append(_as_json(events, attributes).alias(ATTRIBUTES))
         elif isinstance(attributes, str):
             columns.append(_inside(events, attributes, parse_path(name)).alias(name))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tamis.spark.operators import News
     from tamis.versions.part_set import PartSet
 
-MOST_ROWS: Final = 16_384  # events taken at once
+ROWS_AT_ONCE: Final = 16_384  # events taken at once
 MOST_BYTES: Final = 32 << 20  # of their Arrow data
 OUTPUT_ROWS: Final = 65_536  # matches in one batch to Spark
 
@@ -230,7 +230,7 @@ def cut(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for piece in _split(undisguised(batch)):
             if waiting and (
-                n_rows + piece.num_rows > MOST_ROWS or n_bytes + piece.nbytes > MOST_BYTES
+                n_rows + piece.num_rows > ROWS_AT_ONCE or n_bytes + piece.nbytes > MOST_BYTES
             ):
                 yield _join(waiting)
                 waiting, n_rows, n_bytes = [], 0, 0
@@ -245,7 +245,7 @@ def _split(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     if batch.num_rows == 0:
         return
     per_row = batch.nbytes / batch.num_rows
-    n_rows = max(1, min(MOST_ROWS, int(MOST_BYTES / max(per_row, 1))))
+    n_rows = max(1, min(ROWS_AT_ONCE, int(MOST_BYTES / max(per_row, 1))))
     for start in range(0, batch.num_rows, n_rows):
         yield batch.slice(start, n_rows)
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from tamis.text.analysers import ANY_WORD
-from tamis.text.kernels.find import ANY_WORD as ANY_NUMBER
-from tamis.text.kernels.find import Terms
+from tamis.text.kernels.find import ANY_NUMBER, Terms
 from tamis.text.terms import read_term
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.index.carriers import AS_EXACT, AS_WHOLE
+from tamis.index.carriers import KIND_EXACT, KIND_WHOLE
 from tamis.index.numbers import DOUBLE, FIRST, LAST, PIVOT_UNDER, UNDER, WHOLE
 from tamis.kernels.compare import compare_bytes
 from tamis.kernels.compiled import kernel
@@ -149,10 +149,10 @@ def rank_records(
         low = end if value != value else first_not_below(table.keys, begin, end, value)  # noqa: PLR0124
         is_equal = 0
         if low < end and table.keys[low] == value:
-            if kinds[at] == AS_EXACT:
+            if kinds[at] == KIND_EXACT:
                 unknown[n_unknown] = at
                 n_unknown += 1
-            elif kinds[at] == AS_WHOLE:
+            elif kinds[at] == KIND_WHOLE:
                 high = first_above(table.keys, low, end, value)
                 while low < high:
                     middle = (low + high) >> 1

@@ -14,12 +14,12 @@ import numpy as np
 
 from tamis.errors import IndexFormatError
 from tamis.index.patterns.kernels.matching import (
-    LIKE,
-    LIKE_FOLDED,
     N_COUNTS,
     N_LEAVES,
     N_PAIRS,
-    REGEX,
+    TEST_LIKE,
+    TEST_LIKE_FOLDED,
+    TEST_REGEX,
     PatternResults,
     PatternScratch,
     TextBytes,
@@ -55,8 +55,8 @@ class PatternMatcher:
         self._arrays = arrays
         tests = arrays.candidates.tests
         # An empty automaton has its root and the end of the root's children.
-        self._reads_folded = len(arrays.folded.nodes) > 2 or bool((tests == LIKE_FOLDED).any())
-        has_plain = len(arrays.plain.nodes) > 2 or bool((tests == LIKE).any())
+        self._reads_folded = len(arrays.folded.nodes) > 2 or bool((tests == TEST_LIKE_FOLDED).any())
+        has_plain = len(arrays.plain.nodes) > 2 or bool((tests == TEST_LIKE).any())
         self._reads_plain = has_plain or not self._reads_folded
         # Compiled on first use: most never are, and a compiled one is large.
         self._compiled: dict[int, Any] = {}
@@ -70,7 +70,7 @@ class PatternMatcher:
             yield AlwaysEvaluated(
                 pattern.text if isinstance(pattern, StringTest) else pattern.pattern,
                 "no text that every match must contain could be found in it"
-                if candidates.tests[at] == REGEX
+                if candidates.tests[at] == TEST_REGEX
                 else "it has wildcards only",
             )
 

@@ -12,13 +12,13 @@ from tamis.index.patterns.kernels.matching import (
     ANY_TEXT,
     DECIDED,
     LENGTH,
-    LIKE,
-    LIKE_FOLDED,
     LINK,
     N_LITERAL_FIELDS,
     ONE_CHARACTER,
     POSTINGS,
-    REGEX,
+    TEST_LIKE,
+    TEST_LIKE_FOLDED,
+    TEST_REGEX,
     Candidates,
     Literals,
 )
@@ -140,8 +140,8 @@ def _build_candidates(
 
 def _test_of(plan: PatternPlan) -> int:
     if isinstance(plan.test, str):
-        return REGEX
-    return LIKE_FOLDED if plan.is_folded else LIKE
+        return TEST_REGEX
+    return TEST_LIKE_FOLDED if plan.is_folded else TEST_LIKE
 
 
 def _encode_tokens(test: Tokens | str | None) -> list[int]:

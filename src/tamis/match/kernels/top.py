@@ -12,14 +12,14 @@ import numpy as np
 from tamis.kernels.compiled import kernel
 from tamis.match.kernels.rows import WORDS, lowest_bit
 
-NEVER = 2**31 - 1  # above every rank
+NO_RANK = 2**31 - 1  # above every rank
 REFRESHED = 256  # after so many roots, the worst rank that can still enter is computed again
 
 
 @kernel
 def push_roots(found, masks, subscription_starts, subscriptions, ranks, starts, sizes, heaps):
     """Push the subscriptions of each root onto the heaps of its events."""
-    worst = NEVER
+    worst = NO_RANK
     for at in range(len(found)):
         if at % REFRESHED == 0:
             worst = find_worst(starts, sizes, heaps)
@@ -56,7 +56,7 @@ def find_worst(starts, sizes, heaps):
     worst = 0
     for event in range(len(sizes)):
         if sizes[event] < starts[event + 1] - starts[event]:
-            return NEVER
+            return NO_RANK
         if sizes[event] > 0:
             worst = max(worst, heaps[starts[event]])
     return worst

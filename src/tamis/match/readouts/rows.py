@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tamis.match.question import Block, BlockRead
     from tamis.match.result import Result
 
-MOST_ROWS: Final = 2**31 - 1  # that `event_row` can count
+MOST_EVENTS: Final = 2**31 - 1  # that `event_row` can count
 
 
 class ResultRows:
@@ -50,8 +50,8 @@ class ResultRows:
 
 def expect_countable(block: BlockRead[list[Pairs]]) -> None:
     """Raise an `InputError` if the numbers of rows do not fit their column."""
-    if block.batch_row + block.batch.n_rows > MOST_ROWS:
+    if block.batch_row + block.batch.n_rows > MOST_EVENTS:
         raise InputError(
-            f"more than {MOST_ROWS:,} events at once; event_row has 32 bits",
+            f"more than {MOST_EVENTS:,} events at once; event_row has 32 bits",
             hint="match them in several calls",
         )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tamis.kernels.arrays import Int32, Int64
 
 NO_WORD = -1  # a word that occurs in no term
-ANY_WORD = -2  # in a phrase: matches any word
+ANY_NUMBER = -2  # in a phrase: matches any word
 NO_TERM = -1  # a piece that is no term
 LOOK = -2  # a piece of several words, or one that may be in a phrase
 
@@ -27,7 +27,7 @@ class Terms(NamedTuple):
     anchored: Int32  # [:], numbers of phrases
     anchor_places: Int32  # [n_phrases], position of the anchor in the phrase
     phrase_starts: Int64  # [n_phrases + 1]
-    phrase_words: Int32  # [:], words or ANY_WORD
+    phrase_words: Int32  # [:], words or ANY_NUMBER
     term_of_phrase: Int32  # [n_phrases]
 
 
@@ -185,7 +185,7 @@ def find_phrases(sequence, terms, last_seen, stamp, text, rows, found, n_found):
             is_there = True
             for i in range(end - begin):
                 wanted = terms.phrase_words[begin + i]
-                if wanted != ANY_WORD and sequence[first + i] != wanted:
+                if wanted != ANY_NUMBER and sequence[first + i] != wanted:
                     is_there = False
                     break
             if is_there:

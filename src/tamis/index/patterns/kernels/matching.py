@@ -17,9 +17,9 @@ END: Final = int(LiteralPosition.END)
 WHOLE: Final = int(LiteralPosition.WHOLE)
 
 # The kinds of tests of a candidate.
-LIKE: Final = 0
-LIKE_FOLDED: Final = 1  # in lower case
-REGEX: Final = 2  # not here: the pair is returned
+TEST_LIKE: Final = 0
+TEST_LIKE_FOLDED: Final = 1  # in lower case
+TEST_REGEX: Final = 2  # not here: the pair is returned
 
 # Tokens of LIKE in addition to the bytes.
 ANY_TEXT: Final = 256
@@ -58,7 +58,7 @@ class Candidates(NamedTuple):
     """Patterns that literals alone do not decide."""
 
     patterns: Int32  # [n_candidates], numbers of the patterns, ascending
-    tests: UInt8  # [n_candidates], LIKE, LIKE_FOLDED or REGEX
+    tests: UInt8  # [n_candidates], TEST_LIKE, TEST_LIKE_FOLDED or TEST_REGEX
     leaves: Int32  # [n_candidates]
     min_lengths: Int64  # [n_candidates], of the text, in characters
     # Each clause is a run of literals, one of which must occur.
@@ -192,12 +192,12 @@ def is_admitted(text, candidate, candidates, literal_texts):
 def test_candidate(text, candidate, plain, folded, candidates, counts, found):
     """Write the candidate's leaf if LIKE matches; return the pair if a regex must be tested."""
     test = candidates.tests[candidate]
-    if test == REGEX:
+    if test == TEST_REGEX:
         found.pairs[counts[N_PAIRS], 0] = text
         found.pairs[counts[N_PAIRS], 1] = candidate
         counts[N_PAIRS] += 1
         return
-    texts = plain if test == LIKE else folded
+    texts = plain if test == TEST_LIKE else folded
     begin, end = texts.starts[text], texts.starts[text + 1]
     first, last = candidates.token_starts[candidate], candidates.token_starts[candidate + 1]
     if is_like(texts.text[begin:end], candidates.tokens[first:last]):
