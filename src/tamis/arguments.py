@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from operator import index
-from typing import Any
+from typing import Any, Final
 
 from tamis.errors import InputError
+
+MOST_MATCHES: Final = 2**31 - 1  # of one event: subscriptions are numbered in 32 bits
 
 
 def expect_count(value: Any, argument: str, least: int = 1) -> int:
@@ -22,6 +24,11 @@ def expect_count(value: Any, argument: str, least: int = 1) -> int:
             hint=f"write {argument}={least}, or more",
         )
     return found
+
+
+def expect_best(value: Any, argument: str) -> int:
+    """The number of best matches asked for; a larger number than any index has means all."""
+    return min(expect_count(value, argument), MOST_MATCHES)
 
 
 def expect_path(value: Any) -> None:

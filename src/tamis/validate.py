@@ -13,6 +13,7 @@ from itertools import chain, islice, tee
 from typing import TYPE_CHECKING, Any, Final
 
 from tamis.errors import ExpressionError, RowError
+from tamis.input.details import find_bad_weight
 from tamis.language.ast import attributes
 from tamis.language.bare_words import BareWords, find_mentions
 from tamis.language.check import check
@@ -171,6 +172,7 @@ def _refuse_duplicates(rows: Iterable[SubscriptionRow]) -> Iterator[Checked]:
             if first is not row:
                 place = f"row {first.number}" if not first.file_line else f"line {first.file_line}"
                 error = RowError("duplicate-id", f"the id was already given in {place}")
+        error = error or find_bad_weight(row.details.attributes)
         yield Checked(row, () if error is None else (Problem(Severity.ERROR, error),))
 
 

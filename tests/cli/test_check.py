@@ -177,6 +177,16 @@ def test_bad_line_of_csv(tmp_path, line, code):
     assert (summary["rows"], summary["ok"], exit_code) == (603, 602, 1)
 
 
+@pytest.mark.parametrize("name", ["s.csv", "s.jsonl"])
+def test_weights_are_checked(tmp_path, name):
+    rows = [("a", "x > 0", "2.5"), ("b", "x > 0", "abc"), ("c", "x > 0", "nan"), ("d", "x > 1", "")]
+    file = write(tmp_path / name, rows, ("id", "expression", "weight"))
+    problems, summary, exit_code = check_json(file)
+    assert codes(problems) == [(2, "bad-weight"), (3, "bad-weight")]
+    assert problems[0]["message"] == "the weight is 'abc'; allowed: a finite number"
+    assert (summary["errors"], exit_code) == (2, 1)
+
+
 def test_csv_quote_that_is_never_closed(tmp_path):
     path = tmp_path / "s.csv"
     path.write_text('id,expression\ns1,a = 1\ns2,"a = 1\ns3,a = 1\n')

@@ -89,6 +89,18 @@ def test_expired_subscriptions_are_reported():
     ]
 
 
+@pytest.mark.parametrize("name", ["Weight", "weigth", "weights", " weight"])
+def test_a_column_that_looks_like_the_weight_is_reported(name):
+    row = {"id": "a", "expression": "x = 1", name: 2}
+    (told,) = warned(lambda: tamis.build([row]))
+    assert f"{name} looks like weight: rename it if that is meant" in told
+
+
+@pytest.mark.parametrize("others", [{"height": 2}, {"weight": 2, "weights": 3}, {"weight": 2}])
+def test_other_columns_are_not_taken_for_the_weight(others):
+    assert warned(lambda: tamis.build([{"id": "a", "expression": "x = 1", **others}])) == []
+
+
 def test_columns_that_look_like_others_are_reported():
     row = {"id": "a", "expression": "x = 1", "Valid_Until": "2040-01-01", "enabled": False}
     (told,) = warned(lambda: tamis.build([row | {"title": "A"}]))

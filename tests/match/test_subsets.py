@@ -37,6 +37,7 @@ def index() -> tamis.Index:
 
 
 @pytest.mark.filterwarnings("ignore:subset is empty")
+@pytest.mark.filterwarnings("ignore:no subscription has a weight:tamis.TamisWarning")
 @pytest.mark.parametrize(("options", "wanted"), CHOICES)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_every_mode(index, options, wanted, threads):

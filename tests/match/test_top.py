@@ -21,7 +21,10 @@ from tests.effort import examples
 from tests.match.engines import reopened
 from tests.match.examples import RANDOM_EVENTS, draw_example
 
-pytestmark = RANDOM_EVENTS
+pytestmark = [
+    RANDOM_EVENTS,
+    pytest.mark.filterwarnings("ignore:no subscription has a weight:tamis.TamisWarning"),
+]
 
 
 def sort_matches(index: Index, events, weights, k: int, **options) -> list[list[str]]:
@@ -126,7 +129,10 @@ def test_events_without_a_match_and_rows_without_an_event(index):
     assert len(empty) == 0
 
 
-@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), "heavy", True, [1], 10**400])
+WRONG = [float("nan"), float("inf"), "heavy", True, [1], 10**400, "1_000", "٣", "1e999", 2**53 + 1]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
 def test_an_invalid_weight_is_a_reject(wrong):
     with pytest.warns(tamis.RejectWarning, match="the weight is"):
         index = tamis.build({"a": "x > 1", "b": "x > 0"}, weights={"a": wrong})
@@ -148,6 +154,54 @@ def test_arguments():
     for wrong in (0, -1, 1.5, "3", None):
         with pytest.raises(tamis.InputError, match="k is"):
             index.match_top([{"x": 1}], wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "weight"), [(" 3", 3.0), ("-2.5e1", -25.0), (".5", 0.5), (2**60, 2.0**60), ("", 0.0)]
+)
+def test_a_weight_may_be_text(given, weight):
+    index = tamis.build([{"id": "a", "expression": "TRUE", "weight": given}])
+    assert index.match_top([{}], 1)["weight"].to_pylist() == [weight]
+
+
+@pytest.mark.parametrize("given", [2**53 + 1, str(2**53 + 1), np.int64(2**53 + 1)])
+def test_a_weight_is_not_rounded_silently(given):
+    with pytest.warns(tamis.RejectWarning, match="which a double cannot hold exactly"):
+        index = tamis.build([{"id": "a", "expression": "TRUE", "weight": given}])
+    assert [reject.code for reject in index.rejects] == ["bad-weight"]
+
+
+def test_columns_are_checked(index):
+    with pytest.raises(tamis.InputError, match="columns is the string 'expression'"):
+        index.match_top([{"x": 5}], 1, columns="expression")
+    with pytest.raises(tamis.InputError, match="columns is None"):
+        index.match_top([{"x": 5}], 1, columns=None)
+    for name, one in {"columns": ["tags"], "event_columns": ["x"], "event_id": "x"}.items():
+        with pytest.raises(tamis.InputError, match=f"{name} is .* one event is a list of ids"):
+            index.match_top({"x": 5}, 1, **{name: one})
+    assert index.match_top({"x": 5}, 1, columns=[], event_columns=()) == ["b"]
+
+
+@pytest.mark.parametrize("k", [2**31, 2**63, 10**30])
+def test_more_than_there_are_is_all(index, k):
+    assert index.match_top({"x": 5}, k) == index.match_top({"x": 5}, 5)
+    assert len(index.match_top([{"x": 5}], k)) == 5
+
+
+def test_an_index_without_weights_is_reported():
+    index = tamis.build({"b": "TRUE", "a": "TRUE"})
+    for events in ({}, [{}]):
+        with pytest.warns(tamis.TamisWarning, match="no subscription has a weight, so the best"):
+            index.match_top(events, 1)
+
+
+def test_whole_numbers_are_ids_as_in_rows():
+    rows = [{"id": 7, "expression": "TRUE"}, {"id": 8, "expression": "TRUE"}]
+    index = tamis.build(rows, weights={8: 5}, tags={7: ["news"]})
+    assert index.match_top({}, 1) == ["8"]
+    assert index.match({}, tagged="news") == ["7"]
+    with pytest.raises(tamis.InputError, match='weights has 7 and "7", which are the same id'):
+        tamis.build(rows, weights={7: 5, "7": 6})
 
 
 def test_operators_are_asked_before_matches_count():

@@ -373,10 +373,23 @@ def test_the_best_matches(events, weighed, options):
     assert set(map(tuple, found.collect())) == wanted
 
 
+def test_more_best_matches_than_there_are(events, weighed):
+    found = ts.match(events, weighed, event_id="id", top=2**63, spread="split", groups=2)
+    assert found.count() == len(PAIRS)
+
+
+def test_the_best_matches_of_an_index_without_weights_are_reported(events, store):
+    with pytest.warns(tamis.TamisWarning, match="no subscription has a weight"):
+        ts.match(events, store, event_id="id", top=1)
+
+
 def test_the_best_matches_have_no_bindings(events, weighed):
     with pytest.raises(InputError, match="top and bindings cannot be combined"):
         ts.match(events, weighed, event_id="id", top=3, bindings=True)
     with pytest.raises(InputError, match="top is 0"):
         ts.match(events, weighed, event_id="id", top=0)
+    with pytest.raises(InputError, match="there is no option top here; options: ") as caught:
+        ts.match_lists(events, weighed, event_id="id", top=2)
+    assert caught.value.hint == "tamis.spark.match takes top"
     with pytest.raises(InputError, match="subset is 'a'"):
         ts.match(events, weighed, event_id="id", subset="a")

@@ -9,8 +9,8 @@ import numpy as np
 
 from tamis.cli.match_output import PRINTERS
 from tamis.index.attributes import plain_number
-from tamis.index.weights import WEIGHT
 from tamis.language.names import print_path
+from tamis.language.weights import WEIGHT
 from tamis.logic.evaluate import value_at
 from tamis.match.event_columns import EventColumnReader
 from tamis.match.readouts.summaries import Counted

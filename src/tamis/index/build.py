@@ -27,11 +27,12 @@ from tamis.index.reader import Reader
 from tamis.index.reorganise import reorganise
 from tamis.index.triggers import build_triggers
 from tamis.index.validity import make_validity
-from tamis.index.weights import WEIGHT, add_weights, make_weights, read_weight
+from tamis.index.weights import add_weights, make_weights
 from tamis.language.bulk import parse_chunks
 from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.parser import parse
+from tamis.language.weights import WEIGHT, read_weight
 from tamis.logic.bindings import calls_of
 from tamis.logic.evaluate import Missing
 from tamis.operators.plan import PlanWriter

@@ -1,24 +1,21 @@
 """How much a subscription weighs: of an event's matches, those of the highest weight come first.
 
-A subscription without a weight weighs 0. The weight is one of its attributes, named `weight`.
+A subscription without a weight weighs 0.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from tamis.index.layout import freeze
+from tamis.language.weights import WEIGHT, read_weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tamis.kernels.arrays import Float64, Int32
-
-WEIGHT: Final = "weight"  # the name of the attribute
-SHOWN: Final = 60  # characters of a value that is no weight
 
 
 class WeightArrays(NamedTuple):
@@ -60,20 +57,6 @@ def make_weights(ids: Iterable[str], attributes: Mapping[str, Mapping[str, Any]]
     )
 
 
-def read_weight(value: Any) -> float | None:
-    """The weight that a value stands for, None for NULL; raises a `ValueError` that says why it is
-    none."""
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return None
-    try:
-        weight = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        weight = math.nan
-    if not math.isfinite(weight):
-        raise ValueError(f"the weight is {_show(value)}; allowed: a finite number")
-    return weight
-
-
 def all_weights(arrays: WeightArrays, n_subscriptions: int) -> Float64:
     """The weight of each subscription, by ordinal."""
     found = np.zeros(n_subscriptions, dtype=np.float64)
@@ -87,8 +70,3 @@ def _to_plain(value: Any) -> Any:
         return read_weight(value)
     except ValueError:
         return value
-
-
-def _show(value: Any) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= SHOWN else shown[: SHOWN - 1] + "…"

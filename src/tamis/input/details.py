@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tamis.errors import RowError
 from tamis.language.moments import read_at
+from tamis.language.weights import WEIGHT, read_weight
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,6 +19,15 @@ def has_expired(row: SubscriptionRow, now: datetime) -> bool:
     """Whether the row will never be valid again."""
     until = row.details.valid_until
     return until is not None and until <= now
+
+
+def find_bad_weight(attributes: Mapping[str, Any]) -> RowError | None:
+    """The error of a row whose weight is invalid, as a build rejects it."""
+    try:
+        read_weight(attributes.get(WEIGHT))
+    except ValueError as error:
+        return RowError("bad-weight", str(error))
+    return None
 
 
 class Gathered:

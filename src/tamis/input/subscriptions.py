@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -27,6 +27,7 @@ TAKEN: Final = (
     'Arrow) with the columns "id" (or "subscription_id") and "expression", or the path of a file '
     f"({KNOWN_ENDINGS})"
 )
+Named = TypeVar("Named")
 SHOWN: Final = 60  # characters shown of a text that is not a path
 
 
@@ -46,6 +47,20 @@ def open_subscriptions(given: Any, tags: Mapping[str, Sequence[str]] | None = No
     if not isinstance(opened, _Rows):
         return Given(opened, details)
     return Given(_pairs(opened, details), details)
+
+
+def name_ids(given: Mapping[Any, Named] | None, argument: str) -> dict[Any, Named] | None:
+    """A mapping by id with whole numbers as text, as ids of rows are read."""
+    if given is None:
+        return None
+    named = {
+        str(one) if isinstance(one, int) and not isinstance(one, bool) else one: value
+        for one, value in given.items()
+    }
+    if len(named) < len(given):
+        twice = next(one for one in given if isinstance(one, int) and str(one) in given)
+        raise InputError(f'{argument} has {twice} and "{twice}", which are the same id')
+    return named
 
 
 def _expect_tags(tags: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tamis.arguments import expect_count
 from tamis.errors import InputError
 from tamis.input.schemas import open_schema
-from tamis.input.subscriptions import open_subscriptions
+from tamis.input.subscriptions import name_ids, open_subscriptions
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.logic.evaluate import Missing
 from tamis.match.index import Index
@@ -64,6 +64,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         )
     if not isinstance(limits, Limits):
         raise InputError(f"limits are {type(limits).__name__}", hint="write tamis.Limits(depth=20)")
+    tags, weights = name_ids(tags, "tags"), name_ids(weights, "weights")
     registry = read_registry(operators)
     given = open_subscriptions(subscriptions, tags)
     declared = None if schema is None else open_schema(schema)

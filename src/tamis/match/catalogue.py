@@ -176,6 +176,11 @@ class Catalogue:
         """The weight of each subscription, by ordinal; 0 where none was given."""
         return self.gather(lambda own: pa.array(all_weights(own.weights, len(own.ids))))
 
+    @property
+    def has_weights(self) -> bool:
+        """Whether some subscription has a weight."""
+        return any(len(part.contents.weights.ordinals) for part in self.parts)
+
     @cached_property
     def ranking(self) -> WeightOrder:
         """The order of subscriptions by weight and id."""

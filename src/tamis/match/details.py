@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from tamis.arguments import expect_distinct, expect_names
-from tamis.errors import InputError, suggest
+from tamis.errors import InputError, suggest, warn
 from tamis.index.attributes import NONE, parse_attributes
 from tamis.index.stored_texts import all_texts
 from tamis.index.validity import limits_columns
-from tamis.index.weights import WEIGHT
+from tamis.language.weights import WEIGHT
 from tamis.match.event_columns import spell_array, to_array
 
 if TYPE_CHECKING:
@@ -128,6 +128,14 @@ def expect_columns(
                 hint=f'did you mean "{likely}"?' if likely else None,
             )
     return found
+
+
+def report_weightless() -> None:
+    """Warn about an index in which the best matches are only the first ids."""
+    warn(
+        "no subscription has a weight, so the best matches are the first by id; give weights in a "
+        "column named weight, or as weights= of tamis.build"
+    )
 
 
 def _joined(column: pa.ChunkedArray) -> pa.Array:

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from tamis.arguments import expect_count, expect_path
+from tamis.arguments import expect_best, expect_names, expect_path
 from tamis.errors import InputError
 from tamis.events.encoder import EventEncoder
 from tamis.index import artefact
 from tamis.index.uses import unused_attributes
-from tamis.index.weights import WEIGHT
 from tamis.input.events import read_event
+from tamis.language.weights import WEIGHT
 from tamis.match.batch import choose_groups
 from tamis.match.catalogue import Catalogue, IndexPart
-from tamis.match.details import Details
+from tamis.match.details import Details, report_weightless
 from tamis.match.encode_events import encode_parts, encode_whole
 from tamis.match.engine import Engine
 from tamis.match.joined_operators import JoinedOperators
@@ -30,7 +30,7 @@ from tamis.match.readouts.lists import Lists
 from tamis.match.readouts.rows import ResultRows
 from tamis.match.readouts.summaries import Counted, EventSummary, SubscriptionSummary
 from tamis.match.readouts.top import TopRows, best_of_one
-from tamis.match.result import Result
+from tamis.match.result import Result, refuse_columns
 from tamis.match.tags import Selected
 from tamis.match.terms import share_terms
 from tamis.match.unseen import NeededAttributes, SingleRejects
@@ -343,12 +343,15 @@ class Index:
 
         Of one event, given as a mapping, the list of ids. Other keywords are as for `match_batch`.
         """
-        n_best = expect_count(k, "k")
+        n_best = expect_best(k, "k")
+        columns = (WEIGHT, *expect_names(columns, "columns"))
         question, ranking = self._ask(subset, tagged, at, threads), self.catalogue.ranking
+        if len(self) and not self.catalogue.has_weights:
+            report_weightless()
         if isinstance(events, Mapping):
+            refuse_columns(event_id=event_id, columns=columns[1:], event_columns=event_columns)
             best = best_of_one(question.match_ordinals(read_event(events)), ranking, n_best)
             return self.catalogue.names(best)
-        columns = (WEIGHT, *columns)
         result = Result(self.catalogue, self.details, event_id, columns, event_columns)
         readout = TopRows(result, ranking, n_best)
         chunks = list(self._put(question, events, readout, keep=bool(result.readers)))

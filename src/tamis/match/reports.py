@@ -17,6 +17,7 @@ from tamis.language.lookalikes import (
     fold,
     tell_lookalikes,
 )
+from tamis.language.weights import WEIGHT
 from tamis.match.switches import Switches, is_switch
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ SHOWN: Final = 3
 SAMPLE: Final = 100  # subscriptions that are checked
 COMPARED: Final = re.compile(r"\S\s*[=<>]|\b(?:IN|LIKE|AND|OR|IS)\b")
 SEVERAL: Final = re.compile(r"\w\s*[;|]\s*\w")
-READ: Final = ("expression", "subscription_id", "tags", "valid_from", "valid_until")
+READ: Final = ("expression", "subscription_id", "tags", "valid_from", "valid_until", WEIGHT)
+NOT_WEIGHT: Final = ("eight", "freight", "height")  # similar words
 LIMITS: Final = {  # other names of valid_from and valid_until
     **dict.fromkeys(("startdate", "startsat", "validsince"), "valid_from"),
     **dict.fromkeys(("enddate", "endsat", "expires", "expiresat", "expiry"), "valid_until"),
@@ -86,8 +88,11 @@ def find_switches(contents: Contents) -> Switches:
 def tell_columns(names: Iterable[str], switches: Switches) -> str | None:
     """A note on columns of subscriptions that are stored but have no effect."""
     found = []
+    names = tuple(names)
     for name in names:
         likely = find_likeness((name,), ((read,) for read in READ))
+        if likely == (WEIGHT,) and (WEIGHT in names or fold(name) in NOT_WEIGHT):
+            continue
         meant = likely[0] if likely is not None else LIMITS.get(fold(name))
         if meant is not None:
             found.append(f"{name} looks like {meant}: rename it if that is meant")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.arguments import expect_name
+from tamis.errors import InputError
 from tamis.match.batch import Pairs, allocate
 from tamis.match.event_columns import EventColumn, read_names
 from tamis.match.kernels.readout import write_rows
@@ -23,6 +24,16 @@ EVENT_ROW: Final = pa.field("event_row", pa.int32())
 SUBSCRIPTION_ID: Final = pa.field("subscription_id", pa.dictionary(pa.int32(), pa.string()))
 BINDINGS: Final = pa.field("bindings", pa.string())
 TAKEN: Final = ("event_row", "event_id", "subscription_id", "bindings")  # our columns
+
+
+def refuse_columns(**arguments: Any) -> None:
+    """Raise an error for columns of a result that is only a list of ids."""
+    for name, given in arguments.items():
+        if given is not None and given not in ((), []):
+            raise InputError(
+                f"{name} is {given!r}, but the result for one event is a list of ids",
+                hint="pass a list of one event to get a table",
+            )
 
 
 class FoundMatches(NamedTuple):

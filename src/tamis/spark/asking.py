@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from tamis.errors import InputError
+from tamis.errors import InputError, suggest
 from tamis.match.tags import report_empty
 from tamis.spark.columns import report_columns
 from tamis.spark.layout import choose_id, expect_frame, expect_some, select_events
@@ -16,7 +16,7 @@ from tamis.spark.workers import run_on_workers
 from tamis.versions.opening import open_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
@@ -75,9 +75,11 @@ class EventQuery:
         learned: LearnedStatistics | None = None,
         spread: str = AUTO,
         groups: int | None = None,
+        **unknown: Any,
     ) -> EventQuery:
         """What a caller means by the keywords of `EventOptions`."""
         expect_frame(events, "events")
+        _refuse_unknown(unknown)
         parts = open_version(index, at=at).with_operators(operators)
         news = None if learned is None else learned.news
         ids, tags = _read_names(subset, "subset"), _read_names(tagged, "tagged", is_one=True)
@@ -121,6 +123,17 @@ class EventQuery:
             results.append(finish(run_on_workers(prepare(selected), task, schema(layout))))
         report_columns(self.events, self.parts, self.attributes)
         return reduce(lambda one, other: one.unionByName(other), results)
+
+
+def _refuse_unknown(options: Mapping[str, Any]) -> None:
+    for name in options:
+        known = tuple(EventOptions.__annotations__)
+        hint = "tamis.spark.match takes top" if name == "top" else None
+        likely = suggest(name, known)
+        raise InputError(
+            f"there is no option {name} here; options: {', '.join(known)}",
+            hint=hint or (f"did you mean {likely}?" if likely else None),
+        )
 
 
 def _read_names(given: Any, what: str, *, is_one: bool = False) -> tuple[str, ...] | None:

@@ -23,10 +23,10 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from tamis.arguments import expect_count
+from tamis.arguments import expect_best
 from tamis.errors import InputError
-from tamis.index.weights import WEIGHT
-from tamis.match.details import expect_columns
+from tamis.language.weights import WEIGHT
+from tamis.match.details import expect_columns, report_weightless
 from tamis.match.event_columns import read_names
 from tamis.spark.asking import EventOptions, EventQuery, Options
 from tamis.spark.counting import KEYS, CountRuns, SumRuns, count_schema, run_schema
@@ -111,7 +111,9 @@ def match(  # noqa: PLR0913 - what to match, and which columns to return
     `groups` into how many groups of parts.
     """
     asked = EventQuery.of(events, index, **options)
-    n_best = None if top is None else expect_count(top, "top")
+    n_best = None if top is None else expect_best(top, "top")
+    if n_best is not None and WEIGHT not in asked.parts.version.columns:
+        report_weightless()
     if n_best is not None and bindings:
         raise InputError("top and bindings cannot be combined", hint="ask for one of them")
     is_there = {"bindings": bindings, "tags": tags, "version": version, WEIGHT: n_best is not None}
