@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import lzma
+from ipaddress import ip_address
 
 import pandas as pd
 import polars as pl
@@ -222,6 +223,15 @@ def test_a_mixed_column_that_an_expression_or_an_operator_asks_for(asking):
         asking.match_lists(pd.DataFrame({"age": [5, 7], "name": [1, "a"]}))
     with pytest.raises(tamis.InputError, match=told.format("junk")):
         asking.encode(MIXED, column="junk")
+
+
+@pytest.mark.parametrize("extra", [{}, {"junk": [1, "a", 2, 3]}])
+def test_addresses_in_a_column_of_objects(extra):
+    index = tamis.build({"net": "in_network(ip, '10.0.0.0/8')"})
+    values = [ip_address("10.0.0.1"), "10.0.0.2", None, ip_address("2001:db8::1")]
+    frame = pd.DataFrame({"ip": values, **extra})
+    assert index.match_lists(frame).to_pylist() == [["net"], ["net"], [], []]
+    assert frame["ip"][0] == ip_address("10.0.0.1")
 
 
 def test_two_columns_of_one_name(index):

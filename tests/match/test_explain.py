@@ -124,6 +124,13 @@ def test_deep_parity_is_explained_in_no_time():
     assert explanation.changes == ("a = 19",)
 
 
+def test_addresses_are_shown_as_they_are_written():
+    index = build({"s": "ip = '10.0.0.1' OR array_contains(ips, '::1')"}, "ip IP, ips ARRAY<IP>")
+    told = str(index.explain("s", {"ip": "::ffff:10.0.0.7", "ips": ["::2", "10.0.0.1"]}))
+    assert "(ip is '10.0.0.7')" in told
+    assert "(ips is ('::2', '10.0.0.1'))" in told
+
+
 def test_values_set_aside_are_named():
     index = build({"s": "level > 3"})
     (note,) = index.explain("s", {"level": "high"}).tree.notes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Final
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from tamis.events.arrow_arrays import make_unreadable
 from tamis.input.batches import first_repeated
 
 _FAILURES: Final = (pa.ArrowException, TypeError, ValueError, OverflowError)
+_ADDRESSES: Final = frozenset((IPv4Address, IPv6Address))
 ARROW_DATA: Final = (pa.Table, pa.RecordBatch, pa.RecordBatchReader)
 
 
@@ -60,6 +62,7 @@ def _convert_partly(frame: Any) -> pa.Table | None:
     """The columns of a pandas frame that Arrow can represent, with fields of NULLs for the others;
     None if the columns are not the problem.
     """
+    frame = _spell_addresses(frame)
     # A column of objects may contain any values, also if no expression uses it.
     bad: dict[Any, str] = {}
     for name in frame.columns:
@@ -77,6 +80,17 @@ def _convert_partly(frame: Any) -> pa.Table | None:
     return table
 
 
+def _spell_addresses(frame: Any) -> Any:
+    """The pandas frame with objects of `ipaddress` as strings, which Arrow can represent."""
+    spelled = frame.copy(deep=False)
+    for name, kind in frame.dtypes.items():
+        values = frame[name].dropna() if kind.kind == "O" else ()
+        kinds = {type(value) for value in values}
+        if kinds & _ADDRESSES and kinds <= {*_ADDRESSES, str}:
+            spelled[name] = frame[name].map(str, na_action="ignore")
+    return spelled
+
+
 def _tell(error: Exception) -> str:
     """Arrow's message; it may name the column in a second text."""
     return "; ".join(map(str, error.args)) or type(error).__name__
@@ -84,7 +98,10 @@ def _tell(error: Exception) -> str:
 
 def _convert(given: Any, library: str, name: str) -> Any:
     if library == "pandas" and name == "DataFrame":
-        return pa.Table.from_pandas(given)
+        try:
+            return pa.Table.from_pandas(given)
+        except _FAILURES:
+            return pa.Table.from_pandas(_spell_addresses(given))
     if hasattr(given, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(given)
     if hasattr(given, "to_arrow"):

@@ -41,6 +41,7 @@ from tamis.language.moments import read_at
 from tamis.language.names import print_path
 from tamis.language.parser import parse
 from tamis.language.printer import print_expression
+from tamis.language.types import KINDS, Type
 from tamis.logic.bindings import call_of
 from tamis.logic.canonical import canonicalize
 from tamis.logic.evaluate import (
@@ -181,7 +182,7 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Kn
     elif not below:
         mentioned = {attribute.path: attribute for attribute in attributes(node)}
         values = tuple(
-            (print_path(path), attribute_value(attribute, event))
+            (print_path(path), _show(attribute_value(attribute, event), attribute.type))
             for path, attribute in mentioned.items()
         )
         notes = tuple(
@@ -381,6 +382,18 @@ def _draw(step: Step, lead: str, branch: str) -> Iterator[str]:
     below_lead = lead + {"": "", "├ ": "│ ", "└ ": "  "}[branch]
     for at, child in enumerate(step.below):
         yield from _draw(child, below_lead, "└ " if at == len(step.below) - 1 else "├ ")
+
+
+def _show(value: Any, type_: Type | None) -> Any:
+    """The value as people write it: an address with dots or colons."""
+    if value is None or type_ is None:
+        return value
+    show = KINDS[(type_.element or type_).name].show
+    if show is None:
+        return value
+    if type_.element is not None:
+        return tuple(own if own is None else show(own) for own in value)
+    return show(value)
 
 
 def _short(value: Any) -> str:
