@@ -26,7 +26,7 @@ ALLOWED = {
     "arguments": {"errors"},
     "durable": set(),
     "kernels": set(),
-    "places": set(),
+    "places": {"errors"},
     "language": {"errors", "text"},
     "text": {"errors", "kernels"},
     "logic": {"errors", "language", "text"},

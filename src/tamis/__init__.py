@@ -140,7 +140,7 @@ def open(  # noqa: A001, PLR0913 - all that decides how it is opened
     """The index at `path`, memory-mapped: one that `Index.save` wrote, or a version of one.
 
     A folder or URI to which `tamis.spark` publishes holds versions: the newest is opened, or the
-    one that `version` names, by its number or its name. `Index.version` is its name.
+    one that `version` names, by its number (1 or "1") or name. `Index.version` is its name.
 
     With `verify` the checksums of all files are compared; a damaged, incomplete or unknown one
     raises an `IndexFormatError` that names the file. `trusted=False` is for an index that somebody
@@ -153,8 +153,9 @@ def open(  # noqa: A001, PLR0913 - all that decides how it is opened
     """
     from tamis.kernels.cold import announce
     from tamis.match.index import Index
-    from tamis.places import holds_versions
+    from tamis.places import holds_versions, refuse_version
 
+    refuse_version(path)
     announce()
     options: dict[str, Any] = {"verify": verify, "trusted": trusted, "mmap": mmap, "key": key}
     if version is None and not holds_versions(path):

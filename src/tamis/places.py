@@ -7,6 +7,8 @@ import re
 from contextlib import suppress
 from typing import Final
 
+from tamis.errors import IndexFormatError
+
 MANIFEST: Final = "manifest.json"  # of a saved index, and of a version
 CURRENT: Final = "CURRENT"  # the newest version's number
 VERSION: Final = re.compile(r"v([0-9]{8,18})")  # the folder of a version
@@ -26,6 +28,19 @@ def holds_versions(path: str | os.PathLike[str]) -> bool:
         names = os.listdir(path)
     has_any = CURRENT in names or any(map(VERSION.fullmatch, names))
     return has_any and MANIFEST not in names
+
+
+def refuse_version(path: object) -> None:
+    """Raise an `IndexFormatError` for the folder of one version: the versions are in its parent."""
+    if not isinstance(path, str | os.PathLike):
+        return
+    parent, name = os.path.split(os.path.normpath(path))
+    if VERSION.fullmatch(name) and is_saved_index(path) and holds_versions(parent or os.curdir):
+        raise IndexFormatError(
+            f"{path} is one version of an index, which is opened by the folder of all versions",
+            hint=f'tamis.open("{parent or os.curdir}", version="{name}"); in the shell: '
+            f"{parent or os.curdir} --version {name}",
+        )
 
 
 def is_index(path: str | os.PathLike[str]) -> bool:

@@ -53,12 +53,16 @@ def test_an_empty_file_holds_nothing(tmp_path):
     ("name", "data", "message"),
     [
         ("e.jsonl.gz", LINES, "e.jsonl.gz is not compressed with gzip, as its ending .gz says"),
-        ("e.jsonl.zst", gzip.compress(LINES), "is not compressed with Zstandard"),
+        (
+            "e.jsonl.zst",
+            gzip.compress(LINES),
+            "is not compressed with Zstandard, .*: it is compressed with gzip\n.*e.jsonl.gz",
+        ),
         ("e.jsonl.gz", gzip.compress(LINES)[:-9], "which is compressed with gzip: Truncated"),
         ("e.jsonl.zst", zstd(LINES)[:-3], "which is compressed with Zstandard: Truncated"),
         ("e.jsonl.gz", b"\x1f\x8b and more", "which is compressed with gzip: zlib inflate failed"),
         ("e.txt.gz", gzip.compress(LINES), "cannot tell the format of .*e.txt.gz"),
-        ("e.parquet.gz", gzip.compress(LINES), "cannot be read as Parquet"),
+        ("e.parquet.gz", gzip.compress(LINES), "e.parquet.gz seems to be JSON, not parquet"),
     ],
 )
 def test_what_cannot_be_read(tmp_path, name, data, message):

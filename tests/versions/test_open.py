@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
 import tamis
@@ -239,11 +240,46 @@ def test_whoever_opened_a_version_keeps_it(store):
 # ── errors ──────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("version", [9, "v00000009", "nine"])
+@pytest.mark.parametrize("version", [9, "9", "v00000009", "nine", 0, -1])
 def test_a_version_that_is_not_there(store, version):
     with pytest.raises(IndexFormatError, match="has no version") as raised:
         tamis.open(store.uri, version=version)
-    assert "v00000001, v00000002" in raised.value.hint
+    assert raised.value.hint.startswith("existing versions: v00000001, v00000002")
+    assert "deleted" not in raised.value.hint
+
+
+def test_a_deleted_version_is_named_as_such(store):
+    shutil.rmtree(store.storage.local_path("v00000001"))
+    with pytest.raises(IndexFormatError, match='has no version "v00000001"') as raised:
+        tamis.open(store.uri, version=1)
+    assert raised.value.hint.endswith("; that one was deleted")
+
+
+def test_a_version_of_a_folder_that_does_not_exist(tmp_path):
+    with pytest.raises(IndexFormatError, match="nothing has no version") as raised:
+        tamis.open(tmp_path / "nothing", version=1)
+    assert raised.value.hint == "that folder does not exist"
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(IndexFormatError, match="nothing has no version") as raised:
+        tamis.open(tmp_path / "nothing", version=1)
+    assert raised.value.hint == "it holds no versions"
+
+
+@pytest.mark.parametrize("version", [1, "1", "00000001", "v00000001", np.int64(1)])
+def test_a_version_is_named_by_its_number_or_its_name(store, version):
+    assert tamis.open(store.uri, version=version).version == "v00000001"
+
+
+@pytest.mark.parametrize("version", [1.0, True, b"v1", [1]])
+def test_what_cannot_name_a_version(store, version):
+    with pytest.raises(InputError, match="a number such as 1 or a name such as v00000001"):
+        tamis.open(store.uri, version=version)
+
+
+def test_the_folder_of_a_version_is_recognised(store):
+    with pytest.raises(IndexFormatError, match="is one version of an index") as raised:
+        tamis.open(f"{store.uri}/v00000002")
+    assert 'version="v00000002"' in raised.value.hint
 
 
 def test_a_saved_index_has_no_versions(tmp_path):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from tamis.input.columnar import cut
+from tamis.input.sniffing import expect_opening
 from tamis.input.sources import seekable
 from tamis.input.tables import reading_tables
 
@@ -22,6 +23,7 @@ _FILE_OPENING: Final = b"ARROW1"
 
 def read_rows(stream: Stream, wanted: Wanted) -> Iterator[TableRows]:
     """The rows of a stream in batches."""
+    expect_opening(stream.file, stream.name, stream.file_format)
     if stream.file.peek(len(_FILE_OPENING)).startswith(_FILE_OPENING):
         # Files are read from their end; streams as they arrive.
         with seekable(stream) as file:

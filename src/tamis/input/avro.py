@@ -9,6 +9,7 @@ from uuid import UUID
 
 from tamis.errors import InputError, MissingDependencyError
 from tamis.input.rows import ObjectRows
+from tamis.input.sniffing import expect_opening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ _MISSING_CODEC: Final = re.compile(r"(\w+) codec is supported but you need to in
 
 def read_rows(stream: Stream, wanted: Wanted) -> Iterator[ObjectRows]:
     """The rows of a stream in batches."""
+    expect_opening(stream.file, stream.name, stream.file_format)
     for batch in wanted.gather(stream, _read_records(stream, wanted), _weigh):
         yield ObjectRows(batch)
 

@@ -65,14 +65,23 @@ def decompress(file: Any, name: str, codec: Codec) -> io.BufferedReader:
 
     head = file.peek(1)
     if head and not head.startswith(codec.openings):
-        raise InputError(
-            f"{name} is not compressed with {codec.title}, as its ending {codec.ending} says",
-            hint=f"if it is not compressed, rename it to {PurePath(strip_ending(name)).name}",
-        )
+        raise _refuse_ending(head, name, codec)
     if not head:  # an empty file, which Arrow reports as truncated
         return io.BufferedReader(io.BytesIO())
     return io.BufferedReader(
         pa.CompressedInputStream(pa.PythonFile(_Borrowed(file), "r"), codec.arrow)
+    )
+
+
+def _refuse_ending(head: bytes, name: str, codec: Codec) -> InputError:
+    """The error of a file that is not compressed as its name says."""
+    plain, real = PurePath(strip_ending(name)).name, codec_of_head(head)
+    told = f"{name} is not compressed with {codec.title}, as its ending {codec.ending} says"
+    if real is None:
+        return InputError(told, hint=f"if it is not compressed, rename it to {plain}")
+    hint = f"rename it to {plain}{real.ending}"
+    return InputError(
+        f"{told}: it {real.tells}", hint=hint if real.arrow else f"{hint} and unpack it"
     )
 
 

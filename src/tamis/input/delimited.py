@@ -11,7 +11,7 @@ from tamis.errors import InputError, RowError
 from tamis.input.batches import first_repeated
 from tamis.input.formats import DELIMITERS
 from tamis.input.rows import Rows
-from tamis.input.sniffing import read_head, refuse_json
+from tamis.input.sniffing import read_head, refuse_delimiter, refuse_json
 from tamis.language.names import parse_path
 from tamis.language.spelled import SpelledEvent
 
@@ -34,13 +34,15 @@ class _Fields(NamedTuple):
 
 def read_rows(stream: Stream, wanted: Wanted) -> Iterator[FieldRows]:
     """The rows of a stream in batches."""
-    read_head(stream.file, stream.name, stream.file_format)
+    head = read_head(stream.file, stream.name, stream.file_format)
     # Undecodable bytes become lone surrogates here, and errors of their rows below.
     text = io.TextIOWrapper(stream.file, "utf-8-sig", "surrogateescape", newline="")
     # The default limit on one field is 128 KiB; expressions have their own limit.
     csv.field_size_limit(2**31 - 1)
-    reader = csv.reader(text, strict=True, delimiter=DELIMITERS[stream.file_format])
+    delimiter = DELIMITERS[stream.file_format]
+    reader = csv.reader(text, strict=True, delimiter=delimiter)
     try:
+        refuse_delimiter(head, stream.name, delimiter)
         header = Header(_read_header(reader, stream.name, wanted))
         for batch in wanted.gather(stream, _read_fields(reader, header, wanted.hint), _weigh):
             yield FieldRows(header, batch)

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis.errors import InputError
-from tamis.input.compression import strip_ending
+from tamis.input.compression import codec_of_name, strip_ending
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,12 +74,13 @@ def find_format(name: str) -> Format | None:
 
 def detect_format(name: str) -> Format:
     """The format for a file's name; raises an `InputError` if it is unknown."""
+    codec_of_name(name)  # raises an error that shows how to unpack the file
     found = find_format(name)
     if found is None:
         raise InputError(
             f"cannot tell the format of {name} by its name; known endings: "
             f"{' '.join(FORMAT_BY_ENDING)}",
-            hint=f"give the format: {', '.join(Format)}",
+            hint=f"rename it, or in the shell write --format {', '.join(Format)}",
         )
     return found
 

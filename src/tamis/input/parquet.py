@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from tamis.input.batches import MOST_BYTES
 from tamis.input.columnar import FIXED_WIDTH, cut, value_sizes
+from tamis.input.sniffing import expect_opening
 from tamis.input.sources import seekable
 from tamis.input.tables import reading_tables
 
@@ -28,6 +29,7 @@ _is = pa.types
 
 def read_rows(stream: Stream, wanted: Wanted) -> Iterator[TableRows]:
     """The rows of a stream in batches."""
+    expect_opening(stream.file, stream.name, stream.file_format)
     # Parquet is read from its end.
     with seekable(stream) as file:
         yield from reading_tables(stream, read_parquet(file, wanted.choose, wanted.n_rows))

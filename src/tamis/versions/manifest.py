@@ -7,11 +7,13 @@ import re
 import zlib
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
+from operator import index
 from typing import Any, Final
 
-from tamis.errors import IndexFormatError
+from tamis.errors import IndexFormatError, InputError
 from tamis.language.lookalikes import Use
 from tamis.language.schema import Schema
+from tamis.places import VERSION
 from tamis.versions.printing import format_table
 
 FORMAT: Final = "tamis-index-version"
@@ -19,6 +21,7 @@ FORMAT_VERSION: Final = 2
 PART_ID: Final = re.compile(r"[0-9a-f]{16}-[0-9a-f]{12}")
 FILE_NAME: Final = re.compile(r"[a-z0-9-]+\.[a-z]+")
 RESTORE: Final = "rebuild the index, or use an older version"
+_NUMBER: Final = re.compile(r"([0-9]{1,18})")
 COLUMNS: Final = ("version", "created_at", "subscriptions", "rejects", "parts", "bytes")
 
 
@@ -209,6 +212,21 @@ class DamagedManifestError(IndexFormatError):
 def version_name(number: int) -> str:
     """The name of the version with this number."""
     return f"v{number:08d}"
+
+
+def read_number(which: Any) -> int | None:
+    """The number of the version that a caller names: 12, "12" or "v00000012"; None for another
+    text. Raises an `InputError` for a value of another type.
+    """
+    if isinstance(which, str):
+        found = VERSION.fullmatch(which) or _NUMBER.fullmatch(which)
+        return int(found[1]) if found else None
+    if isinstance(which, bool) or not hasattr(which, "__index__"):
+        raise InputError(
+            f"version is {which!r}; a number such as 1 or a name such as {version_name(1)} is "
+            "expected"
+        )
+    return index(which)
 
 
 def read_version(content: bytes, where: str) -> Version:

@@ -11,7 +11,7 @@ from tamis.errors import InputError
 from tamis.index import artefact
 from tamis.index.saving import MANIFEST
 from tamis.language.moments import read_at
-from tamis.versions.manifest import BASE, Version
+from tamis.versions.manifest import BASE, Version, read_number
 from tamis.versions.part_files import describe_part
 from tamis.versions.part_set import PartSet
 from tamis.versions.storage import Storage
@@ -46,8 +46,7 @@ def open_version(index: Any, version: int | str | None = None, at: Any = None) -
 
 
 def _reopen(parts: PartSet, version: int | str | None, at: Any) -> PartSet:
-    known = (None, parts.version.name, parts.version.number)
-    if version not in known:
+    if version is not None and read_number(version) != parts.version.number:
         raise InputError(
             f"{parts.version.name} is already open; {version} cannot be opened from it",
             hint="open it by the path of the index",

@@ -27,6 +27,7 @@ from tamis.versions.manifest import (
     DamagedManifestError,
     Version,
     Versions,
+    read_number,
     read_version,
     version_name,
 )
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 PARTS: Final = "parts"
 PUBLISH_ATTEMPTS: Final = 100
+SHOWN: Final = 5  # versions in a hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,19 +147,26 @@ class IndexStore:
                 )
 
     def version(self, which: int | str) -> Version:
-        """One version, by number or name."""
-        name = version_name(which) if isinstance(which, int) else which
-        match = VERSION.fullmatch(name)
-        found = self._read(int(match[1])) if match else None
+        """One version, by its number (also as text) or its name."""
+        number = read_number(which)
+        found = None if number is None else self._read(number)
         if found is None:
-            known = ", ".join(version_name(number) for number in self.numbers()[-5:])
+            name = which if number is None else version_name(number)
             raise IndexFormatError(
-                f'{self.uri} has no version "{name}"',
-                hint=f"existing versions: {known}; older ones are pruned"
-                if known
-                else "it is empty",
+                f'{self.uri} has no version "{name}"', hint=self._describe_versions(number)
             )
         return found
+
+    def _describe_versions(self, missing: int | None) -> str:
+        """A hint that says which versions there are instead of a missing one."""
+        numbers = self.numbers()
+        if not numbers:
+            is_there = not self.storage.is_local or self.storage.local_path("").exists()
+            return "it holds no versions" if is_there else "that folder does not exist"
+        shown = ", ".join(map(version_name, numbers[-SHOWN:]))
+        told = f"existing versions: {'…, ' * (len(numbers) > SHOWN)}{shown}"
+        was_deleted = missing is not None and 0 < missing < numbers[-1]
+        return f"{told}; that one was deleted" if was_deleted else told
 
     def versions(self) -> Versions:
         """All versions, oldest first; warns of damaged ones and leaves them out."""
