@@ -361,6 +361,16 @@ def test_index_that_cannot_be_read(tmp_path, index):
     assert content.name in match(damaged, code=1).stderr
 
 
+def test_a_damaged_index_is_reported_before_kernels_are_compiled(tmp_path, monkeypatch):
+    def compile_kernels():
+        raise AssertionError("the kernels were compiled first")
+
+    monkeypatch.setattr("tamis.cli.match.prepare_kernels", compile_kernels)
+    damaged = build_index(tmp_path)
+    (damaged / "manifest.json").write_text("{}", encoding="utf-8")
+    assert "manifest.json" in match(damaged, code=1).stderr
+
+
 @pytest.mark.parametrize(
     "arguments", [[], ["i", "e", "more"], ["i", "--output", "xml"], ["i", "--threads", "0"]]
 )

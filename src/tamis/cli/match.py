@@ -172,7 +172,6 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     refuse_swapped(index_path, events)
     expect_file(events, "events")
     expect_rejects_place(rejects_file, events)
-    prepare_kernels()
     index = tamis.open(index_path, version=version, trusted=trusted, key=key)
     run = Run(index, output, only_matches=only_matches, threads=threads, bindings=bindings)
     if subset is not None:
@@ -188,6 +187,7 @@ def match_command(  # noqa: PLR0913 - one parameter per option
         run.show_events(split_names(event_columns))
     if event_id is not None:
         run.event_id = parse_path(event_id)
+    prepare_kernels()  # after all errors of the index and the options: compiling takes a while
     status = StatusLine()
     source = open_source(events)
     chosen = choose_format(events, file_format)
