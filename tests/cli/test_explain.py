@@ -138,3 +138,9 @@ def test_dot(index):
     assert shown.startswith("digraph ")
     assert "country = 'FR'" in shown
     assert "country" not in run("dot", index, "french", "--depth", "0").stdout
+
+
+def test_a_repeated_key_is_reported(index):
+    for stdin, given in ((None, '{"age": 5, "age": 20}'), ('{"age": 5, "age": 20}', "-")):
+        told = run("explain", index, "adult", "--event", given, stdin=stdin).stderr
+        assert 'the event has the key "age" twice; the last value counts' in told

@@ -301,8 +301,9 @@ def test_other_places_are_no_index(tmp_path, name, text):
 
 
 def test_versions_are_not_signed(store):
-    with pytest.raises(InputError, match="holds versions, which are not signed"):
+    with pytest.raises(InputError, match="holds versions, which are not signed") as raised:
         tamis.open(store.uri, key="k" * 16)
+    assert "tamis build --sign" in raised.value.hint
 
 
 @pytest.mark.parametrize("name", ["manifest.json", "removed.parquet"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from dataclasses import replace
 from decimal import Decimal
 from itertools import chain
 from pathlib import Path
@@ -23,6 +24,7 @@ from tamis.cli.options import (
 from tamis.cli.output import print_json
 from tamis.errors import RowError
 from tamis.events.json_texts import parse_event
+from tamis.events.repeated_keys import check_keys, tell_repeated
 from tamis.input.event_rows import EventRow, read_events
 from tamis.input.formats import Format, detect_format, list_titles
 from tamis.logic.evaluate import Missing, evaluate
@@ -91,6 +93,8 @@ def eval_command(  # noqa: PLR0913 - one parameter per option
         asked = ask(condition, row.event)
         truth = evaluate(condition, row.event, Missing(missing), asked.answers)
         wrong = find_wrong_values(condition, row.event)
+        if row.repeated_key is not None:
+            print_note(f"event {row.number}: {tell_repeated(row.repeated_key)}")
         print_row(row, None if row.error else truth, wrong, _why_undefined(asked))
         has_errors |= row.error is not None
     if has_errors:
@@ -104,7 +108,8 @@ def _why_undefined(asked: OperatorAnswers) -> dict[str, str]:
 def _given_events(texts: Iterable[str]) -> Iterator[EventRow]:
     for number, text in enumerate(texts, start=1):
         try:
-            yield EventRow(number, None, parse_event(text))
+            event = parse_event(text)
+            yield EventRow(number, None, event, repeated_key=check_keys(text, event))
         except RowError as error:
             yield EventRow(number, None, {}, error)
 
@@ -114,7 +119,7 @@ def _events_of_file(name: str | None, n_before: int) -> Iterator[EventRow]:
         return
     file_format = Format.JSONL if name == "-" else detect_format(name)
     for row in read_events(open_source(name), file_format):
-        yield EventRow(n_before + row.number, row.file_line, row.event, row.error)
+        yield replace(row, number=n_before + row.number)
 
 
 def _print_for_people(

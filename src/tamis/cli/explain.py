@@ -9,7 +9,7 @@ from rich.text import Text
 
 import tamis
 from tamis.cli.arguments import refuse_swapped
-from tamis.cli.console import make_console, printable
+from tamis.cli.console import make_console, print_note, printable
 from tamis.cli.options import (
     at_option,
     open_source,
@@ -19,6 +19,7 @@ from tamis.cli.options import (
 )
 from tamis.cli.output import print_json
 from tamis.events.json_texts import parse_event
+from tamis.events.repeated_keys import check_keys, tell_repeated
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -65,6 +66,8 @@ def explain_command(  # noqa: PLR0913 - one parameter per option
     source = open_source(event) if event == "-" else event
     text = source if isinstance(source, str) else source.read()
     parsed = parse_event(text)
+    if (repeated := check_keys(text, parsed)) is not None:
+        print_note(tell_repeated(repeated))
     index = tamis.open(index_path, version=version, trusted=trusted, key=key)
     explanation = index.explain(subscription_id, parsed, at=at)
     if output == "json":

@@ -15,6 +15,16 @@ def has_plain_keys(text: str | bytes, found: dict[str, Any]) -> bool:
     return n_keys == len(found)
 
 
+def tell_repeated(key: str) -> str:
+    """The note on a repeated key."""
+    return f'the event has the key "{key}" twice; the last value counts'
+
+
+def check_keys(text: str | bytes, found: dict[str, Any]) -> str | None:
+    """The first repeated key of a text, whose parsed form is `found`; None if there is none."""
+    return None if has_plain_keys(text, found) else find_repeated_key(text)
+
+
 def find_repeated_key(text: str | bytes) -> str | None:
     """The first repeated key of an object in the text, found by parsing the text again."""
     repeated: list[str] = []

@@ -7,7 +7,9 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 
 from tamis.errors import InputError, RowError
+from tamis.events.repeated_keys import check_keys
 from tamis.input.formats import FORMATS, Format, read_rows
+from tamis.input.json_lines import JsonRows
 from tamis.input.rows import Values, Wanted
 from tamis.input.sources import Source, open_stream
 
@@ -23,6 +25,7 @@ class EventRow:
     file_line: int | None
     event: Values
     error: RowError | None = None
+    repeated_key: str | None = None  # of an object of JSON; its last value counts
 
 
 def read_events(source: Source, file_format: Format | None = None) -> Iterator[EventRow]:
@@ -35,8 +38,11 @@ def read_events(source: Source, file_format: Format | None = None) -> Iterator[E
             )
         for rows in read_rows(stream, Wanted(as_they_come=True)):
             lines = rows.lines or repeat(None)
-            for number, line, event in zip(rows.numbers, lines, rows.to_mappings({}), strict=False):
+            texts = rows.texts if isinstance(rows, JsonRows) else repeat(None)
+            events = rows.to_mappings({})
+            for number, line, text, event in zip(rows.numbers, lines, texts, events, strict=False):
                 if isinstance(event, RowError):
                     yield EventRow(number, line, {}, event)
                 else:
-                    yield EventRow(number, line, event)
+                    key = check_keys(text, event) if isinstance(text, str | bytes) else None
+                    yield EventRow(number, line, event, repeated_key=key)

@@ -14,7 +14,7 @@ from tamis.errors import InputError, RowError, warn
 from tamis.events.encoder import EncodedEvents
 from tamis.events.json_texts import is_json, parse_event
 from tamis.events.names import SAMPLE, find_names
-from tamis.events.repeated_keys import find_repeated_key, has_plain_keys
+from tamis.events.repeated_keys import check_keys, tell_repeated
 from tamis.input.batches import peek
 from tamis.input.event_batches import split_events
 from tamis.input.formats import KNOWN_ENDINGS
@@ -77,8 +77,8 @@ def read_event(given: Any) -> Mapping[str, Any]:
                 "an event is a mapping of attributes, or its JSON text; this text is not an "
                 f"event: {error.message}"
             ) from None
-        if not has_plain_keys(given, parsed) and (key := find_repeated_key(given)) is not None:
-            warn(f'the event has the key "{key}" twice; the last value counts')
+        if (key := check_keys(given, parsed)) is not None:
+            warn(tell_repeated(key))
         return parsed
     if not hasattr(given, "get") or is_frame(given):
         raise InputError(

@@ -74,7 +74,7 @@ class Index:
             raise InputError("an index has at least one part", hint="build it: tamis.build({})")
         given = [part if isinstance(part, IndexPart) else IndexPart(part) for part in parts]
         shown = [part.hide() for part in given]
-        self.rejects = list(rejects)  # rejected subscriptions
+        self.rejects = list(rejects)  # rejected by `build`; empty for an index that was opened
         self.place: Place | None = None  # where it is saved
         self.catalogue = Catalogue(given)
         self.details = Details(self.catalogue)  # details of subscriptions besides expressions

@@ -44,7 +44,8 @@ def open_index(  # noqa: PLR0913 - all that decides how it is opened
     if key is not None:
         raise InputError(
             f"{store.uri} holds versions, which are not signed; only a saved index is",
-            hint="leave the key out, or save and sign an index: index.save(path, key=…)",
+            hint="leave the key out; to sign an index, build and save one: tamis build --sign, or "
+            "tamis.build(…).save(path, key=…)",
         )
     return _open_version(store.storage, found, operators, opening)
 
