@@ -219,7 +219,7 @@ def try_lock(path: Path) -> int | None:
     if not is_held:
         os.close(descriptor)
         if is_held is None:
-            raise OSError(errno.ENOLCK, "the file system has no locks", str(path))
+            raise OSError(errno.ENOLCK, "the file system does not support locks", str(path))
         return None
     _held.add(descriptor)
     os.ftruncate(descriptor, 0)

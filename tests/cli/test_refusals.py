@@ -56,18 +56,18 @@ def stem_otherwise(path):
 
 
 DAMAGES = {
-    "nothing there": shutil.rmtree,
+    "the path does not exist": shutil.rmtree,
     "another directory": lambda path: (path / "manifest.json").unlink(),
     "another format": set_version,
-    "other versions of what makes words": stem_otherwise,
-    "a file is gone": lambda path: content_of(path).unlink(),
+    "other versions of the analysers' libraries": stem_otherwise,
+    "a file is missing": lambda path: content_of(path).unlink(),
     "cut short": cut,
     "altered": flip,
 }
 
 
 def documented() -> dict[str, str]:
-    rows = re.findall(r"^\| ([a-z ]+) \| `(ads\.tamis.*)` \|$", GUIDE.read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| ([a-z' ]+) \| `(ads\.tamis.*)` \|$", GUIDE.read_text(), re.MULTILINE)
     return dict(rows)
 
 

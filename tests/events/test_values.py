@@ -26,6 +26,7 @@ from tamis.language.types import (
     DOUBLE,
     FLOAT,
     INTEGER,
+    IP,
     NUMBER,
     STRING,
     TIMESTAMP,
@@ -36,6 +37,7 @@ from tamis.language.types import (
     read_text,
     read_value,
 )
+from tamis.language.types.addresses import print_address
 from tests.events.layouts import NONSENSE, spell
 from tests.generators.events import WRONG_VALUES, random_value
 from tests.generators.schemas import random_type
@@ -307,8 +309,17 @@ def test_what_is_spelled_reads_back(seed):
     typed = read_value(random_value(rng, type_), type_)
     if (type_.element or type_) == NUMBER:
         typed = read_text(spell(typed), type_)  # a decimal may be a double in text
-    again = read_text(spell(typed), type_)
+    again = read_text(spell(to_written(typed, type_)), type_)
     assert again == typed or repr(again) == repr(typed)  # NaN
+
+
+def to_written(typed, type_):
+    """The value as people write it: an address is not its digits."""
+    if (type_.element or type_) != IP:
+        return typed
+    if type_ == IP:
+        return print_address(typed)
+    return [None if own is None else print_address(own) for own in typed]
 
 
 @pytest.mark.parametrize(

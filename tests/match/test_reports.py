@@ -432,3 +432,14 @@ def test_what_few_events_have_elsewhere_is_no_envelope():
     assert 'geo.city (subscription "b").' in told
     (told,) = warned(lambda: index.match_lists([event | {"geo": '{"city": "x"}'}]))
     assert "but the JSON inside the text geo has it: parse that text first" in told
+
+
+def test_attributes_without_an_example_are_reported():
+    names = [f"a{number:03}" for number in range(200)]  # more than have an example
+    index = tamis.build({name: f"{name} = 1" for name in names}, dict.fromkeys(names, "integer"))
+    with pytest.warns(TamisWarning, match="200 attributes have no usable value"):
+        index.match_batch([dict.fromkeys(names, "one")])
+    # Of the last attributes alone, which had good values before, there is no example at all.
+    events = [dict.fromkeys(names, 1), *([dict.fromkeys(names, "one")] * 3)]
+    with pytest.warns(tamis.RejectWarning, match="600 values and rows were not read"):
+        index.match_batch(events)

@@ -77,7 +77,7 @@ def test_what_has_a_meaning(text):
         ("mob_pattern(?x) AND a = 1 OR ?x > 5", "unbound-variable", "?x", "another part"),
         ("at_least(1, mob_pattern(?x), ?x > 5)", "unbound-variable", "?x", "another part"),
         ("NOT (mob_pattern(?x) AND ?x > 5)", "unbound-variable", "?x", "occurs only under NOT"),
-        ("mob_pattern(?x) AND seen(?x, ?y)", "type-mismatch", "?x", "of type integer before"),
+        ("mob_pattern(?x) AND seen(?x, ?y)", "type-mismatch", "?x", "has type integer earlier"),
         ("mob_pattern(?x) AND ?x = 'a'", "type-mismatch", "'a'", "?x is an integer"),
         ("mob_pattern(?x) AND ?x > s", "type-mismatch", None, "cannot be compared"),
         ("seen(?x, ?y) AND ?x + 1 > 2", "type-mismatch", "?x", "arithmetic needs a number"),

@@ -110,9 +110,11 @@ class Watch:
         if not single:
             return None
         things = "value or row was" if single.total() == 1 else "values and rows were"
-        example = next(e for name, e in self._examples.items() if name in single)
+        # Only some attributes have an example if very many have rejects.
+        example = next((e for name, e in self._examples.items() if name in single), None)
+        shown = "" if example is None else f", for example {example}"
         return (
-            f"{single.total():,} {things} not read and treated as missing, for example {example}; "
+            f"{single.total():,} {things} not read and treated as missing{shown}; "
             "index.encode(events).rejects lists them"
         )
 
@@ -138,9 +140,10 @@ class Watch:
         )
 
     def _tell_values(self, name: str) -> str:
-        n_values, example = self._n_rejects[name], self._examples[name]
+        n_values, example = self._n_rejects[name], self._examples.get(name)
         values = f"{n_values:,} value{'s' * (n_values != 1)}"
-        return f"{name} ({values}; row {example.row}: {example.reason})"
+        shown = "" if example is None else f"; row {example.row}: {example.reason}"
+        return f"{name} ({values}{shown})"
 
     def tell_missing(self, find_names: Callable[[], Collection[Path]]) -> str | None:
         """A note on attributes that no event has; None if there are none."""
