@@ -106,14 +106,12 @@ def _subsets(index: Index, events: Sequence[Event], **options: Any) -> np.ndarra
     def ask(subset: Iterable[str]) -> np.ndarray:
         return _table(index, len(events), index.match_batch(batch, subset=subset, **options))
 
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "subset is empty")
-        found = ask(wanted)
-        assert not found[:, [index.ordinal(other) for other in others]].any()
-        lists = index.match_lists(batch, subset=iter(wanted), **options)
-        assert np.array_equal(pc.list_value_length(lists), found.sum(axis=1))
-        assert not ask([]).any()
-        return found + ask(set(others))
+    found = ask(wanted)
+    assert not found[:, [index.ordinal(other) for other in others]].any()
+    lists = index.match_lists(batch, subset=iter(wanted), **options)
+    assert np.array_equal(pc.list_value_length(lists), found.sum(axis=1))
+    assert not ask([]).any()
+    return found + ask(set(others))
 
 
 def _wide(index: Index, events: Sequence[Event]) -> np.ndarray:

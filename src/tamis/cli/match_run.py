@@ -14,7 +14,6 @@ from tamis.language.weights import WEIGHT
 from tamis.logic.evaluate import value_at
 from tamis.match.event_columns import EventColumnReader
 from tamis.match.readouts.summaries import Counted
-from tamis.match.tags import Selected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -115,7 +114,7 @@ class Run:
             with_tag = self.index.list_tagged(self.tagged)
             chosen = set(with_tag)
             is_both = (one for one in wanted or () if one in chosen)
-            wanted = with_tag if wanted is None else Selected(is_both)
+            wanted = with_tag if wanted is None else list(is_both)
         return {"subset": wanted, "threads": self.threads, "at": self.at}
 
     def _match(self, batch: EncodedEvents, columns: list[str]) -> pa.Table:

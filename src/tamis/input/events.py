@@ -65,6 +65,11 @@ def open_events(given: Any) -> Any:
     return _stream(events) if _is_batch(first) else list(events)
 
 
+def is_event(given: Any) -> bool:
+    """Whether it is one event that is not text: a dict, or another mapping of attributes."""
+    return hasattr(given, "get") and not is_frame(given)
+
+
 def read_event(given: Any) -> Mapping[str, Any]:
     """One event: a mapping, or the JSON text of an object."""
     if type(given) is dict:
@@ -80,7 +85,7 @@ def read_event(given: Any) -> Mapping[str, Any]:
         if (key := check_keys(given, parsed)) is not None:
             warn(tell_repeated(key))
         return parsed
-    if not hasattr(given, "get") or is_frame(given):
+    if not is_event(given):
         raise InputError(
             f"an event is a mapping of attributes, not {type(given).__name__}",
             hint="match several events with match_batch",

@@ -15,7 +15,7 @@ from tamis.errors import InputError
 from tamis.events.encoder import EventEncoder
 from tamis.index import artefact
 from tamis.index.uses import unused_attributes
-from tamis.input.events import read_event
+from tamis.input.events import is_event, read_event
 from tamis.language.weights import WEIGHT
 from tamis.match.batch import choose_groups
 from tamis.match.catalogue import Catalogue, IndexPart
@@ -31,7 +31,6 @@ from tamis.match.readouts.rows import ResultRows
 from tamis.match.readouts.summaries import Counted, EventSummary, SubscriptionSummary
 from tamis.match.readouts.top import TopRows, best_of_one
 from tamis.match.result import Result, refuse_columns
-from tamis.match.tags import Selected
 from tamis.match.terms import share_terms
 from tamis.match.unseen import NeededAttributes, SingleRejects
 from tamis.operators.registry import REGISTRY, Registry
@@ -155,10 +154,10 @@ class Index:
         """
         return self.catalogue.names(np.flatnonzero(self.catalogue.find_tagged(tags)))
 
-    def list_tagged(self, tags: Sequence[str]) -> Selected:
+    def list_tagged(self, tags: Sequence[str]) -> list[str]:
         """The same, where it is no mistake that no subscription has a tag."""
         is_tagged = self.catalogue.find_tagged(tags, is_reported=False)
-        return Selected(self.catalogue.names(np.flatnonzero(is_tagged)))
+        return self.catalogue.names(np.flatnonzero(is_tagged))
 
     def list_valid(self, at: Any = None) -> np.ndarray:
         """The ordinals of the subscriptions that are valid at a moment."""
@@ -348,7 +347,7 @@ class Index:
         question, ranking = self._ask(subset, tagged, at, threads), self.catalogue.ranking
         if len(self) and not self.catalogue.has_weights:
             report_weightless()
-        if isinstance(events, Mapping):
+        if is_event(events):
             refuse_columns(event_id=event_id, columns=columns[1:], event_columns=event_columns)
             best = best_of_one(question.match_ordinals(read_event(events)), ranking, n_best)
             return self.catalogue.names(best)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from tamis.arguments import expect_count
 from tamis.errors import InputError
 from tamis.match.question import AskedPart, Question
-from tamis.match.tags import Selected, report_empty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,12 +81,7 @@ class Questions:
                     f"subset is {subset!r}; a list of subscription ids is expected",
                     hint=f"write [{subset!r}]",
                 )
-            ids = subset if isinstance(subset, list) else list(subset)
-            if not ids and not isinstance(ids, Selected):
-                report_empty("subset")
-            yield self._catalogue.find(ids)
+            yield self._catalogue.find(subset)
         if tagged is not None:
             tags = [tagged] if isinstance(tagged, str) else list(tagged)
-            if not tags:
-                report_empty("tagged")
             yield self._catalogue.find_tagged(tags)

@@ -1,4 +1,4 @@
-"""Warns about selections of subscriptions that select none: unknown tags, empty lists."""
+"""Warns about tags that no subscription has."""
 
 from __future__ import annotations
 
@@ -12,18 +12,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SHOWN: Final = 5
-
-
-class Selected(list[str]):
-    """Ids that were found by a selection which was checked before: if empty, it is not reported
-    again.
-    """
-
-
-def report_empty(argument: str) -> None:
-    """Warn about an argument that selects no subscription, because it is an empty list."""
-    all_of_them = f"leave {argument} out to match all subscriptions"
-    warn(f"{argument} is empty, so no subscription is matched; {all_of_them}")
 
 
 def report_tags(asked: Sequence[str], tags: pa.Array) -> None:

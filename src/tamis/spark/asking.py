@@ -7,7 +7,6 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from tamis.errors import InputError, suggest
-from tamis.match.tags import report_empty
 from tamis.spark.columns import report_columns
 from tamis.spark.layout import choose_id, expect_frame, expect_some, select_events
 from tamis.spark.matching import WorkerQuestion
@@ -148,6 +147,4 @@ def _read_names(given: Any, what: str, *, is_one: bool = False) -> tuple[str, ..
     for name in names:
         if not isinstance(name, str):
             raise InputError(f"{what} names texts, not {type(name).__name__}: {name!r}")
-    if not names:
-        report_empty(what)
     return names

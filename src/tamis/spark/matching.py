@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.events.read import read_events
-from tamis.match.tags import Selected
 from tamis.match.terms import TermCounts
 from tamis.spark.event_rejects import ListedRejects
 from tamis.spark.layout import ID, KEPT, only_attributes, undisguised
@@ -49,7 +48,7 @@ class WorkerQuestion:
             options["subset"] = index.list_tagged(self.tagged)
         if self.subset is not None:
             known = set(options.get("subset", index))
-            options["subset"] = Selected(one for one in self.subset if one in known)
+            options["subset"] = [one for one in self.subset if one in known]
         return options
 
 
