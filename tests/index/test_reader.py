@@ -171,10 +171,10 @@ def test_every_code_of_a_test_has_a_form():
     }
     assert bases.find_form(lexer.NOT_IN_LIST) == (bases.ONE_OF, True)
     assert bases.find_form(lexer.IS_NULL) == (bases.PRESENT, True)
-    assert bases.find_form(lexer.CONTAINS) == (bases.PATTERN, False)
+    assert bases.find_form(lexer.CONTAINS) == (bases.MEETS_PATTERN, False)
 
 
-@pytest.mark.parametrize("code", [-1, lexer.N_KINDS, 255])
+@pytest.mark.parametrize("code", [-1, lexer.N_TEST_CODES, 255])
 def test_an_unknown_code_of_a_test_is_an_error(code):
     with pytest.raises(TamisError, match=f"a test has the code {code}; 0 to"):
         bases.find_form(code)

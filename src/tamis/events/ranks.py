@@ -24,7 +24,7 @@ from tamis.index.carriers import (
     text_buffers,
     to_numbers,
 )
-from tamis.index.numbers import DOUBLE, FIRST, LAST, PSEUDO, SHORT
+from tamis.index.numbers import ENTRY_DOUBLE, ENTRY_FIRST, ENTRY_LAST, ENTRY_SHORT, PSEUDO
 from tamis.logic.comparing import to_double
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Ranking:
     def number_keys(self, attribute: int) -> memoryview | None:
         """The keys of one attribute of numbers; None if they alone do not decide."""
         run = slice(self._begins[attribute], self._ends[attribute])
-        if (self._numbers.kinds[run] > SHORT).any():
+        if (self._numbers.kinds[run] > ENTRY_SHORT).any():
             return None
         return self._numbers.keys[run].data
 
@@ -156,9 +156,9 @@ class Ranking:
         while low < high and not is_equal:
             middle = (low + high) // 2
             kind, constant = int(kinds[middle]), column.constants[middle]
-            if kind == DOUBLE or (kind not in PSEUDO and constant == value):
+            if kind == ENTRY_DOUBLE or (kind not in PSEUDO and constant == value):
                 low, is_equal = middle, True
-            elif kind == FIRST or (kind != LAST and constant < value):
+            elif kind == ENTRY_FIRST or (kind != ENTRY_LAST and constant < value):
                 low = middle + 1
             else:
                 high = middle

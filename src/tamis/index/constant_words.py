@@ -9,13 +9,13 @@ import numpy as np
 
 from tamis.index.carriers import CARRIAGES, DECIMALS, FLOATS, INTEGERS, NUMBERS, OTHERS, TEXTS
 from tamis.index.kernels.bases import (
-    AS_DECIMAL,
-    AS_DOUBLE,
-    AS_INTEGER,
-    AS_NUMBER,
-    AS_TEXT,
     LEAST_NUMBER,
     NO_WORDS,
+    WORD_OF_DECIMAL,
+    WORD_OF_DOUBLE,
+    WORD_OF_INTEGER,
+    WORD_OF_NUMBER,
+    WORD_OF_TEXT,
 )
 from tamis.language.types import INT64_MAX, INT64_MIN
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 _MASK: Final = 0x7FFFFFFFFFFFFFFF
 _WORDS_AS: Final = {
-    INTEGERS: AS_INTEGER,
+    INTEGERS: WORD_OF_INTEGER,
     OTHERS: NO_WORDS,
-    FLOATS: AS_DOUBLE,
-    NUMBERS: AS_NUMBER,
-    TEXTS: AS_TEXT,
-    DECIMALS: AS_DECIMAL,
+    FLOATS: WORD_OF_DOUBLE,
+    NUMBERS: WORD_OF_NUMBER,
+    TEXTS: WORD_OF_TEXT,
+    DECIMALS: WORD_OF_DECIMAL,
 }
 
 

@@ -144,7 +144,7 @@ class DagBuilder:
                 column = self.column(PATTERN, leaf.operand)
                 patterns = self.patterns.setdefault(column, [])
                 patterns.append(leaf)
-                return 2 * self._base(form.PATTERN, column, (len(patterns) - 1,))
+                return 2 * self._base(form.MEETS_PATTERN, column, (len(patterns) - 1,))
             case _:
                 raise TamisError(f"cannot index: {print_expression(leaf)}")
 
@@ -196,7 +196,7 @@ class DagBuilder:
         type_ = self.columns[column].type
         if type_ == NUMBER and not is_short(literal):
             return numbered_word(self._text(spell_number(literal.value)))
-        if words_as(type_) not in (form.AS_TEXT, form.AS_DECIMAL):
+        if words_as(type_) not in (form.WORD_OF_TEXT, form.WORD_OF_DECIMAL):
             return to_word(literal.value, type_)
         return self._text(_spell(literal.value))
 

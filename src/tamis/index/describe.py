@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tamis.index.columns import ARRAY, PAIR, PATTERN, TEXT
-from tamis.index.numbers import FIRST, LAST, PIVOT, PIVOT_UNDER
+from tamis.index.numbers import ENTRY_FIRST, ENTRY_LAST, ENTRY_PIVOT, ENTRY_PIVOT_UNDER
 from tamis.language.ast import ArraysOverlap, Comparison, Condition, IsNull, Literal, Not, Words
 from tamis.language.comparators import Comparator
 from tamis.language.printer import print_expression
@@ -61,11 +61,11 @@ def _numbers_of(places: list[int], constants: Constants) -> list[Any]:
     last = -1  # of the codes equal to the double found last
     for place in places:
         entry = place // 2
-        if place <= last or kinds[entry] in (PIVOT, PIVOT_UNDER):
+        if place <= last or kinds[entry] in (ENTRY_PIVOT, ENTRY_PIVOT_UNDER):
             continue
         found.append(constants[entry])
-        if kinds[entry] == FIRST:
-            last = 2 * (entry + int(np.argmax(kinds[entry:] == LAST))) + 1
+        if kinds[entry] == ENTRY_FIRST:
+            last = 2 * (entry + int(np.argmax(kinds[entry:] == ENTRY_LAST))) + 1
     return found
 
 

@@ -133,7 +133,7 @@ class _LeafWriter:
     def write(self) -> tuple[tuple[Column, ...], ConstantArrays, LeafArrays]:
         """The columns, their constants and the arrays."""
         is_plain = ~self.is_negated
-        self._write_patterns(is_plain & (self.forms == form.PATTERN))
+        self._write_patterns(is_plain & (self.forms == form.MEETS_PATTERN))
         holders = np.flatnonzero(is_plain & np.isin(self.forms, _WITH_VALUES))
         placed, constants = self._rank_constants(holders)
         column_codes = np.zeros(len(self.columns) + 1, dtype=np.int64)

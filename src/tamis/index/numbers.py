@@ -36,17 +36,18 @@ if TYPE_CHECKING:
     from tamis.kernels.arrays import Float64, Int64, UInt8
 
 # Kinds of entries.
-WHOLE: Final = 0  # an exact constant, a whole number of 64 bits
-SHORT: Final = 1  # another exact constant of at most 15 digits: the decimal that its key prints as
-LONG: Final = 2  # another exact constant of more digits, stored as text
-UNDER: Final = 3  # the same, below all integers of 64 bits
-DOUBLE: Final = 4  # a double without exact constants of its key
-FIRST: Final = 5  # before the entries that are equal to a double
-LAST: Final = 6  # after them
-PIVOT: Final = 7  # not a constant: the position of doubles with that key
-PIVOT_UNDER: Final = 8  # the same, below all integers of 64 bits
-N_KINDS: Final = 9
-PSEUDO: Final = frozenset((FIRST, LAST, PIVOT, PIVOT_UNDER))  # equal to no exact value
+ENTRY_WHOLE: Final = 0  # an exact constant, a whole number of 64 bits
+ENTRY_SHORT: Final = 1  # another one of at most 15 digits: the decimal that its key prints as
+ENTRY_LONG: Final = 2  # another exact constant of more digits, stored as text
+ENTRY_UNDER: Final = 3  # the same, below all integers of 64 bits
+ENTRY_DOUBLE: Final = 4  # a double without exact constants of its key
+ENTRY_FIRST: Final = 5  # before the entries that are equal to a double
+ENTRY_LAST: Final = 6  # after them
+ENTRY_PIVOT: Final = 7  # not a constant: the position of doubles with that key
+ENTRY_PIVOT_UNDER: Final = 8  # the same, below all integers of 64 bits
+N_ENTRY_KINDS: Final = 9
+# Equal to no exact value.
+PSEUDO: Final = frozenset((ENTRY_FIRST, ENTRY_LAST, ENTRY_PIVOT, ENTRY_PIVOT_UNDER))
 
 _EXACT_DOUBLES: Final = 2.0**53
 
@@ -78,7 +79,7 @@ def short_entries(keys: Float64) -> Entries:
         exact = int(Decimal(repr(float(keys[at]))))
         is_whole[at] = INT64_MIN <= exact <= INT64_MAX
         wholes[at] = min(max(exact, INT64_MIN), INT64_MAX)
-    kinds = np.where(is_whole, WHOLE, SHORT).astype(np.uint8)
+    kinds = np.where(is_whole, ENTRY_WHOLE, ENTRY_SHORT).astype(np.uint8)
     return Entries(keys, kinds, wholes, np.ones(len(keys), np.uint8), [""] * len(keys))
 
 
@@ -95,15 +96,15 @@ def lay_out(constants: Sequence[Any]) -> tuple[Entries, list[EqualCodes]]:
         exact = sorted({*members} - {*doubles}, key=constants.__getitem__)
         first = len(rows)
         if not exact:
-            rows.append(_Row(key, DOUBLE, is_pivot=True))
+            rows.append(_Row(key, ENTRY_DOUBLE, is_pivot=True))
             places[doubles[0]] = EqualCodes(2 * first + 1, 2 * first + 1, -1)
             continue
         if doubles:
-            rows.append(_Row(key, FIRST))
+            rows.append(_Row(key, ENTRY_FIRST))
         own = _add_exact(rows, key, [constants[at] for at in exact])
         places.update(zip(exact, own, strict=True))
         if doubles:
-            rows.append(_Row(key, LAST))
+            rows.append(_Row(key, ENTRY_LAST))
             places[doubles[0]] = EqualCodes(2 * first + 1, 2 * len(rows) - 1, -1)
     return _to_arrays(rows), [places[at] for at in range(len(constants))]
 
@@ -130,7 +131,7 @@ def _add_exact(rows: list[_Row], key: float, exact: list[Any]) -> list[EqualCode
     after = n_below + is_constant
     numbers = [len(rows) + at + (at >= after) for at in range(len(exact))]
     rows.extend(_make_row(value, key) for value in exact[:after])
-    kind = PIVOT_UNDER if pivot < INT64_MIN else PIVOT
+    kind = ENTRY_PIVOT_UNDER if pivot < INT64_MIN else ENTRY_PIVOT
     rows.append(_make_row(pivot, key)._replace(kind=kind, text="", is_pivot=True))
     rows.extend(_make_row(value, key) for value in exact[after:])
     of_doubles = 2 * (numbers[0] + after) + 1 if after else 2 * numbers[0] - 1
@@ -156,20 +157,21 @@ def _to_arrays(rows: list[_Row]) -> Entries:
 def _make_row(value: Any, key: float) -> _Row:
     """An exact constant, rounded down to 64 bits, with its digits if needed."""
     if value < INT64_MIN:
-        return _Row(key, UNDER, INT64_MIN, format(Decimal(value), "f"))
+        return _Row(key, ENTRY_UNDER, INT64_MIN, format(Decimal(value), "f"))
     if value > INT64_MAX:
-        return _Row(key, LONG, INT64_MAX, format(Decimal(value), "f"))
+        return _Row(key, ENTRY_LONG, INT64_MAX, format(Decimal(value), "f"))
     whole = math.floor(value)
     if whole == value:
-        return _Row(key, WHOLE, whole)
-    is_short = Decimal(repr(key)) == value
-    return _Row(key, SHORT if is_short else LONG, whole, "" if is_short else format(value, "f"))
+        return _Row(key, ENTRY_WHOLE, whole)
+    if Decimal(repr(key)) == value:
+        return _Row(key, ENTRY_SHORT, whole)
+    return _Row(key, ENTRY_LONG, whole, format(value, "f"))
 
 
 def decode(key: float, kind: int, whole: int, text: str) -> Any:
     """The value of an entry: an int, a Decimal or, for a double, a float."""
     if text:
         return Decimal(text)
-    if kind == WHOLE:
+    if kind == ENTRY_WHOLE:
         return whole
-    return Decimal(repr(key)) if kind in (SHORT, PIVOT, PIVOT_UNDER) else key
+    return Decimal(repr(key)) if kind in (ENTRY_SHORT, ENTRY_PIVOT, ENTRY_PIVOT_UNDER) else key

@@ -54,7 +54,7 @@ class PatternTests:
     def _leaf(self, key: int, paths: Sequence[Path]) -> int:
         leaf = self._leaves.get(key)
         if leaf is None:
-            name, kind = divmod(key >> 32, lexer.N_KINDS)
+            name, kind = divmod(key >> 32, lexer.N_TEST_CODES)
             attribute = self._attribute(paths[name])
             text = self._builder.text(key & 0xFFFFFFFF)
             leaf = self._place(_spell(kind, attribute, text)) if attribute else -1

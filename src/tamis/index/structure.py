@@ -27,7 +27,7 @@ from tamis.index.expectations import (
     expect_within,
 )
 from tamis.index.layout import AT_LEAST, XOR
-from tamis.index.numbers import LONG, N_KINDS, UNDER
+from tamis.index.numbers import ENTRY_LONG, ENTRY_UNDER, N_ENTRY_KINDS
 from tamis.index.validity import NO_END, NO_START
 from tamis.language.fitting import check_pair
 from tamis.language.names import print_path
@@ -127,11 +127,11 @@ def _check_entries(arrays: ConstantArrays) -> None:
     n_numbers = len(arrays.number_keys)
     for name in ("number_kinds", "number_wholes", "number_is_pivot"):
         expect_length(getattr(arrays, name), n_numbers, name)
-    expect_within(arrays.number_kinds, 0, N_KINDS, "number_kinds")
+    expect_within(arrays.number_kinds, 0, N_ENTRY_KINDS, "number_kinds")
     expect_within(arrays.number_is_pivot, 0, 2, "number_is_pivot")
     expect(np.isfinite(arrays.number_keys).all(), "a number is not finite")
     digits = expect_texts(arrays.number_offsets, arrays.number_data, n_numbers, "numbers")
-    has_digits = np.isin(arrays.number_kinds, (LONG, UNDER))
+    has_digits = np.isin(arrays.number_kinds, (ENTRY_LONG, ENTRY_UNDER))
     spelled = digits.filter(pa.array(has_digits))
     is_number = pc.match_substring_regex(spelled, _DECIMAL)
     expect(pc.all(is_number, min_count=0).as_py(), "a number is not written in digits")

@@ -9,7 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.index.carriers import KIND_EXACT, KIND_WHOLE
-from tamis.index.numbers import DOUBLE, FIRST, LAST, PIVOT_UNDER, UNDER, WHOLE
+from tamis.index.numbers import (
+    ENTRY_DOUBLE,
+    ENTRY_FIRST,
+    ENTRY_LAST,
+    ENTRY_PIVOT_UNDER,
+    ENTRY_UNDER,
+    ENTRY_WHOLE,
+)
 from tamis.kernels.compare import compare_bytes
 from tamis.kernels.compiled import kernel
 
@@ -115,14 +122,14 @@ def first_above(keys, low, high, value):
 @kernel(_nrt=True, inline="always")
 def compare_whole(value, kind, whole):
     """-1, 0 or 1 for an integer and an entry whose key is its double."""
-    if kind == WHOLE:
+    if kind == ENTRY_WHOLE:
         return int(value > whole) - int(value < whole)
-    if kind == DOUBLE:
+    if kind == ENTRY_DOUBLE:
         return 0
-    if kind == FIRST or kind == UNDER or kind == PIVOT_UNDER:
+    if kind == ENTRY_FIRST or kind == ENTRY_UNDER or kind == ENTRY_PIVOT_UNDER:
         return 1
     # Other exact constants are not integers of 64 bits; they were rounded down.
-    return -1 if kind == LAST or value <= whole else 1
+    return -1 if kind == ENTRY_LAST or value <= whole else 1
 
 
 @kernel(_nrt=True)

@@ -22,7 +22,7 @@ ONE_OF: Final = 1  # the value is one of the base's values
 AT_MOST: Final = 2  # the value is at most the base's one value
 BELOW: Final = 3  # the value is below it
 PRESENT: Final = 4
-PATTERN: Final = 5  # the value is the number of one of the column's patterns
+MEETS_PATTERN: Final = 5  # the value is the number of one of the column's patterns
 PAIR_EQUAL: Final = 6
 PAIR_AT_MOST: Final = 7
 PAIR_BELOW: Final = 8
@@ -31,11 +31,11 @@ UNREAD: Final = 10  # of tests that only the parser reads; no base has it
 
 # How a column's values become 64-bit words that compare as the values do.
 NO_WORDS: Final = 0  # left to the parser
-AS_INTEGER: Final = 1
-AS_DOUBLE: Final = 2
-AS_TEXT: Final = 3  # the number of a text; ranked when all texts are known
-AS_NUMBER: Final = 4  # a double if that is exact; else below LEAST_NUMBER, by text
-AS_DECIMAL: Final = 5  # the number of a text, which is a decimal
+WORD_OF_INTEGER: Final = 1
+WORD_OF_DOUBLE: Final = 2
+WORD_OF_TEXT: Final = 3  # the number of a text; ranked when all texts are known
+WORD_OF_NUMBER: Final = 4  # a double if that is exact; else below LEAST_NUMBER, by text
+WORD_OF_DECIMAL: Final = 5  # the number of a text, which is a decimal
 # The word of the least double: words below it do not compare as values do (see `index.numbers`).
 LEAST_NUMBER: Final = -(2**63) + 2**52 - 1
 
@@ -64,11 +64,11 @@ def find_form(kind: int) -> BaseForm:
             return BaseForm(PRESENT, kind == lexer.IS_NULL)
         case Comparator.SAME.code:
             return BaseForm(UNREAD, False)
-    if lexer.LIKE <= kind < lexer.N_KINDS:
-        return BaseForm(PATTERN, False)
+    if lexer.LIKE <= kind < lexer.N_TEST_CODES:
+        return BaseForm(MEETS_PATTERN, False)
     comparators = [own for own in Comparator if own.code == kind]
     if not comparators:
-        raise TamisError(f"a test has the code {kind}; 0 to {lexer.N_KINDS - 1} are known")
+        raise TamisError(f"a test has the code {kind}; 0 to {lexer.N_TEST_CODES - 1} are known")
     test, is_negated = comparators[0].signed_test
     return BaseForm(_FORM_BY_QUESTION[test], is_negated)
 
@@ -79,7 +79,7 @@ _FORM_BY_QUESTION: Final = {
     IndexTest.BELOW: BELOW,
     IndexTest.AT_MOST: AT_MOST,
 }
-_BASE_FORMS: Final = [find_form(kind) for kind in range(lexer.N_KINDS)]
+_BASE_FORMS: Final = [find_form(kind) for kind in range(lexer.N_TEST_CODES)]
 _FORMS: Final = np.array([own.form for own in _BASE_FORMS], dtype=np.int64)
 _IS_NEGATED: Final = np.array([own.is_negated for own in _BASE_FORMS], dtype=np.bool_)
 
@@ -257,15 +257,17 @@ def read_words(test, scanned, data, words_as, texts, words, double):
     for at in range(scanned.test_starts[test], scanned.test_starts[test + 1]):
         kind = scanned.constant_kinds[at]
         value = scanned.constant_values[at]
-        if words_as == AS_TEXT:
-            if kind != lexer.TEXT:
+        if words_as == WORD_OF_TEXT:
+            if kind != lexer.TOKEN_TEXT:
                 return -1
             word = np.int64(find_text(texts, data, value, scanned.constant_sizes[at]))
-        elif words_as == AS_INTEGER:
-            if kind != lexer.INTEGER:
+        elif words_as == WORD_OF_INTEGER:
+            if kind != lexer.TOKEN_INTEGER:
                 return -1
             word = value
-        elif (words_as == AS_DOUBLE or words_as == AS_NUMBER) and kind != lexer.TEXT:
+        elif (
+            words_as == WORD_OF_DOUBLE or words_as == WORD_OF_NUMBER
+        ) and kind != lexer.TOKEN_TEXT:
             # Both are exact (at most 15 digits), so the quotient is the nearest double.
             double[0] = np.float64(value) / _POWERS[scanned.constant_sizes[at]] + 0.0
             word = ordered_bits(double.view(np.int64)[0])
@@ -308,12 +310,12 @@ def read_tests(
         form = _FORMS[kind]
         if form == PRESENT:
             n_words = 0 if column >= 0 else -1
-        elif form != PATTERN and form != UNREAD and words_as != NO_WORDS:
+        elif form != MEETS_PATTERN and form != UNREAD and words_as != NO_WORDS:
             n_words = read_words(test, scanned, data, words_as, texts, words, double)
-            if form == BELOW and words_as == AS_INTEGER:
+            if form == BELOW and words_as == WORD_OF_INTEGER:
                 form = AT_MOST
                 words[begin] -= 1
-        heads[test] = ELSEWHERE if form == PATTERN else LEFT
+        heads[test] = ELSEWHERE if form == MEETS_PATTERN else LEFT
         hashes[test] = 0
         if n_words >= 0:
             heads[test] = base_head(form, column, n_words)
@@ -369,10 +371,12 @@ def number_patterns(
     for i in range(len(tests)):
         at = scanned.test_starts[tests[i]]
         number = -1
-        if scanned.constant_kinds[at] == lexer.TEXT:
+        if scanned.constant_kinds[at] == lexer.TOKEN_TEXT:
             number = find_text(texts, data, scanned.constant_values[at], scanned.constant_sizes[at])
         name = np.int64(scanned.test_names[tests[i]])
-        keys[i] = (name * lexer.N_KINDS + scanned.test_kinds[tests[i]]) << 32 | np.int64(number)
+        keys[i] = (name * lexer.N_TEST_CODES + scanned.test_kinds[tests[i]]) << 32 | np.int64(
+            number
+        )
         if number < 0:
             keys[i] = -1
 
@@ -428,7 +432,7 @@ def count_uses(
             for at in range(first, last):
                 kind = scanned.constant_kinds[at]
                 votes[name, kind] += 1
-                if kind == lexer.TEXT:
+                if kind == lexer.TOKEN_TEXT:
                     start, size = scanned.constant_values[at], scanned.constant_sizes[at]
                     is_pattern = scanned.test_kinds[test] >= lexer.LIKE
                     votes[name, 4] += is_pattern or is_only_text(data, start, size)

@@ -13,21 +13,21 @@ import numpy as np
 
 from tamis.index import layout
 from tamis.index.kernels.bases import (
-    AS_DECIMAL,
-    AS_INTEGER,
-    AS_NUMBER,
-    AS_TEXT,
     AT_MOST,
     BELOW,
     COMPLEMENT,
     LEAST_NUMBER,
+    MEETS_PATTERN,
     NO_WORDS,
     ONE_OF,
     PAIR_AT_MOST,
     PAIR_BELOW,
     PAIR_EQUAL,
-    PATTERN,
     PRESENT,
+    WORD_OF_DECIMAL,
+    WORD_OF_INTEGER,
+    WORD_OF_NUMBER,
+    WORD_OF_TEXT,
     find_base,
     head_column,
     head_form,
@@ -125,13 +125,13 @@ def leaves_meet(children, begin, n_children, operator, heads, met):
 @kernel(inline="always")
 def has_order(words_as, first):
     """Whether the words of a base compare as its values do; `first` is its least word."""
-    return words_as != NO_WORDS and (words_as != AS_NUMBER or first >= LEAST_NUMBER)
+    return words_as != NO_WORDS and (words_as != WORD_OF_NUMBER or first >= LEAST_NUMBER)
 
 
 @kernel(inline="always")
 def are_apart(leaf, other, operator, heads, words_as):
     """Whether two leaves are bounds with more than one value between (AND) or beyond (OR) them."""
-    if (leaf ^ other) & 1 == 0 or words_as == AS_TEXT or words_as == AS_DECIMAL:
+    if (leaf ^ other) & 1 == 0 or words_as == WORD_OF_TEXT or words_as == WORD_OF_DECIMAL:
         return False
     upper, lower = leaf >> 1, other >> 1
     if (leaf & 1 == 1) == (operator == layout.AND):
@@ -201,9 +201,9 @@ def compare_words(one, other, words_as, texts):
     """-1, 0 or 1 as the first word's value is below, equal to or above the other's."""
     if one == other:
         return 0
-    if words_as == AS_TEXT:
+    if words_as == WORD_OF_TEXT:
         return compare_texts(one, other, texts)
-    if words_as == AS_DECIMAL:
+    if words_as == WORD_OF_DECIMAL:
         return compare_decimals(one, other, texts)
     return -1 if one < other else 1
 
@@ -341,7 +341,7 @@ def intersect(children, begin, first, is_or, free, free_end, bases, texts, met):
                 high, high_word, is_high_closed = leaf, word, is_closed
             continue
         is_closed = not is_closed
-        if words_as == AS_INTEGER and not is_closed and word < _LAST:
+        if words_as == WORD_OF_INTEGER and not is_closed and word < _LAST:
             word, is_closed = word + 1, True
         order = 1 if low < 0 else compare_words(word, low_word, words_as, texts)
         if order > 0 or (order == 0 and is_low_closed and not is_closed):
@@ -412,7 +412,7 @@ def keep_common(values, begin, n_values, start, end):
 @kernel(inline="always")
 def needs_presence(leaf, form, is_signed):
     """Whether a leaf is never true on a missing attribute, judged by its form and sign."""
-    if form == PATTERN:
+    if form == MEETS_PATTERN:
         return leaf & 1 == 0
     is_value = form == ONE_OF or form == AT_MOST or form == BELOW or form == COMPLEMENT
     is_value |= form == PAIR_EQUAL or form == PAIR_AT_MOST or form == PAIR_BELOW

@@ -14,10 +14,10 @@ from tamis.kernels.compiled import kernel
 from tamis.language.comparators import Comparator
 
 # Constants.
-INTEGER: Final = 0
-DECIMAL: Final = 1
-TEXT: Final = 2
-ESCAPED: Final = 3  # a text that needs decoding: the whole token, with its quotes
+TOKEN_INTEGER: Final = 0
+TOKEN_DECIMAL: Final = 1
+TOKEN_TEXT: Final = 2
+TOKEN_ESCAPED: Final = 3  # a text that needs decoding: the whole token, with its quotes
 
 # Tests.
 IS_EQUAL: Final = Comparator.EQUAL.code
@@ -37,7 +37,7 @@ RLIKE: Final = _N_COMPARATORS + 6
 STARTSWITH: Final = _N_COMPARATORS + 7
 ENDSWITH: Final = _N_COMPARATORS + 8
 CONTAINS: Final = _N_COMPARATORS + 9
-N_KINDS: Final = CONTAINS + 1
+N_TEST_CODES: Final = CONTAINS + 1
 
 
 class NameTable(NamedTuple):
@@ -191,8 +191,8 @@ def read_quoted(data, start, end):
         if byte == 39:
             if at + 1 >= end or data[at + 1] != 39:
                 if is_plain:
-                    return TEXT, start + 1, at - start - 1, at + 1
-                return ESCAPED, start, at + 1 - start, at + 1
+                    return TOKEN_TEXT, start + 1, at - start - 1, at + 1
+                return TOKEN_ESCAPED, start, at + 1 - start, at + 1
             is_plain = False
             at += 2
         elif byte == 92:
@@ -202,7 +202,7 @@ def read_quoted(data, start, end):
             break
         else:
             at += 1
-    return TEXT, start, start, -1
+    return TOKEN_TEXT, start, start, -1
 
 
 @kernel
@@ -211,9 +211,9 @@ def read_raw(data, start, end):
     at = start + 2
     while at < end and data[at] >= 32 and data[at] != 127:
         if data[at] == 39:
-            return TEXT, start + 2, at - start - 2, at + 1
+            return TOKEN_TEXT, start + 2, at - start - 2, at + 1
         at += 1
-    return TEXT, start, start, -1
+    return TOKEN_TEXT, start, start, -1
 
 
 @kernel
@@ -240,8 +240,9 @@ def read_number(data, at, end):
         at += 1
     is_whole = 0 < n_digits <= 15 and is_digit(data[first]) and is_digit(data[at - 1])
     if not is_whole or (at < end and (is_word_start(data[at]) or data[at] == 46)):
-        return INTEGER, first, first, -1
-    return (DECIMAL if has_point else INTEGER), (-value if is_negative else value), n_after, at
+        return TOKEN_INTEGER, first, first, -1
+    token = TOKEN_DECIMAL if has_point else TOKEN_INTEGER
+    return token, (-value if is_negative else value), n_after, at
 
 
 @kernel

@@ -17,7 +17,6 @@ import numpy as np
 from tamis.index.kernels.lexer import (
     ILIKE,
     IN_LIST,
-    INTEGER,
     IS_AT_LEAST,
     IS_AT_MOST,
     IS_NOT_NULL,
@@ -25,7 +24,8 @@ from tamis.index.kernels.lexer import (
     LIKE,
     NOT_IN_LIST,
     RLIKE,
-    TEXT,
+    TOKEN_INTEGER,
+    TOKEN_TEXT,
     comparison_at,
     find_name,
     is_word_start,
@@ -195,7 +195,7 @@ def read_predicate(data, start, end, out, counts, names, in_list):
         n_members = 0
         while True:
             kind, value, size, at = read_constant(data, skip_spaces(data, at, end), end)
-            if at < 0 or (test >= LIKE and kind < TEXT):
+            if at < 0 or (test >= LIKE and kind < TOKEN_TEXT):
                 return -1
             add_constant(out, counts, kind, value, size)
             n_members += 1
@@ -241,7 +241,7 @@ def read_function(data, at, end, out, counts, names, test):
     if name < 0 or at >= end or data[at] != 44:
         return -1
     kind, value, size, at = read_constant(data, skip_spaces(data, at + 1, end), end)
-    if at < 0 or kind < TEXT:
+    if at < 0 or kind < TOKEN_TEXT:
         return -1
     at = skip_spaces(data, at, end)
     if at >= end or data[at] != 41:
@@ -294,7 +294,7 @@ def open_call(data, word, at, end):
     if word != _W_AT_LEAST:
         return STEP_AT_LEAST, np.int64(0), -1
     kind, k, _, at = read_constant(data, skip_spaces(data, at, end), end)
-    if at < 0 or kind != INTEGER:
+    if at < 0 or kind != TOKEN_INTEGER:
         return STEP_AT_LEAST, k, -1
     at = skip_spaces(data, at, end)
     return STEP_AT_LEAST, k, (at + 1 if at < end and data[at] == 44 else -1)
