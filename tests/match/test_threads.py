@@ -58,6 +58,8 @@ def run_together(task, arguments) -> list:
         return list(pool.map(start, arguments))
 
 
+# Threads share the filters of warnings: an engine cannot set its own here.
+@pytest.mark.filterwarnings("ignore:no subscription has a weight:tamis.TamisWarning")
 def test_all_engines_at_once(index, example, impatient):
     """Eight threads ask different questions about different batches, single events among them."""
     truth = reference(example.conditions.values(), example.events, index.contents.missing)

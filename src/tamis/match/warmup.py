@@ -29,7 +29,7 @@ def warm_up() -> None:
     """Compile the kernels, or load them from the cache, by building and matching a tiny index."""
     from tamis.match.build import build
 
-    index = build(_SUBSCRIPTIONS, _SCHEMA)
+    index = build(_SUBSCRIPTIONS, _SCHEMA, weights={"set": 1})
     batch = index.encode(list(_EVENTS))
     index.match(_EVENTS[0])
     index.match_batch(batch)
