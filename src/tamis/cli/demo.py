@@ -16,6 +16,7 @@ from tamis.cli.demo_speed import show_speed
 from tamis.cli.explain import print_explanation
 from tamis.cli.output import prepare_kernels
 from tamis.input.event_rows import read_events
+from tamis.input.formats import list_titles
 from tamis.input.schemas import read_schema
 from tamis.input.subscription_rows import read_subscriptions
 from tamis.validate import check_subscriptions
@@ -35,7 +36,7 @@ NEAR_MISS: Final = ("alert-slow", "pay-2")
 
 NEXT_STEPS: Final = (
     """tamis eval "age >= 18 AND NOT country = 'DE'" --event '{"age": 30}'""",
-    "tamis build --help    # an index of your subscriptions: JSON lines, CSV or Parquet",
+    f"tamis build --help    # an index of your subscriptions: {list_titles()}",
     "tamis match --help    # your events against it",
     "tamis spark --help    # both in bulk, on this machine or a cluster",
 )
