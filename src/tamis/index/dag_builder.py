@@ -232,8 +232,7 @@ class DagBuilder:
                 meeting.n_lacking[0] = 0
                 continue
             first, end = programs.starts[begin : begin + 2].tolist()
-            steps = (programs.operators, programs.operands, first, end - first)
-            self._reserve_nodes(*room_needed(*steps, making.stack))
+            self._reserve_nodes(*room_needed(programs, first, end - first, making.stack))
 
     def _meet(self, most_children: int) -> tuple[Met, Meeting]:
         """The folding tables of the kernels; rebuilt when there are new columns or longer

@@ -312,36 +312,20 @@ def add_programs(
     roots,  # int32[n_programs], output: references
 ):
     """Add the nodes of the programs from `begin` on; return the first one that has no room."""
-    starts, operators, operands = programs.starts, programs.operators, programs.operands
-    wanted, sides, stack = making.wanted, making.sides, making.stack
-    links, link_starts = making.links, making.link_starts
+    starts, wanted, sides = programs.starts, making.wanted, making.sides
     for program in range(begin, len(starts) - 1):
         if programs.is_left[program]:
             continue
         first, n_steps = starts[program], starts[program + 1] - starts[program]
-        n_nodes, n_children = room_needed(operators, operands, first, n_steps, stack)
+        n_nodes, n_children = room_needed(programs, first, n_steps, making.stack)
         if not has_room(inner, n_nodes, n_children):
             return program
-        link_operands(operators, operands, first, n_steps, links, link_starts, stack, wanted)
-        want(operators, first, n_steps, links, link_starts, wanted)
+        link_operands(programs, first, n_steps, making)
+        want(programs, first, n_steps, making)
         for step in range(n_steps):
-            at = first + step
             for side in range(2):
                 if wanted[step] >> side & 1:
-                    reference = make(
-                        operators[at],
-                        operands[at],
-                        programs.required[at],
-                        side,
-                        links,
-                        link_starts[step],
-                        link_starts[step + 1],
-                        sides,
-                        making.references,
-                        inner,
-                        bases.heads,
-                        met,
-                    )
+                    reference = make(programs, first, step, side, making, inner, bases.heads, met)
                     if reference == MEETS:
                         reference = fold(inner, bases, texts, met, meeting)
                     sides[step, side] = reference
@@ -352,8 +336,9 @@ def add_programs(
 
 
 @kernel
-def room_needed(operators, operands, first, n_steps, stack):
+def room_needed(programs, first, n_steps, stack):
     """The largest number of nodes and children that one program can add."""
+    operators, operands = programs.operators, programs.operands
     n_nodes = 0
     n_children = 0
     height = 0
@@ -384,15 +369,16 @@ def has_room(inner, n_nodes, n_children):
 
 
 @kernel
-def link_operands(operators, operands, first, n_steps, links, link_starts, stack, wanted):
-    """Find the instruction of each operand."""
+def link_operands(programs, first, n_steps, making):
+    """Find the instruction of each operand; none is wanted yet."""
+    links, link_starts, stack = making.links, making.link_starts, making.stack
     height = 0
     n_links = 0
     for step in range(n_steps):
         link_starts[step] = n_links
-        wanted[step] = 0
-        if operators[first + step] != scan.STEP_LEAF:
-            n_operands = operands[first + step]
+        making.wanted[step] = 0
+        if programs.operators[first + step] != scan.STEP_LEAF:
+            n_operands = programs.operands[first + step]
             for i in range(n_operands):
                 links[n_links] = stack[height - n_operands + i]
                 n_links += 1
@@ -403,25 +389,29 @@ def link_operands(operators, operands, first, n_steps, links, link_starts, stack
 
 
 @kernel
-def want(operators, first, n_steps, links, link_starts, wanted):
+def want(programs, first, n_steps, making):
     """Mark which instructions are needed as they are, and which negated, from the root down."""
+    wanted, link_starts = making.wanted, making.link_starts
     wanted[n_steps - 1] = 1
     for step in range(n_steps - 1, -1, -1):
-        operator = operators[first + step]
+        operator = programs.operators[first + step]
         sides = wanted[step]
         if operator == scan.STEP_NOT:
             sides = (sides >> 1) | ((sides & 1) << 1)
         elif operator == scan.STEP_XOR or operator == scan.STEP_XNOR:
             sides = 3
         for at in range(link_starts[step], link_starts[step + 1]):
-            wanted[links[at]] |= sides
+            wanted[making.links[at]] |= sides
 
 
 @kernel(inline="always")
-def make(operator, operand, need, side, links, begin, end, sides, references, inner, heads, met):
+def make(programs, first, step, side, making, inner, heads, met):
     """The reference of one instruction, as it is (side 0) or negated (side 1)."""
+    operator = programs.operators[first + step]
     if operator == scan.STEP_LEAF:
-        return operand ^ side
+        return programs.operands[first + step] ^ side
+    links, sides, references = making.links, making.sides, making.references
+    begin, end = making.link_starts[step], making.link_starts[step + 1]
     if operator == scan.STEP_NOT:
         return sides[links[begin], 1 - side]
     n_operands = end - begin
@@ -434,6 +424,7 @@ def make(operator, operand, need, side, links, begin, end, sides, references, in
     for i in range(n_operands):
         references[i] = sides[links[begin + i], side]
     if operator == scan.STEP_AT_LEAST:
+        need = programs.required[first + step]
         k = n_operands - need + 1 if side else need
         return join_at_least(inner, k, references, n_operands, heads, met)
     is_and = (operator == scan.STEP_AND) ^ side

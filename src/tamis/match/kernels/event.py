@@ -36,24 +36,7 @@ def match_event(
     for at in range(scratch.n_true_leaves[0]):
         root = scratch.root_of[scratch.true_leaves[at]]
         n_found = emit(root, roots.subscription_starts, scratch.found, n_found)
-    return push(
-        stamp,
-        nodes.operators,
-        nodes.required,
-        nodes.child_starts,
-        nodes.children,
-        triggers.starts,
-        triggers.parents,
-        roots.subscription_starts,
-        scratch.is_true,
-        scratch.pending,
-        scratch.is_root,
-        scratch.root_of,
-        scratch.n_leaves[0],
-        scratch.first_top[0],
-        scratch.found,
-        n_found,
-    )
+    return push(stamp, nodes, triggers, roots.subscription_starts, scratch, n_found)
 
 
 @kernel
@@ -71,35 +54,23 @@ def next_stamp(scratch):
 @kernel
 def push(
     stamp,
-    operators,
-    required,
-    child_starts,
-    children,
-    trigger_starts,
-    trigger_parents,
-    subscription_starts,
-    is_true,  # uint8[n_stored]
-    pending,  # uint64[:], zero on return
-    is_root,  # uint64[n_stored / 64]
-    root_of,  # int32[n_stored]
-    n_leaves,
-    first_top,  # the root of the first top
-    found,  # int32[n_subscriptions], output: positions in `roots.subscriptions`
+    nodes,  # NodeArrays
+    triggers,  # TriggerArrays
+    subscription_starts,  # of RootArrays
+    scratch,  # SingleScratch; nothing is pending on return
     n_found,
 ):
     """Evaluate the pending nodes in ascending order; return how many subscriptions were found."""
-    first_inner = np.uint64(n_leaves)
+    is_true, pending, found = scratch.is_true, scratch.pending, scratch.found
+    first_inner, first_top = np.uint64(scratch.n_leaves[0]), scratch.first_top[0]
     n_stored = np.uint64(len(is_true))
     for word in range(np.uint64(len(pending))):
         while pending[word] != 0:
             bits = pending[word]
             pending[word] = bits & (bits - np.uint64(1))
             inner = (word << np.uint64(6)) + np.uint64(lowest_bit(bits))
-            operator = operators[inner]
             # An OR was triggered by a true child.
-            if operator != OR and not is_satisfied(
-                operator, inner, stamp, required, child_starts, children, is_true
-            ):
+            if nodes.operators[inner] != OR and not is_satisfied(inner, stamp, nodes, is_true):
                 continue
             node = first_inner + inner
             if node >= n_stored:
@@ -107,9 +78,9 @@ def push(
                 n_found = emit(root, subscription_starts, found, n_found)
                 continue
             is_true[node] = stamp
-            trigger(node, trigger_starts, trigger_parents, pending)
-            if has_bit(is_root, node):
-                n_found = emit(root_of[node], subscription_starts, found, n_found)
+            trigger(node, triggers, pending)
+            if has_bit(scratch.is_root, node):
+                n_found = emit(scratch.root_of[node], subscription_starts, found, n_found)
     return n_found
 
 
@@ -120,10 +91,11 @@ def has_bit(bits, at):
 
 
 @kernel(inline="always")
-def trigger(node, starts, parents, pending):
+def trigger(node, triggers, pending):
     """Mark the parents as pending, since `node` is true."""
+    starts = triggers.starts
     for at in range(np.uint64(starts[node]), np.uint64(starts[node + np.uint64(1)])):
-        parent = np.uint64(np.uint32(parents[at]))
+        parent = np.uint64(np.uint32(triggers.parents[at]))
         pending[parent >> np.uint64(6)] |= np.uint64(1) << (parent & np.uint64(63))
 
 
@@ -137,8 +109,9 @@ def emit(root, starts, found, n_found):
 
 
 @kernel(inline="always")
-def is_satisfied(operator, inner, stamp, required, starts, children, is_true):
+def is_satisfied(inner, stamp, nodes, is_true):
     """Whether a node other than OR is true, given its children."""
+    operator, starts, children = nodes.operators[inner], nodes.child_starts, nodes.children
     begin, end = np.uint64(starts[inner]), np.uint64(starts[inner + np.uint64(1)])
     if operator == AND:
         for at in range(begin, end):
@@ -152,10 +125,10 @@ def is_satisfied(operator, inner, stamp, required, starts, children, is_true):
                 n_true += 1
             elif is_true[np.uint32(children[at + np.uint64(1)])] != stamp:
                 return False
-        return n_true & 1 == required[inner]
+        return n_true & 1 == nodes.required[inner]
     for at in range(begin, end):
         n_true += is_true[np.uint32(children[at])] == stamp
-    return n_true >= required[inner]
+    return n_true >= nodes.required[inner]
 
 
 @kernel(inline="always")
@@ -167,7 +140,7 @@ def set_true(leaf, stamp, triggers, scratch):
         if has_bit(scratch.is_root, node):
             scratch.true_leaves[scratch.n_true_leaves[0]] = leaf
             scratch.n_true_leaves[0] += 1
-        trigger(node, triggers.starts, triggers.parents, scratch.pending)
+        trigger(node, triggers, scratch.pending)
 
 
 @kernel
