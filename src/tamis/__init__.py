@@ -209,12 +209,22 @@ def evaluate(
     return evaluate_condition(condition, event, Missing(missing), ask(condition, event).answers)
 
 
-def check(text: str, schema: Any = None, limits: Limits = DEFAULT_LIMITS) -> list[Problem]:
-    """All that is wrong or suspicious in one expression; nothing is raised, empty is good."""
+def check(
+    text: str,
+    schema: Any = None,
+    limits: Limits = DEFAULT_LIMITS,
+    missing: str = "undefined",
+) -> list[Problem]:
+    """All errors and warnings of one expression; nothing is raised.
+
+    `missing` is the one of `build`: it decides which parts are always or never true.
+    """
+    from tamis.logic.evaluate import Missing
     from tamis.validate import check_expression
 
+    _expect_missing(missing)
     known = None if schema is None else Schema.of(schema)
-    return list(check_expression(text, known, limits)[1])
+    return list(check_expression(text, known, limits, missing=Missing(missing))[1])
 
 
 def _expect_missing(missing: str) -> None:

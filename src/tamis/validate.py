@@ -24,6 +24,7 @@ from tamis.language.names import parse_path, print_path
 from tamis.language.parser import parse
 from tamis.language.processes import map_chunks
 from tamis.language.types import WrongTypeError, read_value
+from tamis.logic.evaluate import Missing
 from tamis.logic.lint import lint
 from tamis.operators.registry import with_registered
 
@@ -76,9 +77,13 @@ def check_expression(
     limits: Limits = DEFAULT_LIMITS,
     subscription_id: str | None = None,
     *,
+    missing: Missing = Missing.UNDEFINED,
     with_lint: bool = True,
 ) -> tuple[Condition | None, tuple[Problem, ...]]:
-    """The typed condition, None if there is an error, and all problems of one expression."""
+    """The typed condition, None if there is an error, and all problems of one expression.
+
+    `missing` changes only warnings: it decides which parts are always or never true.
+    """
     try:
         condition = parse(text, limits)
         if schema is None or not (len(schema) or schema.operators):
@@ -87,16 +92,14 @@ def check_expression(
     except ExpressionError as error:
         error.subscription_id = subscription_id
         return None, (Problem(Severity.ERROR, error),)
-    return condition, _lint(condition, text, subscription_id) if with_lint else ()
-
-
-def _lint(condition: Condition, text: str, subscription_id: str | None) -> tuple[Problem, ...]:
+    if not with_lint:
+        return condition, ()
     warnings = (
         ExpressionError(found.code, found.message, span=found.span, hint=found.hint)
-        for found in lint(condition)
+        for found in lint(condition, missing)
     )
     located = (warning.located(text, subscription_id) for warning in warnings)
-    return tuple(Problem(Severity.WARNING, warning) for warning in located)
+    return condition, tuple(Problem(Severity.WARNING, warning) for warning in located)
 
 
 def check_subscriptions(
@@ -104,6 +107,7 @@ def check_subscriptions(
     schema: Schema | None = None,
     limits: Limits = DEFAULT_LIMITS,
     *,
+    missing: Missing = Missing.UNDEFINED,
     with_lint: bool = True,
     processes: int = 1,
 ) -> Iterator[Checked]:
@@ -126,7 +130,7 @@ def check_subscriptions(
             bare_words = words.find(schema)
             alike = find_lookalikes({path: Use(n, None) for path, n in n_uses.items()})
             misspelt = {parse_path(one.attribute): one for one in alike}
-    judge = _Judge(with_registered(schema), limits, with_lint, misspelt, bare_words)
+    judge = _Judge(with_registered(schema), limits, missing, with_lint, misspelt, bare_words)
     judged, ahead = tee(judged)
     good = (checked.row for checked in ahead if checked.is_ok)
     size = CHUNK if processes > 1 else 1
@@ -207,6 +211,7 @@ class _Judge:
 
     schema: Schema
     limits: Limits
+    missing: Missing
     with_lint: bool
     misspelt: dict[Path, Lookalike]  # attributes that are probably misspelt
     bare_words: frozenset[Path]  # attributes that are probably strings without quotes
@@ -216,7 +221,12 @@ class _Judge:
 
     def _find_problems(self, row: SubscriptionRow) -> tuple[Problem, ...]:
         condition, problems = check_expression(
-            row.text, self.schema, self.limits, row.subscription_id, with_lint=self.with_lint
+            row.text,
+            self.schema,
+            self.limits,
+            row.subscription_id,
+            missing=self.missing,
+            with_lint=self.with_lint,
         )
         if condition is None or not (self.misspelt or self.bare_words):
             return problems

@@ -378,6 +378,12 @@ def test_bad_schema_text(tmp_path, schema):
     assert_refused(write(tmp_path / "s.jsonl", GOOD), "--schema", schema, says="")
 
 
+def test_warnings_follow_the_meaning_of_missing(tmp_path):
+    path = write(tmp_path / "s.jsonl", [("s1", "NOT a < 5 AND a IS NULL")])
+    assert codes(check_json(path)[0]) == [(1, "conflict")]
+    assert codes(check_json(path, "--missing", "satisfies_negation")[0]) == []
+
+
 def test_majority_decides_without_a_schema(tmp_path):
     rows = [("s1", "a = 'x'"), ("s2", "a = 1"), ("s3", "a > 2")]
     problems, *_ = check_json(write(tmp_path / "s.jsonl", rows))

@@ -29,7 +29,7 @@ from tamis.language.ast import (
     Xor,
 )
 from tamis.language.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP
-from tests.generators.conditions import ESCAPES, OPERATORS, REGEXES, random_like_pattern
+from tests.generators.conditions import ESCAPES, OPERATORS, REGEXES, join, random_like_pattern
 from tests.generators.schemas import random_path
 from tests.generators.values import DECIMALS, random_literal, random_scalar
 
@@ -56,7 +56,7 @@ def random_untyped_condition(rng: Random, depth: int = 4) -> Condition:
     if node is AtLeast:
         below = operands(1)
         return AtLeast(rng.randint(1, len(below)), below)
-    return node(operands(2))
+    return join(node, operands(2))
 
 
 def random_literal_of_any_type(rng: Random) -> Literal:

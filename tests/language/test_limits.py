@@ -51,6 +51,24 @@ def test_limit(fits, exceeds, limits, code):
     assert refused_code(exceeds, limits) == code
 
 
+@pytest.mark.parametrize("word", ["OR", "AND"])
+@pytest.mark.parametrize("pattern", ["({}) {} a = {}", "({} {} a = {})"])
+def test_a_chain_that_grows_to_the_left_is_one_level(word, pattern):
+    text = "a = 0"
+    for number in range(1, 100):
+        text = pattern.format(text, word, number)
+    plain = parse(f" {word} ".join(f"a = {number}" for number in range(100)))
+    assert parse(text, Limits(depth=2)) == plain
+
+
+def test_a_chain_of_both_connectives_has_as_many_levels_as_it_alternates():
+    text = "a = 0"
+    for number in range(1, 5):
+        text = f"(({text}) AND a = {number}) OR b = {number}"
+    assert refused_code(text, Limits(depth=9)) is None
+    assert refused_code(text, Limits(depth=8)) == "too-deep"
+
+
 def test_regex_length():
     limits = Limits(regex_length=3)
     assert refused_code("s RLIKE 'abc'", limits, "s STRING") is None
@@ -94,7 +112,8 @@ def grow(pattern, core, limits):
 )
 def test_nothing_overflows_at_the_deepest(pattern):
     """At the highest depth one may ask for, all that walks a tree still has stack to spare."""
-    limits = Limits(depth=MAX_DEPTH)
+    # Chains of AND and OR are limited only by their number of predicates.
+    limits = Limits(depth=MAX_DEPTH, predicates=400)
     condition = parse(grow(pattern, "(a = 1)", limits), limits)
     assert deep_inside(200, lambda: walk(condition, limits)) is None
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tamis.language import Schema, check, parse, print_expression
 from tamis.language.ast import And, Condition, Or, attributes
-from tamis.logic.evaluate import attribute_value, evaluate
+from tamis.logic.evaluate import Missing, attribute_value, evaluate
 from tamis.logic.lint import lint
 from tests.generators import random_condition, random_event, random_schema
 
@@ -83,6 +83,27 @@ def test_findings_and_their_places(text, expected):
     findings = lint(check(parse(text), SCHEMA))
     assert [(found.code, text[slice(*found.span)]) for found in findings] == expected
     assert all(found.message for found in findings)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("NOT a < 5 AND a IS NULL", []),
+        ("a <> 1 AND a IS NULL", []),
+        ("a < 5 AND a IS NULL", [("conflict", "a IS NULL")]),
+        ("a = 1 AND a = 2 AND NOT b = 3", [("conflict", "a = 2")]),
+        ("a = 1 AND a <> 1", [("conflict", "a <> 1")]),
+        ("a = 1 OR a <> 1", [("always-true", "a <> 1")]),
+        ("a < 5 OR a > 3", [("always-true", "a > 3")]),
+        ("a <> 1.5", [("always-true", "a <> 1.5")]),
+        ("NOT (a = 1 AND a IS NOT NULL)", [("redundant", "a IS NOT NULL")]),
+        ("NOT (a < 5 AND a < 3)", [("redundant", "a < 5")]),
+        ("a <> 1 OR b = 2 OR NOT a = 1", [("duplicate", "NOT a = 1")]),
+    ],
+)
+def test_findings_if_a_missing_attribute_satisfies_negation(text, expected):
+    findings = lint(check(parse(text), SCHEMA), Missing.SATISFIES_NEGATION)
+    assert [(found.code, text[slice(*found.span)]) for found in findings] == expected
 
 
 # (text, what lint proposes to write)
@@ -241,33 +262,35 @@ def with_places(condition: Condition, schema: Schema) -> Condition:
     return check(parse(print_expression(condition)), schema)
 
 
-@given(seed=st.integers(0, 2**63))
-def test_what_lint_calls_never_or_always_true_is_so(seed):
+@given(seed=st.integers(0, 2**63), missing=st.sampled_from(Missing))
+def test_what_lint_calls_never_or_always_true_is_so(seed, missing):
     rng = random.Random(seed)
     schema = random_schema(rng, rng.choice((1, 2)))
     condition = with_places(random_condition(rng, schema, depth=2), schema)
-    verdicts = {x.code for x in lint(condition) if x.span == condition.span}
+    verdicts = {x.code for x in lint(condition, missing) if x.span == condition.span}
     for _ in range(8):
         event = random_event(rng, schema)
-        truth = evaluate(condition, event)
+        truth = evaluate(condition, event, missing)
         assert not ("never-true" in verdicts and truth is True)
         assert not ("empty-range" in verdicts and truth is True)
         # True wherever the attributes are present.
         is_whole = all(attribute_value(own, event) is not None for own in attributes(condition))
-        assert not ("always-true" in verdicts and (truth is False or (is_whole and truth is None)))
+        if "always-true" in verdicts:
+            assert truth is True or not is_whole
+            assert truth is not False or missing is Missing.SATISFIES_NEGATION
 
 
-@given(seed=st.integers(0, 2**63))
-def test_a_redundant_operand_has_no_effect(seed):
+@given(seed=st.integers(0, 2**63), missing=st.sampled_from(Missing))
+def test_a_redundant_operand_has_no_effect(seed, missing):
     rng = random.Random(seed)
     schema = random_schema(rng, 1)
     operands = tuple(random_condition(rng, schema, depth=0) for _ in range(2))
     condition = with_places(rng.choice((And, Or))(operands), schema)
-    messages = [found.message for found in lint(condition)]
+    messages = [found.message for found in lint(condition, missing)]
     if any(message.startswith(("has no effect", "repeated")) for message in messages):
         events = [random_event(rng, schema) for _ in range(8)]
-        whole = [evaluate(condition, event) is True for event in events]
-        parts = [[evaluate(x, event) is True for event in events] for x in operands]
+        whole = [evaluate(condition, event, missing) is True for event in events]
+        parts = [[evaluate(x, event, missing) is True for event in events] for x in operands]
         assert whole in parts
 
 

@@ -21,6 +21,7 @@ from tamis.cli.options import (
     format_option,
     limit_options,
     list_formats,
+    missing_option,
     operators_option,
     output_option,
     processes_option,
@@ -31,6 +32,7 @@ from tamis.cli.options import (
 from tamis.cli.output import print_json
 from tamis.input.details import has_expired
 from tamis.language.moments import read_at
+from tamis.logic.evaluate import Missing
 from tamis.match.switches import Switches
 from tamis.validate import Severity, check_subscriptions
 
@@ -76,6 +78,7 @@ class Summary:
 @column_options
 @schema_option
 @operators_option
+@missing_option
 @output_option
 @click.option(
     "--lint/--no-lint",
@@ -92,6 +95,7 @@ def check_command(  # noqa: PLR0913 - one parameter per option
     id_column: str | None,
     expression_column: str,
     schema: Schema | None,
+    missing: str,
     output: str,
     lint: bool,
     strict: bool,
@@ -115,7 +119,12 @@ def check_command(  # noqa: PLR0913 - one parameter per option
     noted = Noted(rows)
     read = status.watch_reading(noted)
     checked_rows = check_subscriptions(
-        read, schema, read_limits(limits), with_lint=lint, processes=processes
+        read,
+        schema,
+        read_limits(limits),
+        missing=Missing(missing),
+        with_lint=lint,
+        processes=processes,
     )
     try:
         for checked in status.watch_checking(checked_rows):

@@ -122,6 +122,10 @@ class Parser:
     def expression(self, loosest: int) -> Node:
         """An expression whose operators all bind tighter than `loosest`."""
         left = (self.plain_comparison() if loosest < _COMPARISON else None) or self.prefix()
+        return self.climb(left, loosest)
+
+    def climb(self, left: Node, loosest: int) -> Node:
+        """The rest of an expression whose first operand has been read."""
         is_compared = False
         while True:
             kind = self.kinds[self.at]
@@ -148,14 +152,15 @@ class Parser:
 
     def connective(self, kind: str, power: int, left: Node) -> Condition:
         """AND, OR and XOR with all their operands; XNOR with two."""
-        operands = [self.condition(left)]
+        # A chain that is written as ((p OR q) OR r) OR s is one level, however long it is.
+        operands = [*_operands_of(left, kind)] or [self.condition(left)]
         kinds = self.kinds
         self.enter()
         while kinds[self.at] == kind:
             self.at += 1
             operands.append(self.condition(self.expression(power)))
         self.depth -= 1
-        span = (operands[0].span[0], operands[-1].span[1])
+        span = (left.span[0], operands[-1].span[1])
         if kind == "AND":
             return And(tuple(operands), span)
         if kind == "OR":
@@ -181,15 +186,7 @@ class Parser:
             return self.name_or_call(span)
         self.at = at + 1
         if kind == "(":
-            self.enter()
-            inside = self.expression(0)
-            self.expect(")")
-            self.depth -= 1
-            # With its parentheses, so that the spans of enclosing nodes are balanced.
-            span = (span[0], self.spans[self.at - 1][1])
-            if isinstance(inside, And | Or):  # most are, and `replace` is slow
-                return type(inside)(inside.operands, span)
-            return replace(inside, span=span)
+            return self.parenthesised()
         if kind == "NOT":
             self.enter()
             operand = self.condition(self.expression(_NOT))
@@ -216,6 +213,37 @@ class Parser:
         if kind == "NULL":
             self.fail_null()
         self.fail("expected a condition or a value", ("NOT", "TRUE", "FALSE"))
+
+    def parenthesised(self) -> Node:
+        """An expression in parentheses, of which the first has been read.
+
+        Adjacent opening parentheses are one call: a chain of connectives that grows to the left
+        needs no more frames than a plain one.
+        """
+        openings = [self.at - 1]
+        while self.kinds[self.at] == "(":
+            openings.append(self.at)
+            self.at += 1
+        self.enter()
+        inside = self.expression(0)
+        n_levels = 0  # parentheses that do not continue a chain
+        while True:
+            self.expect(")")
+            opening = openings.pop()
+            start = self.spans[opening][0]
+            # With its parentheses, so that the spans of enclosing nodes are balanced.
+            span = (start, self.spans[self.at - 1][1])
+            if isinstance(inside, And | Or):  # most are, and `replace` is slow
+                inside = type(inside)(inside.operands, span)
+            else:
+                inside = replace(inside, span=span)
+            n_levels += not _operands_of(inside, self.kinds[self.at])
+            if self.depth - 1 + n_levels > self.limits.depth:
+                self.fail_depth((start, start + 1))
+            if not openings:
+                self.depth -= 1
+                return inside
+            inside = self.climb(inside, 0)
 
     def plain_comparison(self) -> Comparison | None:
         """`name operator constant`, parsed at once, as most predicates are; None for others."""
@@ -599,6 +627,12 @@ class Parser:
         """The span of the current token."""
         start, end = self.spans[self.at]
         return start, max(end, start + 1)
+
+
+def _operands_of(node: Node, kind: str) -> tuple[Condition, ...]:
+    """The operands of an AND before AND or of an OR before OR; none otherwise."""
+    is_chained = kind in ("AND", "OR") and isinstance(node, And if kind == "AND" else Or)
+    return children(node) if is_chained else ()
 
 
 def _below(node: Node) -> tuple[Node, ...]:

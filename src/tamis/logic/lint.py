@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tamis.language.ast import (
     And,
     ArraysOverlap,
+    AtLeast,
     Between,
     Comparison,
     Condition,
@@ -37,6 +38,7 @@ from tamis.language.printer import print_expression
 from tamis.language.types import STRING
 from tamis.logic.canonical import canonicalize
 from tamis.logic.distribution import join_forms
+from tamis.logic.evaluate import Missing
 from tamis.logic.findings import Finding
 from tamis.logic.leaves import FALSE, TRUE, scalar_attribute
 from tamis.logic.literal_patterns import lint_literals
@@ -55,10 +57,43 @@ _CONTROLS: Final = {"\t": r"\t", "\n": r"\n", "\r": r"\r", "\b": r"\b", "\0": r"
 _BACKSLASH: Final = r"write a backslash twice, 'C:\\temp', or use a raw string, r'C:\temp'"
 
 
-def lint(condition: Condition) -> list[Finding]:
+class _Reading(NamedTuple):
+    """The logic in which the meaning of a part is computed."""
+
+    missing: Missing
+    is_exact: bool  # inside NOT and XOR, where false and undefined differ
+
+    def of(self, *parts: Condition) -> _Reading:
+        """The logic for some parts, which are compared with each other only.
+
+        With `Missing.SATISFIES_NEGATION`, parts without a negation are true for the same events as
+        they are otherwise, and then more rules apply to them.
+        """
+        if self.missing is Missing.UNDEFINED or not all(map(_is_positive, parts)):
+            return self
+        return _PLAIN
+
+    def form(self, condition: Condition) -> Condition:
+        """The canonical form of a part."""
+        return canonicalize(condition, self.missing, is_exact=self.is_exact)
+
+    def join(self, kind: type[And | Or], forms: tuple[Condition, Condition]) -> Condition:
+        """The canonical form of two canonical parts together."""
+        one, other = forms
+        is_two_valued = self.missing is Missing.SATISFIES_NEGATION
+        if is_two_valued and kind is Or and (one == Not(other) or other == Not(one)):
+            return TRUE
+        return join_forms(kind, forms, self.missing, is_exact=self.is_exact)
+
+
+_PLAIN: Final = _Reading(Missing.UNDEFINED, is_exact=False)
+
+
+def lint(condition: Condition, missing: Missing = Missing.UNDEFINED) -> list[Finding]:
     """All findings in a typed condition, in the order of the text."""
-    findings = list(_lint_node(condition, is_exact=False))
-    form = canonicalize(condition)
+    reading = _Reading(missing, is_exact=False)
+    findings = list(_lint_node(condition, reading))
+    form = reading.of(condition).form(condition)
     if form in (TRUE, FALSE) and not isinstance(condition, Literal):
         never = "this expression is never true: no event can match"
         always = "this expression is always true: every event matches"
@@ -73,27 +108,44 @@ def lint(condition: Condition) -> list[Finding]:
 _DECISIVE: Final = frozenset(("conflict", "never-true", "always-true", "empty-range", "constant"))
 
 
-def _lint_node(node: Condition, *, is_exact: bool) -> Iterator[Finding]:
-    """Findings below `node`; exact inside NOT and XOR, where false and undefined differ."""
+def _lint_node(node: Condition, reading: _Reading) -> Iterator[Finding]:
+    """Findings in `node` and below it."""
     if isinstance(node, And | Or):
-        yield from _lint_operands(node, is_exact=is_exact)
+        yield from _lint_operands(node, reading)
     elif not isinstance(node, Not) and not children(node):
-        yield from _lint_leaf(node)
+        yield from _lint_leaf(node, reading.of(node))
     if isinstance(node, Not) and isinstance(node.operand, Not):
         yield Finding("double-negation", "NOT NOT cancels out", node.span)
-    is_exact |= isinstance(node, Not | Xor | Xnor)
+    if isinstance(node, Not | Xor | Xnor):
+        reading = reading._replace(is_exact=True)
     for operand in children(node):
-        yield from _lint_node(operand, is_exact=is_exact)
+        yield from _lint_node(operand, reading)
+
+
+def _is_positive(condition: Condition) -> bool:
+    """Whether no test of the condition is negated."""
+    match condition:
+        case Not() | Xor() | Xnor():
+            return False
+        case And() | Or() | AtLeast():
+            return all(map(_is_positive, condition.operands))
+        case Comparison():
+            return condition.operator.positive is condition.operator
+        case IsNull():
+            return True  # never undefined
+        case _:
+            return not getattr(condition, "negated", False)
 
 
 # ── pairs of operands ───────────────────────────────────────────────────────────────────────
 
 
-def _lint_operands(node: And | Or, *, is_exact: bool) -> Iterator[Finding]:
+def _lint_operands(node: And | Or, reading: _Reading) -> Iterator[Finding]:
     word = "AND" if isinstance(node, And) else "OR"
     decisive = TRUE if isinstance(node, Or) else FALSE
-    forms = [canonicalize(operand, is_exact=is_exact) for operand in node.operands]
-    seen: dict[Condition, Condition] = {}
+    readings = [reading.of(operand) for operand in node.operands]
+    forms = [own.form(part) for own, part in zip(readings, node.operands, strict=True)]
+    seen: dict[tuple[_Reading, Condition], Condition] = {}
     is_marked = [False] * len(forms)
     for at, (operand, form) in enumerate(zip(node.operands, forms, strict=True)):
         is_marked[at] = True
@@ -103,18 +155,22 @@ def _lint_operands(node: And | Or, *, is_exact: bool) -> Iterator[Finding]:
             effect = "always" if decisive == TRUE else "never"
             message = f"{word} {print_expression(operand)}: the whole {word} is {effect} true"
             yield Finding(f"{effect}-true", message, operand.span)
-        elif form in seen:
-            message = f"repeated: the same as {_shown(seen[form])}"
+        elif (readings[at], form) in seen:
+            message = f"repeated: the same as {_shown(seen[readings[at], form])}"
             yield Finding("duplicate", message, operand.span, hint="remove one of them")
         else:
             is_marked[at] = False
-            seen[form] = operand
+            seen[readings[at], form] = operand
     fresh = [at for at in range(len(forms)) if not is_marked[at]]
     if len(fresh) <= MAX_PAIRED_OPERANDS:
         for first, second in combinations(fresh, 2):
             pair = (node.operands[first], node.operands[second])
             both = (forms[first], forms[second])
-            found = _lint_pair(node, pair, both, join_forms(type(node), both, is_exact=is_exact))
+            joint = readings[first]
+            if joint != readings[second]:
+                joint = reading
+                both = (reading.form(pair[0]), reading.form(pair[1]))
+            found = _lint_pair(node, pair, both, joint.join(type(node), both))
             if found is not None:
                 yield found
 
@@ -168,7 +224,7 @@ def _shown(condition: Condition) -> str:
 # ── single leaves ───────────────────────────────────────────────────────────────────────────
 
 
-def _lint_leaf(leaf: Condition) -> Iterator[Finding]:
+def _lint_leaf(leaf: Condition, reading: _Reading) -> Iterator[Finding]:
     yield from _lint_strings(leaf)
     yield from find_network_lists(leaf)
     literals = list(lint_literals(leaf))
@@ -186,7 +242,7 @@ def _lint_leaf(leaf: Condition) -> Iterator[Finding]:
         case _:
             pass
     if isinstance(leaf, Comparison | In):
-        form = canonicalize(leaf)
+        form = canonicalize(leaf, reading.missing)
         if form in (FALSE, TRUE):
             yield _lint_decided(leaf, form)
 
