@@ -71,7 +71,7 @@ class Checked:
         return all(problem.severity is not Severity.ERROR for problem in self.problems)
 
 
-def check_expression(
+def check_expression(  # noqa: PLR0913 - one parameter per choice of the caller
     text: str,
     schema: Schema | None = None,
     limits: Limits = DEFAULT_LIMITS,
@@ -102,7 +102,7 @@ def check_expression(
     return condition, tuple(Problem(Severity.WARNING, warning) for warning in located)
 
 
-def check_subscriptions(
+def check_subscriptions(  # noqa: PLR0913 - one parameter per choice of the caller
     rows: Iterable[SubscriptionRow],
     schema: Schema | None = None,
     limits: Limits = DEFAULT_LIMITS,

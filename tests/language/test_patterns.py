@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tamis
 from tamis.language.patterns import BadPatternError, Wild, compile_regex, is_like, parse_like
 
 
@@ -114,3 +115,36 @@ def test_what_re2_refuses(pattern):
 )
 def test_regex_is_found_anywhere(text, pattern, is_found):
     assert (compile_regex(pattern).search(text) is not None) is is_found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message", "hint"),
+    [
+        ("foo(?!bar)", "RE2 has no lookahead: (?!bar) at character 4", "AND NOT name RLIKE"),
+        ("x(?=a(b))", "RE2 has no lookahead: (?=a at character 2", "AND name RLIKE"),
+        ("(?<=x)y", "RE2 has no lookbehind: (?<=x) at character 1", "AND name RLIKE"),
+        ("(?<!x)y", "RE2 has no lookbehind: (?<!x) at character 1", "AND NOT name RLIKE"),
+        (r"(a)[\1]\1", r"RE2 has no backreferences: \1 at character 8", "list them"),
+        (r"(?P<n>a)(?P=n)", "RE2 has no backreferences: (?P=n) at character 9", "list them"),
+        ("(?>ab)+", "RE2 has no atomic groups: (?>ab) at character 1", "write (?:…)"),
+        ("a++", "RE2 has no possessive quantifiers: ++ at character 2", "without the last +"),
+        (r"\(?=[(?!](?!x)", "RE2 has no lookahead: (?!x) at character 10", "AND NOT"),
+        (r"\Q(?=\E(?=x)", "RE2 has no lookahead: (?=x) at character 8", "AND name"),
+        (r"a\Z", r"RE2 has no \Z: \Z at character 2", r"write \z"),
+        ("(?x)a b", "RE2 has no flag x: (?x) at character 1", "remove it"),
+        ("ab[a-z", "missing ]: [a-z at character 3", r"\["),
+        ("a{2000}", "invalid repetition size: {2000} at character 2", "at most 1,000"),
+        ("a(", "missing ): a(", r"\("),
+    ],
+)
+def test_what_re2_does_not_have_is_named_with_its_place(pattern, message, hint):
+    with pytest.raises(BadPatternError) as raised:
+        compile_regex(pattern)
+    assert str(raised.value) == f"not an RE2 regular expression: {message}"
+    assert hint in raised.value.hint
+
+
+def test_the_error_of_a_pattern_has_the_hint():
+    (problem,) = tamis.check(r"name RLIKE r'a(?!b)' AND x = 1")
+    assert problem.reason.span == (0, 20)
+    assert "AND NOT name RLIKE" in problem.reason.hint

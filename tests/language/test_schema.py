@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tamis.errors import SchemaError, TypeCheckError
 from tamis.language import Schema, check, parse
+from tamis.language.bulk import parse_many
 from tamis.language.names import parse_path, print_path
 from tamis.language.types import (
     ANY,
@@ -260,3 +261,18 @@ def test_analysers_that_are_no_names_are_refused(analysers):
     with pytest.raises(SchemaError, match=re.escape(f"the analysers are {analysers!r}")) as refused:
         Schema.of("s STRING").with_analysers(analysers)
     assert "{'body': 'english'}" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("expressions", "rejected", "message"),
+    [
+        (["p = 1", "p > 2", "p.q = 2"], "p.q = 2", "p.q lies inside p, which is a number"),
+        (["p.q = 1", "p.q > 2", "p = 2"], "p = 2", "p contains p.q, so it is not a value"),
+    ],
+)
+def test_a_value_and_a_part_of_it_are_told_apart_without_a_schema(expressions, rejected, message):
+    rows = parse_many((text, text) for text in expressions)
+    errors = {row.subscription_id: row.error for row in rows if row.error is not None}
+    assert list(errors) == [rejected]
+    assert errors[rejected].code == "unknown-attribute"
+    assert errors[rejected].message == message

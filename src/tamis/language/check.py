@@ -252,7 +252,9 @@ class _Checker:
             elif isinstance(node, Rlike):
                 self.check_regex(node)
         except BadPatternError as error:
-            raise TypeCheckError("bad-pattern", str(error), span=node.span) from None
+            raise TypeCheckError(
+                "bad-pattern", str(error), span=node.span, hint=error.hint
+            ) from None
         return replace(node, operand=operand)
 
     def check_regex(self, node: Rlike) -> None:
@@ -414,6 +416,7 @@ class _Checker:
                 f"attribute {spell(node)} has the type {foreign}, which expressions cannot test",
                 node.span,
             )
+        self.refuse_nested(node)
         message = f'unknown attribute "{print_path(node.path)}"'
         known = {print_path(path) for path in self.schema}
         likely = suggest(print_path(node.path), known)
@@ -421,6 +424,26 @@ class _Checker:
             message += f'; did you mean "{likely}"?'
         hint = None if likely or len(known) > _SHOWN else f"known: {', '.join(sorted(known))}"
         raise UnknownAttributeError("unknown-attribute", message, span=node.span, hint=hint)
+
+    def refuse_nested(self, node: Attribute) -> None:
+        """Raise an error for an attribute that lies inside a known one, or that contains one."""
+        path = node.path
+        outer = next((path[:n] for n in range(1, len(path)) if path[:n] in self.schema), None)
+        if outer is not None:
+            kind = with_article(Attribute(outer, self.schema[outer]))
+            message = f"{spell(node)} lies inside {print_path(outer)}, which is {kind}"
+        else:
+            inner = next((own for own in self.schema if own[: len(path)] == path), None)
+            if inner is None:
+                return
+            message = f"{spell(node)} contains {print_path(inner)}, so it is not a value"
+        raise UnknownAttributeError(
+            "unknown-attribute",
+            message,
+            span=node.span,
+            hint="in events, one name has either a value or an object: use one of the two in all "
+            "expressions, or declare it in a schema",
+        )
 
     def refuse_bare_word(self, left: Value, right: Value) -> None:
         """Raise an error for two attributes of unknown types, the second of which may be a

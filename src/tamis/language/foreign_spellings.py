@@ -14,6 +14,8 @@ _BEFORE: Final = re.compile(rf"({_NAME})[ \t]*(?:(?<=[ \t])(not)[ \t]*)?\Z", re.
 # As in Sigma's `Image|contains: x`: the attribute, then the kind of test.
 _MODIFIER: Final = re.compile(r"\|[ \t]*([A-Za-z_]+)")
 _ARGUMENT: Final = re.compile(rf"[ \t]*\([ \t]*({_NAME})[ \t]*\)")
+_LAMBDA: Final = re.compile(rf"[ \t]*\([ \t]*({_NAME})[ \t]*,[^()]*?->")
+_SUBQUERY: Final = re.compile(r"[ \t]*\([ \t]*select\b", re.IGNORECASE)
 _QUOTED: Final = re.compile(r'"([^"]{0,60})"')
 _CONSTANT: Final = re.compile(rf"[ \t]*(?:\|[ \t]*\w+[ \t]*)*:?[ \t]*({_STRING})")
 _LISTED: Final = re.compile(r"\[([^\[\]]{0,60})\]")
@@ -108,12 +110,28 @@ def hint_at_tilde(text: str, position: int) -> str:
 
 
 def hint_at_exists(text: str, start: int, end: int) -> str:
-    """The test for presence."""
+    """The test for presence, or of the members of an array."""
+    if array := _LAMBDA.match(text, end):
+        return (
+            f"to test for a member, write array_contains({array[1]}, …), and for one of several, "
+            f"arrays_overlap({array[1]}, array(…)); other tests of members are not supported"
+        )
+    if _SUBQUERY.match(text, end):
+        return "subqueries are not supported: give the events the attribute that you look up"
     found = _ARGUMENT.match(text, end)
     name = found[1] if found else _name_before(text, start)
     if name is None:
         return f"an attribute of that name is written `{text[start:end]}`"
     return f"to test that an event has it, write {name} IS NOT NULL"
+
+
+def hint_at_array(name: str | None, members: str) -> str:
+    """The test of members, for an array that is compared as a whole."""
+    name = name or "tags"
+    return (
+        f"test its members: array_contains({name}, …), or one of several by "
+        f"arrays_overlap({name}, array({members}))"
+    )
 
 
 def hint_at_comparison(name: str, arguments: str, operator: Comparator, other: str) -> str:

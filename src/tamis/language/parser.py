@@ -37,6 +37,7 @@ from tamis.language.ast import (
 )
 from tamis.language.comparators import COMPARATORS, EQUALITIES, Comparator
 from tamis.language.foreign_spellings import (
+    hint_at_array,
     hint_at_comparison,
     hint_at_constant,
     hint_at_infix,
@@ -76,7 +77,8 @@ _POWERS: Final = {
     "/": _PRODUCT,
 }
 _CONSTANTS: Final = ("expected a constant in the IN list", "expected a pattern in quotes")
-_COMPARE: Final = "compare it with something, such as = or <; one of several is name IN ('a', 'b')"
+_LISTS: Final = "one of several is name IN ('a', 'b')"
+_COMPARE: Final = f"compare it with something, such as = or <; {_LISTS}"
 _CONTINUATIONS: Final = ("AND", "OR", "XOR", "IN", "LIKE", "BETWEEN", "IS")
 
 
@@ -228,6 +230,9 @@ class Parser:
         inside = self.expression(0)
         n_levels = 0  # parentheses that do not continue a chain
         while True:
+            if self.kinds[self.at] == "," and isinstance(inside, Literal):
+                message = "expected ')', found ',': a list can only come after IN"
+                self.fail_here("unexpected-token", message, hint=_LISTS)
             self.expect(")")
             opening = openings.pop()
             start = self.spans[opening][0]
@@ -303,6 +308,16 @@ class Parser:
         if isinstance(left, VALUES) and isinstance(right, VALUES):
             return Comparison(operator, left, right, span)
         for call, other in ((left, right), (right, left)):
+            if isinstance(call, OperatorCall) and call.name.lower() == "array":
+                raise ParseError(
+                    "unsupported-syntax",
+                    "arrays are not compared as a whole",
+                    span=span,
+                    hint=hint_at_array(
+                        self.spell(other) if isinstance(other, Attribute) else None,
+                        self.spell_arguments(call),
+                    ),
+                )
             if isinstance(call, OperatorCall) and not self.is_condition(other):
                 raise ParseError(
                     "not-a-value",
@@ -631,8 +646,9 @@ class Parser:
 
 def _operands_of(node: Node, kind: str) -> tuple[Condition, ...]:
     """The operands of an AND before AND or of an OR before OR; none otherwise."""
-    is_chained = kind in ("AND", "OR") and isinstance(node, And if kind == "AND" else Or)
-    return children(node) if is_chained else ()
+    if kind == "OR":
+        return node.operands if isinstance(node, Or) else ()
+    return node.operands if kind == "AND" and isinstance(node, And) else ()
 
 
 def _below(node: Node) -> tuple[Node, ...]:

@@ -7,6 +7,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any
 
+from tamis.language.regex_errors import explain_regex_error
+
 
 class Wild(Enum):
     """The two wildcards of LIKE."""
@@ -17,6 +19,10 @@ class Wild(Enum):
 
 class BadPatternError(ValueError):
     """A pattern is malformed; the message gives the reason."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 @lru_cache(maxsize=4096)
@@ -85,4 +91,5 @@ def compile_regex(pattern: str) -> Any:
     except re2.error as error:
         reason = error.args[0] if error.args else "not a regular expression"
         reason = reason.decode() if isinstance(reason, bytes) else str(reason)
-        raise BadPatternError(f"not an RE2 regular expression: {reason}") from None
+        message, hint = explain_regex_error(pattern, reason)
+        raise BadPatternError(f"not an RE2 regular expression: {message}", hint) from None

@@ -43,7 +43,7 @@ _KEYWORD_LENGTH: Final = max(map(len, KEYWORDS))
 # Words that begin unsupported SQL: as attribute names they need backticks.
 REFUSED_WORDS: Final = {
     "SELECT": "subqueries are not supported",
-    "EXISTS": "subqueries are not supported",
+    "EXISTS": "EXISTS is not supported",
     "CASE": "CASE is not supported; combine conditions with AND, OR and NOT",
     "CAST": "CAST is not supported; declare the attribute with the type you need",
     "REGEXP": "REGEXP is not supported; write RLIKE",
