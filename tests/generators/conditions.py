@@ -20,6 +20,7 @@ from tamis.language.ast import (
     Literal,
     Not,
     Or,
+    PatternList,
     Rlike,
     StringTest,
     Value,
@@ -192,6 +193,8 @@ def _array_leaf(rng: Random, attribute: Attribute, element: Type) -> ArraysOverl
 
 def _text_leaf(rng: Random, attribute: Attribute) -> Condition:
     draw = rng.random()
+    if draw < 0.12:
+        return random_pattern_list(rng, attribute)
     if draw < 0.5:
         escape = rng.choice(ESCAPES)
         pattern = random_like_pattern(rng, escape)
@@ -202,6 +205,17 @@ def _text_leaf(rng: Random, attribute: Attribute) -> Condition:
     function = rng.choice(("startswith", "endswith", "contains"))
     text = random_scalar(rng, STRING)
     return StringTest(function, attribute, _piece(rng, text))
+
+
+def random_pattern_list(rng: Random, attribute: Attribute) -> PatternList:
+    """LIKE ANY and the like, with one to four patterns."""
+    word = rng.choice(("LIKE", "ILIKE", "RLIKE"))
+    patterns = tuple(
+        rng.choice(REGEXES) if word == "RLIKE" else random_like_pattern(rng, "\\")
+        for _ in range(rng.randint(1, 4))
+    )
+    quantifier = rng.choice(("ANY", "ALL"))
+    return PatternList(word, attribute, patterns, quantifier, rng.random() < 0.4)
 
 
 def random_like_pattern(rng: Random, escape: str) -> str:

@@ -29,7 +29,14 @@ from tamis.language.ast import (
     Xor,
 )
 from tamis.language.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP
-from tests.generators.conditions import ESCAPES, OPERATORS, REGEXES, join, random_like_pattern
+from tests.generators.conditions import (
+    ESCAPES,
+    OPERATORS,
+    REGEXES,
+    join,
+    random_like_pattern,
+    random_pattern_list,
+)
 from tests.generators.schemas import random_path
 from tests.generators.values import DECIMALS, random_literal, random_scalar
 
@@ -99,6 +106,7 @@ def _leaf(rng: Random) -> Condition:
             Like(attribute, random_like_pattern(rng, escape), escape, ignores_case, is_negated),
             Like(attribute, text, escape, ignores_case, is_negated),
             Rlike(attribute, rng.choice((*REGEXES, text)), is_negated),
+            random_pattern_list(rng, attribute),
             StringTest(rng.choice(("startswith", "endswith", "contains")), attribute, text),
             ArraysOverlap(attribute, values),
             ArraysOverlap(attribute, values[:1], "array_contains"),

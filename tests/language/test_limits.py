@@ -42,6 +42,7 @@ def refused_code(text, limits, schema=None):
             Limits(in_list=2),
             "list-too-long",
         ),
+        ("a LIKE ANY ('x')", "a LIKE ANY ('x', 'y')", Limits(in_list=1), "list-too-long"),
         ("a XOR b", "a XOR b XOR c", Limits(xor_operands=2), "too-many-operands"),
         ("xnor(a, b)", "xnor(a, b, c)", Limits(xor_operands=2), "too-many-operands"),
     ],
@@ -67,6 +68,12 @@ def test_a_chain_of_both_connectives_has_as_many_levels_as_it_alternates():
         text = f"(({text}) AND a = {number}) OR b = {number}"
     assert refused_code(text, Limits(depth=9)) is None
     assert refused_code(text, Limits(depth=8)) == "too-deep"
+
+
+def test_a_long_list_of_patterns_is_one_predicate():
+    limits = Limits(text_length=200_000, predicates=1, depth=1)
+    patterns = ", ".join(f"'%{number}%'" for number in range(10_000))
+    assert refused_code(f"a LIKE ANY ({patterns})", limits) is None
 
 
 def test_regex_length():

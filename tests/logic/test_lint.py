@@ -37,6 +37,8 @@ CASES = [
     ("NOT (a = 1 AND a IS NOT NULL)", []),
     ("xor(a = 1 AND a IS NOT NULL, b = 2)", []),
     ("(a = 1 AND a IS NOT NULL) XNOR b = 2", []),
+    ("s LIKE ANY ('a%', 'b%', 'a%')", [("duplicate", "s LIKE ANY ('a%', 'b%', 'a%')")]),
+    ("s LIKE ALL ('a%', '*b*')", [("literal-pattern", "s LIKE ALL ('a%', '*b*')")]),
     ("s RLIKE '.*x'", [("redundant", "s RLIKE '.*x'")]),
     ("a <> 1 OR a <> 2", [("always-true", "a <> 2")]),
     ("a < 5 OR a > 3", [("always-true", "a > 3")]),

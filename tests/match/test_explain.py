@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tamis
 from tamis.errors import InputError, TamisError
 from tamis.language import Limits, Schema, check, parse, print_expression
 from tamis.language.ast import (
@@ -401,3 +402,19 @@ def test_words_that_a_document_has_or_not(expression, notes):
     told = index.explain("q", DOCUMENT)
     assert list(told.tree.notes) == notes
     assert all(note in str(told) for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("expression", "notes"),
+    [
+        ("s LIKE ANY ('a%', '%b', 'x')", ["matches: 'a%', '%b'"]),
+        ("s LIKE ALL ('a%', 'x')", ["does not match: 'x'"]),
+        ("s NOT LIKE ANY ('a%', 'x')", ["does not match: 'x'"]),
+        ("s NOT LIKE ALL ('x', 'a%')", ["matches: 'a%'"]),
+        ("s RLIKE ANY ('a', 'b', 'a.*', '^a', 'b$')", ["matches: 'a', 'b', 'a.*', 2 more"]),
+        ("s LIKE ANY ('x')", []),
+    ],
+)
+def test_patterns_of_a_list_that_match_or_not(expression, notes):
+    told = tamis.build({"s": expression}).explain("s", {"s": "a b"})
+    assert list(told.tree.notes) == notes

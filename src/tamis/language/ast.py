@@ -140,6 +140,39 @@ class Rlike:
 
 
 @dataclass(frozen=True, slots=True)
+class PatternList:
+    """Tests the attribute's text with several patterns: LIKE ANY, LIKE ALL and similar forms.
+
+    As in Spark, NOT belongs to each pattern: NOT LIKE ANY is true if one pattern does not match.
+    """
+
+    word: str  # LIKE, ILIKE or RLIKE
+    operand: Attribute
+    patterns: tuple[str, ...]
+    quantifier: str = "ANY"  # or ALL
+    negated: bool = False
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @property
+    def tests(self) -> tuple[Like | Rlike, ...]:
+        """The tests of each pattern, without the negation."""
+        if self.word == "RLIKE":
+            return tuple(Rlike(self.operand, own, span=self.span) for own in self.patterns)
+        ignores_case = self.word == "ILIKE"
+        return tuple(
+            Like(self.operand, own, ignores_case=ignores_case, span=self.span)
+            for own in self.patterns
+        )
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether all patterns must match for the test without its negation: NOT LIKE ANY is the
+        negation of LIKE ALL.
+        """
+        return (self.quantifier == "ALL") != self.negated
+
+
+@dataclass(frozen=True, slots=True)
 class StringTest:
     """Tests whether the attribute's text starts with, ends with or contains the given text."""
 
@@ -265,6 +298,7 @@ Predicate: TypeAlias = (
     | IsNull
     | Like
     | Rlike
+    | PatternList
     | StringTest
     | ArraysOverlap
     | InNetwork
@@ -340,7 +374,7 @@ def _attributes_of(node: Condition | Value) -> Iterator[Attribute]:
                 yield from _attributes_of(value)
         case In() | IsNull() | Like() | Rlike() | StringTest() | ArraysOverlap() | Words():
             yield node.operand
-        case InNetwork():
+        case InNetwork() | PatternList():
             yield node.operand
         case Matches():
             yield from node.attributes

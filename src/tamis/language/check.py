@@ -34,6 +34,7 @@ from tamis.language.ast import (
     Not,
     OperatorCall,
     Or,
+    PatternList,
     Rlike,
     Span,
     StringTest,
@@ -125,6 +126,8 @@ class _Checker:
                 return replace(node, operand=self.attribute(node.operand))
             case Like() | Rlike() | StringTest():
                 return self.text_test(node)
+            case PatternList():
+                return self.pattern_list(node)
             case InNetwork():
                 return self.in_network(node)
             case Matches():
@@ -255,6 +258,12 @@ class _Checker:
             raise TypeCheckError(
                 "bad-pattern", str(error), span=node.span, hint=error.hint
             ) from None
+        return replace(node, operand=operand)
+
+    def pattern_list(self, node: PatternList) -> PatternList:
+        """Several patterns over a string attribute."""
+        for test in node.tests:
+            operand = self.text_test(test).operand
         return replace(node, operand=operand)
 
     def check_regex(self, node: Rlike) -> None:

@@ -25,6 +25,7 @@ from tamis.language.ast import (
     Like,
     Literal,
     Matches,
+    PatternList,
     Rlike,
     StringTest,
     Value,
@@ -136,7 +137,7 @@ def _collect(leaf: Condition, votes: Votes, pairs: set[tuple[Path, Path]]) -> No
         case ArraysOverlap():
             elements = (array_type(_literal_vote(value)) for value in leaf.values)
             votes[leaf.operand.path].update(elements)
-        case Like() | Rlike() | StringTest():
+        case Like() | Rlike() | StringTest() | PatternList():
             votes[leaf.operand.path][STRING] += 1
         case InNetwork():
             votes[leaf.operand.path][IP] += 1
@@ -154,7 +155,7 @@ def _collect(leaf: Condition, votes: Votes, pairs: set[tuple[Path, Path]]) -> No
 def _find_only_texts(leaf: Condition) -> Iterator[Path]:
     """The attribute of each use in a leaf that fits only strings."""
     match leaf:
-        case Like() | Rlike() | StringTest():
+        case Like() | Rlike() | StringTest() | PatternList():
             yield leaf.operand.path
         case Matches():
             yield from (attribute.path for attribute in leaf.attributes)

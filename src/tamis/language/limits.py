@@ -18,7 +18,7 @@ class Limits:
     text_length: int = 65_536  # characters of one expression
     depth: int = 64  # nested parentheses, connectives and function calls
     predicates: int = 4_096
-    in_list: int = 10_000  # members of one IN list
+    in_list: int = 10_000  # members of one list: of values or of patterns
     regex_length: int = 1_024  # characters of one regular expression
     xor_operands: int = 64
 

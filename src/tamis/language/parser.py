@@ -27,6 +27,7 @@ from tamis.language.ast import (
     Not,
     OperatorCall,
     Or,
+    PatternList,
     Rlike,
     Span,
     Value,
@@ -77,6 +78,7 @@ _POWERS: Final = {
     "/": _PRODUCT,
 }
 _CONSTANTS: Final = ("expected a constant in the IN list", "expected a pattern in quotes")
+_QUANTIFIERS: Final = {"ANY": "ANY", "SOME": "ANY", "ALL": "ALL"}
 _LISTS: Final = "one of several is name IN ('a', 'b')"
 _COMPARE: Final = f"compare it with something, such as = or <; {_LISTS}"
 _CONTINUATIONS: Final = ("AND", "OR", "XOR", "IN", "LIKE", "BETWEEN", "IS")
@@ -292,6 +294,8 @@ class Parser:
             return self.null_test(left)
         if kind == "BETWEEN":
             return self.between(self.value(left), is_negated=is_negated)
+        if kind in ("LIKE", "ILIKE", "RLIKE") and self.is_quantifier():
+            return self.pattern_list(kind, self.attribute(left, kind), is_negated=is_negated)
         if kind in ("LIKE", "ILIKE"):
             operand = self.attribute(left, kind)
             return self.like(operand, ignores_case=kind == "ILIKE", is_negated=is_negated)
@@ -387,6 +391,33 @@ class Parser:
             self.check_escape(escape, self.spans[at], ignores_case=ignores_case)
         span = self.span_from(operand)
         return Like(operand, pattern, escape, ignores_case, is_negated, span)
+
+    def is_quantifier(self) -> bool:
+        """Whether a list of patterns comes next: ANY ('…', '…')."""
+        if self.kinds[self.at] == "(" and self.kinds[self.at + 2] == ",":
+            hint = "write LIKE ANY ('…', '…') for one of several patterns, LIKE ALL for all of them"
+            self.fail_here("unexpected-token", "expected a pattern in quotes, found '('", hint=hint)
+        return any(map(self.is_word, _QUANTIFIERS))
+
+    def pattern_list(self, word: str, operand: Attribute, *, is_negated: bool) -> PatternList:
+        """The quantifier and the patterns of LIKE ANY (…) and similar forms."""
+        quantifier = _QUANTIFIERS[self.text[slice(*self.spans[self.at])].upper()]
+        self.at += 1
+        self.expect("(", "before the patterns")
+        patterns = [self.string("expected a pattern in quotes")]
+        while self.kinds[self.at] == ",":
+            self.at += 1
+            patterns.append(self.string("expected a pattern in quotes"))
+        self.expect(")")
+        span = self.span_from(operand)
+        self.check_members(len(patterns), span)
+        if self.is_word("ESCAPE"):
+            self.fail_here(
+                "unsupported-syntax",
+                "ESCAPE is not allowed after a list of patterns",
+                hint="the escape character is the backslash",
+            )
+        return PatternList(word, operand, tuple(patterns), quantifier, is_negated, span)
 
     def check_escape(self, escape: str, span: Span, *, ignores_case: bool) -> None:
         """Raise an error for an invalid escape character."""

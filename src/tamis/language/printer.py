@@ -31,6 +31,7 @@ from tamis.language.ast import (
     Not,
     OperatorCall,
     Or,
+    PatternList,
     Rlike,
     StringTest,
     Value,
@@ -72,6 +73,7 @@ class Dialect:
     print_regex: Callable[[str], str]
     print_xor: Callable[[Xor | Xnor, Callable[[Condition, int], str], int], str]
     print_at_least: Callable[[int, list[str]], str]
+    print_patterns: Callable[[PatternList], str]
     print_overlap: Callable[[ArraysOverlap, Dialect], str]
     print_networks: Callable[[InNetwork], str]
     print_matches: Callable[[Matches | Words], str]
@@ -211,6 +213,8 @@ def _print_leaf(node: Condition, dialect: Dialect) -> str:
         case Rlike():
             pattern = print_string(dialect.print_regex(node.pattern))
             return f"{print_value(node.operand)}{_not(node)} RLIKE {pattern}"
+        case PatternList():
+            return dialect.print_patterns(node)
         case StringTest():
             return f"{node.function}({print_value(node.operand)}, {print_string(node.text)})"
         case ArraysOverlap():
@@ -268,8 +272,21 @@ def _with_part(node: Condition, path: tuple[str, ...], part: str) -> Condition:
     return changed
 
 
-def _not(node: In | Between | IsNull | Like | Rlike) -> str:
+def _not(node: In | Between | IsNull | Like | Rlike | PatternList) -> str:
     return " NOT" if node.negated else ""
+
+
+def _print_patterns(node: PatternList) -> str:
+    patterns = ", ".join(map(print_string, node.patterns))
+    return f"{print_value(node.operand)}{_not(node)} {node.word} {node.quantifier} ({patterns})"
+
+
+def _print_patterns_for_spark(node: PatternList) -> str:
+    if node.word != "RLIKE":
+        return _print_patterns(node)
+    # Spark has no lists of regular expressions.
+    tests = (_print_leaf(replace(own, negated=node.negated), SPARK) for own in node.tests)
+    return f"({(' AND ' if node.quantifier == 'ALL' else ' OR ').join(tests)})"
 
 
 def _print_overlap(node: ArraysOverlap, dialect: Dialect) -> str:
@@ -391,6 +408,7 @@ TAMIS: Final = Dialect(
     lambda pattern: pattern,
     _print_xor,
     _print_at_least,
+    _print_patterns,
     _print_overlap,
     _print_networks,
     _print_matches,
@@ -402,6 +420,7 @@ SPARK: Final = Dialect(
     to_java_regex,
     _print_xor_for_spark,
     _print_at_least_for_spark,
+    _print_patterns_for_spark,
     _print_overlap_for_spark,
     _print_ranges,
     _refuse_matches,

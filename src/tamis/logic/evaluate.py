@@ -28,6 +28,7 @@ from tamis.language.ast import (
     Not,
     OperatorCall,
     Or,
+    PatternList,
     Rlike,
     StringTest,
     Value,
@@ -169,6 +170,9 @@ def _test(node: Condition, event: Mapping[str, Any], known: Known) -> Truth:
         case Like() | Rlike() | StringTest():
             text = _value(node.operand, event)
             return None if text is None else test_text(node, text)
+        case PatternList():
+            text = _value(node.operand, event)
+            return None if text is None else _test_patterns(node, text)
         case ArraysOverlap():
             return _overlaps(_value(node.operand, event), node)
         case InNetwork():
@@ -240,6 +244,11 @@ def test_text(node: Like | Rlike | StringTest, text: str) -> bool:
             return text.endswith(node.text)
         case StringTest():
             return node.text in text
+
+
+def _test_patterns(node: PatternList, text: str) -> bool:
+    found = (test_text(own, text) for own in node.tests)
+    return all(found) if node.needs_all else any(found)
 
 
 def _matches(node: Matches, event: Mapping[str, Any]) -> Truth:

@@ -24,6 +24,7 @@ from tamis.language.ast import (
     Literal,
     Not,
     Or,
+    PatternList,
     Rlike,
     Span,
     StringTest,
@@ -237,6 +238,11 @@ def _lint_leaf(leaf: Condition, reading: _Reading) -> Iterator[Finding]:
             if canonicalize(leaf) == FALSE and not leaf.negated:
                 message = "never true: the lower bound is above the upper one"
                 yield Finding("empty-range", message, leaf.span, hint="swap the bounds")
+        case PatternList():
+            if len(set(leaf.patterns)) < len(leaf.patterns):
+                yield Finding("duplicate", "a pattern is listed twice", leaf.span)
+            for test in leaf.tests:
+                yield from lint_literals(test)
         case Like() if not literals:
             yield from _lint_like(leaf)
         case _:
@@ -280,7 +286,8 @@ def _lint_strings(leaf: Condition) -> Iterator[Finding]:
     if isinstance(leaf, StringTest) and not leaf.text:
         message = f"{leaf.function}(…, '') is true for every text"
         yield Finding("always-true", message, leaf.span, hint="write IS NOT NULL")
-    if isinstance(leaf, Rlike) and leaf.pattern.startswith(".*"):
+    regexes = leaf.tests if isinstance(leaf, PatternList) else (leaf,)
+    if any(isinstance(own, Rlike) and own.pattern.startswith(".*") for own in regexes):
         message = "RLIKE searches anywhere: the leading .* has no effect"
         yield Finding("redundant", message, leaf.span)
 
@@ -293,6 +300,8 @@ def _written_texts(leaf: Condition) -> Iterator[tuple[str, Span]]:
         yield leaf.text, leaf.span
     elif isinstance(leaf, Like):
         yield leaf.pattern, leaf.span
+    elif isinstance(leaf, PatternList) and leaf.word != "RLIKE":
+        yield from ((pattern, leaf.span) for pattern in leaf.patterns)
 
 
 def _string_literals(leaf: Condition) -> tuple[Literal, ...]:

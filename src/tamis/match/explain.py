@@ -26,6 +26,7 @@ from tamis.language.ast import (
     Not,
     OperatorCall,
     Or,
+    PatternList,
     Rlike,
     Xnor,
     Xor,
@@ -54,6 +55,7 @@ from tamis.logic.evaluate import (
     value_at,
 )
 from tamis.logic.leaves import FALSE, inverse
+from tamis.match.found_patterns import tell_patterns
 from tamis.match.found_words import tell_found
 
 if TYPE_CHECKING:
@@ -199,6 +201,8 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Kn
     truth = evaluate_under(node, event, known, missing)
     if isinstance(node, Matches):
         notes += tell_found(node, truth, event)
+    if isinstance(node, PatternList):
+        notes += tell_patterns(node, event)
     return Step(print_expression(node), truth, values, notes, below)
 
 

@@ -26,6 +26,7 @@ from tamis.language.ast import (
     Matches,
     Not,
     Or,
+    PatternList,
     Rlike,
     StringTest,
     Value,
@@ -63,6 +64,8 @@ def rewrite(node: Condition) -> Condition:
             return _signed(_spell_like(node), is_negated=node.negated)
         case Rlike():
             return _signed(replace(node, negated=False), is_negated=node.negated)
+        case PatternList():
+            return _signed(_spell_patterns(node), is_negated=node.negated)
         case InNetwork():
             return _spell_networks(node)
         case Matches():
@@ -172,6 +175,14 @@ def _spell_like(node: Like) -> Condition:
             token.value if isinstance(token, Wild) else _escape(token) for token in tokens
         )
     return Like(node.operand, spelled, "\\", node.ignores_case)
+
+
+def _spell_patterns(node: PatternList) -> Condition:
+    """The patterns as leaves, joined by AND or OR."""
+    each = tuple(dict.fromkeys(map(rewrite, node.tests)))
+    if len(each) == 1:
+        return each[0]
+    return And(each) if node.needs_all else Or(each)
 
 
 def _escape(character: str) -> str:
