@@ -1,4 +1,4 @@
-"""Whether a path holds a saved index or versions of one, determined without the engine."""
+"""Whether a place holds an index, its versions or subscriptions, found without the engine."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from tamis.errors import IndexFormatError
 MANIFEST: Final = "manifest.json"  # of a saved index, and of a version
 CURRENT: Final = "CURRENT"  # the newest version's number
 VERSION: Final = re.compile(r"v([0-9]{8,18})")  # the folder of a version
+SUBSCRIPTIONS: Final = "subscriptions.sqlite"  # in the folder of a store of subscriptions
+DATABASES: Final = ("postgresql://", "postgresql+psycopg://")  # that a store may be in
 
 
 def is_saved_index(path: str | os.PathLike[str]) -> bool:
@@ -46,3 +48,10 @@ def refuse_version(path: object) -> None:
 def is_index(path: str | os.PathLike[str]) -> bool:
     """Whether there is an index, with or without versions."""
     return is_saved_index(path) or ("://" not in str(path) and holds_versions(path))
+
+
+def holds_subscriptions(place: str | os.PathLike[str]) -> bool:
+    """Whether there is a store of subscriptions; the address of a database is assumed to be one."""
+    if str(place).startswith(DATABASES):
+        return True
+    return "://" not in str(place) and os.path.isfile(os.path.join(place, SUBSCRIPTIONS))

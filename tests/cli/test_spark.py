@@ -15,6 +15,7 @@ import pytest
 import tamis.cli.spark as cli_spark
 from tamis.cli.spark_places import expect_free
 from tamis.errors import InputError
+from tamis.subscriptions import Subscribe, SubscriptionStore, Unsubscribe
 from tests.cli.shell import run, run_process
 from tests.cli.tables import rows_of, write
 from tests.waiting import wait_until
@@ -373,6 +374,29 @@ def test_stats_backtest_diff_and_audit(place):
     allowed = run("spark", "diff", *common, "--before", "v00000002", "--allow", "2", "--pairs")
     assert allowed.exit_code == 0
     assert "gained" in allowed.stdout
+
+
+def test_build_and_update_from_a_store_of_subscriptions(place):
+    with SubscriptionStore.open(place / "store") as store:
+        store.apply([Subscribe("adult", "age >= 18"), Subscribe("oslo", "city = 'Oslo'")])
+        built = build(place, file="store")
+        assert (built.exit_code, built.stdout.split()[8:11]) == (0, ["v00000001", "2", "2"])
+        store.apply([Unsubscribe("oslo")])
+        updated = build(place, "--update", file="store")
+        assert (updated.exit_code, updated.stdout.split()[8:11]) == (0, ["v00000002", "3", "1"])
+        again = build(place, "--as-of", "2", file="store")
+        assert again.stdout.split()[8:11] == ["v00000003", "2", "2"]
+    pruned = build(place, "--as-of", "7", file="store")
+    assert (pruned.exit_code, "states of changes 0 to 3" in pruned.stderr) == (1, True)
+    with_remove = build(place, "--update", "--remove", "adult", file="store")
+    assert (with_remove.exit_code, "Unsubscribe" in with_remove.stderr) == (1, True)
+    elsewhere = build(place, "--as-of", "2")
+    assert (elsewhere.exit_code, "as_of is 2" in elsewhere.stderr) == (1, True)
+    settings = {"subscriptions": str(place / "store"), "index": str(place / "piped")}
+    lines = "".join(f"{name} = {value!r}\n" for name, value in settings.items())
+    (place / "pipeline.toml").write_text(f"[build]\n{lines}")
+    piped = run("spark", "--config", place / "pipeline.toml", "run")
+    assert (piped.exit_code, "v00000001" in piped.stdout) == (0, True), piped.stderr
 
 
 def test_versions_and_roll_back(place):

@@ -120,7 +120,7 @@ def test_java_that_cannot_run_spark_is_said(tmp_path):
 
 @pytest.mark.parametrize("cores", [0, -1, "many", "2.5"])
 def test_wrong_number_of_cores_is_said(monkeypatch, cores):
-    monkeypatch.setattr(session, "_running_session", lambda: None)
+    monkeypatch.setattr(session, "running_session", lambda: None)
     with pytest.raises(TamisError, match=f"cores is {cores!r}; a number of at least 1"):
         local_session(cores=cores)
 
@@ -158,7 +158,7 @@ def test_settings_are_added(spark):
     assert "log4j2" in options
 
 
-def test_same_request_returns_the_running_session(spark):
+def test_same_request_returns_therunning_session(spark):
     assert local_session("tamis-tests", **SPARK_SETTINGS) is spark
 
 

@@ -15,6 +15,7 @@ from tamis.cli.spark_options import Publisher
 from tamis.cli.spark_places import OUTPUTS, expect_outputs
 from tamis.errors import InputError
 from tamis.input.rows import Columns
+from tamis.places import holds_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 BUILD: Final = "build"
 STREAM: Final = "stream"
-INPUTS: Final = ("subscriptions", "events")
+SUBSCRIPTIONS: Final = "subscriptions"
+INPUTS: Final = (SUBSCRIPTIONS, "events")
 
 
 def check_steps(steps: Iterable[click.Context]) -> None:
@@ -39,7 +41,8 @@ def check_steps(steps: Iterable[click.Context]) -> None:
         index = options["index"]
         for name in INPUTS:
             path = options.get(name)
-            if path and path not in taken:  # otherwise an earlier step writes it
+            # A store, or a table that an earlier step writes, is not looked for.
+            if path and path not in taken and not _is_store(name, path):
                 expect_input(path, f"[{own}] {name}")
                 find_format(path, options[f"{name}_format"], f"--{name}-format")
         if own != STREAM:  # which adds to existing tables
@@ -84,15 +87,21 @@ def check_columns(steps: Sequence[click.Context], session: SparkSession) -> None
         written.update(filter(None, map(options.get, OUTPUTS)))
 
 
-def _read_columns(options: dict[str, Any], session: SparkSession) -> list[str]:
-    """The columns of subscriptions that a build stores as attributes."""
+def _read_columns(options: dict[str, Any], session: SparkSession) -> list[str] | None:
+    """The columns of subscriptions that a build stores as attributes; None if unknown."""
     from tamis.spark.jobs.rows import FOUND
 
     if not options["subscriptions"]:
         return []
+    if _is_store(SUBSCRIPTIONS, options["subscriptions"]):
+        return None  # each subscription has its own attributes
     frame = read_subscriptions(session, options["subscriptions"], options["subscriptions_format"])
     own = Columns(options["id_column"], options["expression_column"]).find(frame.columns)
     return [name for name in frame.columns if name not in (FOUND, *own)]
+
+
+def _is_store(name: str, path: str) -> bool:
+    return name == SUBSCRIPTIONS and holds_subscriptions(path)
 
 
 def _columns_of(options: dict[str, Any]) -> list[str]:

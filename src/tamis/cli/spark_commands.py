@@ -51,6 +51,7 @@ from tamis.cli.spark_places import (
     fixed_output,
 )
 from tamis.errors import InputError
+from tamis.places import holds_subscriptions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,7 +115,15 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
     "--subscriptions",
     callback=fill_date,
     metavar="PATH",
-    help="Read the subscriptions of this file or folder; with --update, the changed ones.",
+    help="Read the subscriptions of this file or folder; with --update, the changed ones. A store "
+    "of subscriptions is named by its folder or its address, postgresql://…; with --update, its "
+    "log has the changes.",
+)
+@click.option(
+    "--as-of",
+    type=click.IntRange(min=0),
+    metavar="NUMBER",
+    help="Read a store of subscriptions as of this change instead of the newest.",
 )
 @click.option(
     "--subscriptions-format",
@@ -197,6 +206,7 @@ def build_command(context: click.Context, /, **options: Any) -> None:
     print_summary(
         {
             "version": report.version.name,
+            **_tell_position(report.version),
             "subscriptions": report.n_subscriptions,
             "rejects": report.n_rejects,
             **({"expired": report.n_expired} if report.n_expired else {}),
@@ -212,13 +222,17 @@ def _build(spark: SparkSession, options: dict[str, Any]) -> Any:
     import tamis.spark as pipeline
     from tamis.versions import Retention
 
-    source = read_subscriptions(spark, options["subscriptions"], options["subscriptions_format"])
-    if source.isEmpty():
-        raise InputError(f"{options['subscriptions']} contains no subscriptions")
+    source, provenance = options["subscriptions"], {}
+    if not holds_subscriptions(source):
+        provenance = {"source": source}
+        source = read_subscriptions(spark, source, options["subscriptions_format"])
+        if source.isEmpty():
+            raise InputError(f"{options['subscriptions']} contains no subscriptions")
     schema: Schema | None = options["schema"]
     return pipeline.build(
         source,
         options["index"],
+        as_of=options["as_of"],
         schema=schema,
         missing=options["missing"],
         operators=options["operators"],
@@ -228,25 +242,34 @@ def _build(spark: SparkSession, options: dict[str, Any]) -> Any:
         partition_by=options["partition_by"],
         incremental=not options["full"],
         retention=Retention(versions=options["keep"]),
-        provenance={"source": options["subscriptions"]},
+        provenance=provenance,
     )
+
+
+def _tell_position(version: Any) -> dict[str, Any]:
+    """The change of the store that a version includes, if it was built from a store."""
+    from tamis.versions.log_position import LogPosition
+
+    position = LogPosition.of(version)
+    return {} if position is None else {"change": position.change}
 
 
 def _update(spark: SparkSession, options: dict[str, Any]) -> Any:
     import tamis.spark as pipeline
 
-    source = None
-    if options["subscriptions"]:
+    source = options["subscriptions"]
+    if source and not holds_subscriptions(source):
         named = {options["expression_column"]: "expression"}
         if options["id_column"]:
             named[options["id_column"]] = "subscription_id"
         source = read_subscriptions(
-            spark, options["subscriptions"], options["subscriptions_format"]
+            spark, source, options["subscriptions_format"]
         ).withColumnsRenamed(named)
     return pipeline.update(
         spark,
         options["index"],
         source,
+        as_of=options["as_of"],
         removed=options["remove"],
         operators=options["operators"],
     )

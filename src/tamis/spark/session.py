@@ -38,7 +38,7 @@ def local_session(
     """
     given = {key: _to_text(value) for key, value in conf.items()}
     request = repr((app_name, str(cores), sorted(given.items())))
-    running = _running_session()
+    running = running_session()
     if running is not None:
         return _reuse(running, request)
     settings = _settings(app_name, cores) | given | {REQUEST: request}
@@ -46,7 +46,8 @@ def local_session(
     return _start(settings, choose_java())
 
 
-def _running_session() -> SparkSession | None:
+def running_session() -> SparkSession | None:
+    """The active session, or the default one; None if there is none."""
     try:
         return SparkSession.active()
     except PySparkRuntimeError:

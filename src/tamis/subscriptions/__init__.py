@@ -4,8 +4,7 @@
     store.apply([Subscribe("s1", "age >= 18"), Unsubscribe("s0")])
 
 A durable set of subscriptions, in a folder (SQLite) or in PostgreSQL, and the log of its changes.
-Expressions are stored as text and not parsed. The store is used on its own: no other package
-imports it.
+Expressions are stored as text and not parsed.
 """
 
 from tamis.errors import MissingDependencyError

@@ -93,16 +93,16 @@ def expect_change(facts: StoreFacts, number: int, where: str) -> None:
         )
 
 
-def read_state(database: Database, at: int) -> Iterator[Row]:
-    """The rows whose states are valid as of a change, by number.
+def read_state(database: Database, at: int, after: int, up_to: int) -> Iterator[Row]:
+    """The rows whose states are valid as of a change, by number; those in (after, up_to].
 
     A row never changes, except that a later change supersedes it. So pages that are read in several
     transactions are consistent.
     """
     is_there = or_(IS_LATEST, CHANGES.c.superseded_by > at)
-    query = select(CHANGES).where(HAS_STATE, CHANGES.c.number <= at, is_there)
+    query = select(CHANGES).where(HAS_STATE, CHANGES.c.number <= up_to, is_there)
     query = query.order_by(CHANGES.c.number).limit(PAGE_SIZE)
-    after, is_more = 0, True
+    is_more = True
     while is_more:
         with reading(database) as connection:
             found = connection.execute(query.where(CHANGES.c.number > after))

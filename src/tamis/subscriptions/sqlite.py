@@ -14,6 +14,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 
 from tamis.durable import make_directory, sync_directory, try_lock, unlock
 from tamis.errors import StoreError, StoreFormatError, StoreInUseError
+from tamis.places import SUBSCRIPTIONS
 from tamis.subscriptions.rows import Row
 from tamis.subscriptions.tables import CHANGES
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement
     from sqlalchemy.pool import ConnectionPoolEntry
 
-FILE: Final = "subscriptions.sqlite"
 LOCK: Final = "subscriptions.lock"
 _BUSY_MILLISECONDS: Final = 30_000
 _PRAGMAS: Final = (
@@ -51,8 +51,8 @@ class SqliteDatabase:
     def __init__(self, folder: Path, *, read_only: bool) -> None:
         self.where = str(folder)
         self._folder = folder
-        self._file = folder / FILE
-        self._log = folder / f"{FILE}-wal"
+        self._file = folder / SUBSCRIPTIONS
+        self._log = folder / f"{SUBSCRIPTIONS}-wal"
         self._lock: int | None = None
         self.is_closed = False
         if read_only and not self._file.is_file():

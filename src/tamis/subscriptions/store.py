@@ -13,6 +13,7 @@ from tamis.arguments import expect_count, expect_names
 from tamis.errors import InputError, StoreError
 from tamis.language.moments import read_at
 from tamis.language.types.moments import from_microseconds, to_microseconds
+from tamis.places import DATABASES
 from tamis.subscriptions import reading
 from tamis.subscriptions.checking import check, check_end, is_storable
 from tamis.subscriptions.clock import StoreClock, read_system_clock
@@ -232,6 +233,11 @@ class SubscriptionStore:
     # ── the log ─────────────────────────────────────────────────────────────────────────────
 
     @property
+    def where(self) -> str:
+        """The folder or the address of the store, without a password: for messages."""
+        return self._database.where
+
+    @property
     def epoch(self) -> str:
         """The name of this history; change numbers are valid only within one epoch."""
         return self._facts().epoch
@@ -263,14 +269,20 @@ class SubscriptionStore:
         rows = reading.read_changes(self._database, after, limit, epoch)
         return [to_change(row) for row in rows]
 
-    def state_at(self, number: int) -> Iterator[Subscription]:
+    def state_at(
+        self, number: int, *, after: int = 0, up_to: int | None = None
+    ) -> Iterator[Subscription]:
         """The subscriptions as of a change, by revision, even if their lease has ended since.
 
-        Raises a `HistoryError` if that state was pruned, or is pruned while this is read.
+        With `after` and `up_to`, only those whose revision is greater than the first and not
+        greater than the second. Raises a `HistoryError` if that state was pruned, or is pruned
+        while this is read.
         """
         number = expect_count(number, "number", least=0)
+        after = expect_count(after, "after", least=0)
+        last = number if up_to is None else min(number, expect_count(up_to, "up_to", least=0))
         reading.expect_change(self._facts(), number, self._database.where)
-        return map(to_subscription, reading.read_state(self._database, number))
+        return map(to_subscription, reading.read_state(self._database, number, after, last))
 
     def change_at(self, moment: Any) -> int:
         """The last change at or before a moment; at least the horizon."""
@@ -282,7 +294,7 @@ class SubscriptionStore:
 
 
 def _find_database(place: str | os.PathLike[str], *, read_only: bool) -> Database:
-    if isinstance(place, str) and place.startswith(("postgresql://", "postgresql+psycopg://")):
+    if isinstance(place, str) and place.startswith(DATABASES):
         return PostgresDatabase(place)
     if not isinstance(place, str | os.PathLike) or "://" in str(place):
         raise InputError(

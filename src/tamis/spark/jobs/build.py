@@ -36,7 +36,9 @@ from tamis.spark.jobs.rows import (
     select_rows,
     split_problems,
 )
+from tamis.spark.stored_subscriptions import StoredState, find_source
 from tamis.spark.workers import run_on_workers
+from tamis.versions.log_position import LogPosition
 from tamis.versions.manifest import BASE, Part, Version, read_part
 from tamis.versions.part_files import REJECTS, digest_rows, is_whole, read_table, write_part
 from tamis.versions.printing import format_table
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from tamis.versions.storage import Storage
 
 OFFERED: Final = "operators"  # in a version's provenance: the operators that could be called
+ROWS: Final = "rows"  # in the same place: how many subscriptions were read
 SUBSCRIPTIONS_PER_PART: Final = 500_000
 _NAMED: Final = ("misspelt", "unused", "unknown")
 _COUNTED: Final = ("subscriptions", "rejects", "expired", "parts", "built")
@@ -91,9 +94,10 @@ class BuildReport:
 
 
 def build(  # noqa: PLR0913 - all that decides what the index is
-    subscriptions: DataFrame,
+    subscriptions: DataFrame | str | os.PathLike[str],
     store: str | os.PathLike[str] | IndexStore,
     *,
+    as_of: int | None = None,
     schema: Any = None,
     missing: str | Missing = Missing.UNDEFINED,
     limits: Limits = DEFAULT_LIMITS,
@@ -110,6 +114,10 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 
     In: subscription_id (or id) string, expression string, and optionally tags array<string>,
     valid_from timestamp, valid_until timestamp; all other columns are kept as attributes
+
+    Instead of a DataFrame, `subscriptions` may be a store of subscriptions: its folder, or its
+    address ("postgresql://…"). It is read as of the change `as_of`, by default the newest, and the
+    version records the store's epoch and that change, from which `update` continues.
 
     An invalid subscription becomes a row of `rejects`. If there are no subscriptions, or all are
     invalid or have expired, an `InputError` is raised and nothing is published. Of several
@@ -132,15 +140,16 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     slots.check_partitioning(partition_by, parts)
     declared = None if schema is None else Schema.of(schema)
     target.expect_room()
+    source, stored = find_source(subscriptions, as_of)
     before = target.newest_whole() if incremental else None
     now = read_at(None)
-    rows = select_rows(subscriptions, id_column, expression_column).persist(StorageLevel.DISK_ONLY)
+    rows = select_rows(source, id_column, expression_column).persist(StorageLevel.DISK_ONLY)
     try:
         with telling():
             n_rows, n_expired = count_rows(rows, now)
             # Subscriptions from an index may be none: all of them were removed.
-            if not n_rows and PACKED not in subscriptions.columns:
-                raise _nothing_to_build(n_expired)
+            if not n_rows and (stored is not None or PACKED not in source.columns):
+                raise _nothing_to_build(n_expired, stored)
             switches = find_switches(rows)
             live = rows.where(~has_expired(now)) if n_expired else rows
             elected = infer_schema(live, limits) if declared is None else declared
@@ -169,7 +178,12 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         schema=only_called(elected, parts_built).to_json(),
         missing=str(Missing(missing)),
         partitioning=slots.describe(partition_by, bounds),
-        provenance={"rows": n_rows, OFFERED: offered_names(elected), **(provenance or {})},
+        provenance={
+            ROWS: n_rows,
+            OFFERED: offered_names(elected),
+            **({} if stored is None else stored.position.to_provenance(stored.where)),
+            **(provenance or {}),
+        },
     )
     seen: list[Version | None] = []
 
@@ -221,11 +235,12 @@ def find_unused(schema: Schema, version: Version) -> tuple[str, ...]:
     return () if () in used else tuple(print_path(path) for path in schema if path not in used)
 
 
-def _nothing_to_build(n_expired: int) -> InputError:
+def _nothing_to_build(n_expired: int, stored: StoredState | None) -> InputError:
+    holder = "the DataFrame" if stored is None else str(stored)
     n = f"all {n_expired:,} subscriptions have" if n_expired > 1 else "the only subscription has"
     return InputError(
         "no version was published: "
-        + (f"{n} expired" if n_expired else "the DataFrame holds no subscriptions"),
+        + (f"{n} expired" if n_expired else f"{holder} holds no subscriptions"),
         hint="to empty an index, remove its subscriptions: tamis.spark.update(…, removed=[…])",
     )
 
@@ -260,7 +275,10 @@ def _prune(target: IndexStore, retention: Retention | None) -> list[str]:
 
 
 def is_same(newest: Version | None, made: Version) -> bool:
-    """Whether the newest version has equal parts with the same meaning."""
+    """Whether the newest version has equal parts with the same meaning, of the same state."""
+    position = LogPosition.of(made)
+    if position is not None and position != LogPosition.of(newest):
+        return False  # `update` continues from the position
     return newest is not None and all(
         getattr(newest, name) == getattr(made, name)
         for name in ("parts", "schema", "missing", "partitioning")

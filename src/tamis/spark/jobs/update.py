@@ -19,6 +19,8 @@ from tamis.logic.evaluate import Missing
 from tamis.operators.registry import REGISTRY, module_names, with_registered
 from tamis.spark.failures import telling
 from tamis.spark.jobs.build import (
+    OFFERED,
+    ROWS,
     BuildPart,
     BuildReport,
     Reusable,
@@ -29,6 +31,7 @@ from tamis.spark.jobs.build import (
     report_misspelt,
     run_parts,
 )
+from tamis.spark.jobs.changes import find_changes
 from tamis.spark.jobs.rows import find_switches, has_expired, select_rows
 from tamis.spark.tables import numbered_parts
 from tamis.spark.transforms import packed_subscriptions
@@ -52,8 +55,9 @@ MOST_DELTAS: Final = 16  # more are merged, since every task opens every part
 def update(  # noqa: PLR0913
     spark: SparkSession,
     store: str | os.PathLike[str] | IndexStore,
-    subscriptions: DataFrame | None = None,
+    subscriptions: DataFrame | str | os.PathLike[str] | None = None,
     *,
+    as_of: int | None = None,
     removed: Iterable[str] = (),
     limits: Limits = DEFAULT_LIMITS,
     most_deltas: int = MOST_DELTAS,
@@ -65,6 +69,11 @@ def update(  # noqa: PLR0913
     has are reported. If the newest version was made by the same update, or if nothing would change,
     nothing is published.
 
+    If the version was built from a store of subscriptions, `subscriptions` may be that store: its
+    folder, or its address. The part then has the changes in the store's log that the version lacks,
+    up to the change `as_of` (by default the newest). If the log no longer has them all, a
+    `HistoryError` says so; build the version again then.
+
     An invalid subscription becomes a reject, and the one it should have replaced stays. An expired
     one is left out, as in a build, and so is the one that it replaces. A stream that runs on the
     store uses the new version from its next batch on. `operators` names modules that register
@@ -73,9 +82,9 @@ def update(  # noqa: PLR0913
     """
     target = store if isinstance(store, IndexStore) else IndexStore(store)
     base = target.current()
-    gone = given = _check_removed(removed)
-    nobody = spark.createDataFrame([], "subscription_id string, expression string")
-    rows = select_rows(nobody if subscriptions is None else subscriptions)
+    changes = find_changes(spark, base, subscriptions, as_of, _check_removed(removed))
+    gone = changes.hidden
+    rows = select_rows(changes.subscriptions)
     now = read_at(None)
     with telling():
         expired = [
@@ -98,19 +107,23 @@ def update(  # noqa: PLR0913
         def derive(newest: Version | None) -> Version | None:
             last = newest or base
             seen.append(last)
-            if is_repeated(target, last, entry.part, gone):
+            if changes.are_in(last):
                 return None
+            noted = changes.record(last)
+            unchanged = None if noted is last else noted
+            if is_repeated(target, last, entry.part, gone):
+                return unchanged
             unknown[:] = find_unknown(spark, target, last, gone)
             if is_empty(entry.part) and len(unknown) == len(set(gone)):
-                return None
+                return unchanged
             own = (*last.parts, entry.part)
             merged = only_called(extend_schema(last.typed_schema(), schema), own)
-            made = replace(last, parts=own, schema=merged.to_json())
+            made = replace(noted, parts=own, schema=merged.to_json())
             return replace(made, parts=count_hidden(spark, target, made))
 
         version = target.publish(derive)
         is_published = version is not seen[-1]
-    not_there = tuple(one for one in unknown if one in given)
+    not_there = tuple(one for one in unknown if one in changes.removed)
     if not_there:
         warn(_tell_unknown(not_there))
     new = {print_path(path) for path in entry.part.attributes if path not in base.typed_schema()}
@@ -124,7 +137,7 @@ def update(  # noqa: PLR0913
         version.n_subscriptions,
         entry.part.n_rejects,
         len(version.parts),
-        n_built=int(is_published),
+        n_built=int(is_published and entry.part.id in (part.id for part in version.parts)),
         n_expired=len(expired),
         is_published=is_published,
         misspelt=misspelt,
@@ -152,6 +165,7 @@ def compact(spark: SparkSession, store: str | os.PathLike[str] | IndexStore) -> 
     version = target.current()
     rows = packed_subscriptions(spark, PartSet.of(target.storage, version))
     known = version.partitioning
+    kept = {name: own for name, own in version.provenance.items() if name not in (ROWS, OFFERED)}
     report = build(
         rows,
         target,
@@ -159,6 +173,7 @@ def compact(spark: SparkSession, store: str | os.PathLike[str] | IndexStore) -> 
         missing=version.missing,
         parts=len(known["bounds"]) if known else None,
         partition_by=known.get("kind", "hash"),
+        provenance=kept,
     )
     return replace(report, unused=())  # the schema was not declared here
 
