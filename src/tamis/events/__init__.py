@@ -6,7 +6,7 @@
 | layout | read by | values are |
 |---|---|---|
 | dicts, other mappings | `mappings`, one event: `single` | as `read_value` converts them |
-| JSON texts, a JSON column | `json_texts`, `mappings` | the same; a decimal keeps all its digits |
+| JSON texts, a JSON column | `json_events`, `json_texts` | the same; decimals keep their digits |
 | Arrow columns, structs | `arrow`, `arrow_values` | as `read_value` converts Arrow's values |
 | an Arrow map as event, texts of CSV | `arrow` | texts that spell values (`spelled`) |
 

@@ -6,8 +6,7 @@ Columns that no attribute needs are never read.
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +15,9 @@ from tamis.errors import InputError
 from tamis.events.arrow_arrays import expect_readable, is_text, plain_array, valid_places
 from tamis.events.arrow_values import convert_array, give
 from tamis.events.entries import Collector
+from tamis.events.json_events import read_json
+from tamis.events.json_source import hold_arrow_texts
 from tamis.events.kernels.ranks import keep_last
-from tamis.events.mappings import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tamis.kernels.arrays import Int32, Int64
 
 _is = pa.types
-_EMPTY: Final = b"{}"  # a NULL in such a column: an event without attributes, as in Spark
 
 
 def read_table(
@@ -59,10 +58,8 @@ def read_event_column(
     chunks = list(_chunks(column))
     arrow_type = chunks[0][1].type if chunks else column.type
     if is_text(arrow_type) or _is.is_binary(arrow_type) or _is.is_large_binary(arrow_type):
-        texts = chain.from_iterable(
-            chunk.cast(pa.large_binary()).to_pylist() for _, chunk in chunks
-        )
-        return read_json((_EMPTY if x is None else x for x in texts), attributes, rejects)
+        texts = hold_arrow_texts([chunk for _, chunk in chunks])
+        return read_json(texts, attributes, rejects)
     collector = Collector(attributes, rejects)
     for first_row, chunk in chunks:
         if _is.is_struct(arrow_type):

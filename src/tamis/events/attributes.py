@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from tamis.language.names import parse_path, print_path
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tamis.events.json_names import JsonNames
     from tamis.index.columns import Column
     from tamis.kernels.arrays import Int32
     from tamis.language.schema import Path
@@ -76,6 +78,13 @@ class AttributeTable:
 
     def __len__(self) -> int:
         return len(self.paths)
+
+    @cached_property
+    def json_names(self) -> JsonNames:
+        """The names as the JSON reader looks them up."""
+        from tamis.events.json_names import make_names
+
+        return make_names(self)
 
 
 def _spell(paths: Iterable[Path]) -> dict[str, int]:

@@ -12,7 +12,7 @@ from tamis.events.rejects import Refused, Rejects
 from tamis.index.carriers import OTHERS, TEXTS, carrier_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from tamis.events.attributes import AttributeTable
     from tamis.kernels.arrays import Int32, UInt8
@@ -72,6 +72,15 @@ class Given(NamedTuple):
     explain: Callable[[Any], str]
 
 
+class Piece(NamedTuple):
+    """Some values of one type, with their origin."""
+
+    rows: np.ndarray
+    attributes: Int32 | int  # one for all, or one for each
+    converted: Converted | ConvertedArrays
+    give: Callable[[], Given]
+
+
 class Collector:
     """Collects values attribute by attribute or type by type, and builds `EventValues`."""
 
@@ -90,12 +99,22 @@ class Collector:
         give: Callable[[], Given],
     ) -> None:
         """Add the good values of a scalar or an array type, and reject the others."""
-        is_good = converted.is_good
+        self.add_pieces(type_, [Piece(rows, attributes, converted, give)])
+
+    def add_pieces(self, type_: Type, pieces: Iterable[Piece]) -> None:
+        """Add values of one type from several origins, and reject the others in their order."""
+        refused = [own for own in (self._keep(type_, piece) for piece in pieces) if own]
+        if refused:
+            self.rejects.add_values(_by_row(refused), type_, self.table.paths)
+
+    def _keep(self, type_: Type, piece: Piece) -> Refused | None:
+        """Add the good values; return the others."""
+        rows, attributes, converted, give = piece
+        is_good, values, refused = converted.is_good, converted.values, None
         if is_good is not None and not is_good.all():
-            self._refuse(type_, rows, attributes, np.flatnonzero(~is_good), give())
+            refused = _refuse(rows, attributes, np.flatnonzero(~is_good), give())
         else:
             is_good = None
-        values = converted.values
         if isinstance(converted, ConvertedArrays):
             self._mark(rows, attributes, converted.has_null, is_good)
             rows = np.repeat(rows, converted.lengths)
@@ -107,6 +126,7 @@ class Collector:
             values = _filter(values, is_good)
         if len(rows):
             self._pieces[carrier_of(type_)].append((rows, attributes, values))
+        return refused
 
     def finish(self, n_rows: int) -> EventValues:
         """All values that were added."""
@@ -125,22 +145,37 @@ class Collector:
             rows, spread, has_null = rows[is_good], spread[is_good], has_null[is_good]
         self._marks.append((rows, spread, has_null))
 
-    def _refuse(
-        self,
-        type_: Type,
-        rows: np.ndarray,
-        attributes: Int32 | int,
-        places: np.ndarray,
-        given: Given,
-    ) -> None:
-        refused = Refused(
-            rows[places],
-            _spread(attributes, len(rows))[places],
-            given.is_wrong_type(places),
-            lambda at: given.value_at(int(places[at])),
-            given.explain,
-        )
-        self.rejects.add_values(refused, type_, self.table.paths)
+
+def _refuse(rows: np.ndarray, attributes: Int32 | int, places: np.ndarray, given: Given) -> Refused:
+    return Refused(
+        rows[places],
+        _spread(attributes, len(rows))[places],
+        given.is_wrong_type(places),
+        lambda at: given.value_at(int(places[at])),
+        given.explain,
+    )
+
+
+def _by_row(refused: list[Refused]) -> Refused:
+    """Refused values of one type as one record, by row."""
+    if len(refused) == 1:
+        return refused[0]
+    rows, attributes, are_wrong, _, _ = zip(*refused, strict=True)
+    ends = np.cumsum([len(own) for own in rows])
+    joined = np.concatenate(rows)
+    order = np.argsort(joined, kind="stable")
+
+    def value_at(place: int) -> Any:
+        number = int(np.searchsorted(ends, order[place], side="right"))
+        return refused[number].value_at(int(order[place] - ends[number] + len(rows[number])))
+
+    return Refused(
+        joined[order],
+        np.concatenate(attributes)[order],
+        np.concatenate(are_wrong)[order],
+        value_at,
+        refused[0].explain,
+    )
 
 
 def _spread(attributes: Int32 | int, length: int) -> Int32:

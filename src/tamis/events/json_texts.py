@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 import orjson
@@ -73,6 +73,9 @@ def _parse(text: str | bytes) -> Any:
         raise refuse_encoding(error) from None
     except json.JSONDecodeError as error:
         raise RowError("bad-json", f"not JSON: {error.msg} (column {error.pos + 1})") from None
+    except InvalidOperation:
+        reason = "the exponent of a number has more than 18 digits"
+        raise RowError("bad-json", f"not JSON that can be read: {reason}") from None
     except (ValueError, TypeError, RecursionError) as error:
         raise RowError("bad-json", f"not JSON that can be read: {error}") from None
 

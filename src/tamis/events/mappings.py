@@ -1,10 +1,10 @@
-"""Events as Python mappings, and as JSON texts."""
+"""Events as Python mappings."""
 
 from __future__ import annotations
 
 from array import array
 from functools import partial
-from itertools import islice, repeat
+from itertools import repeat
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +12,6 @@ import numpy as np
 
 from tamis.errors import RowError
 from tamis.events.entries import Collector
-from tamis.events.json_texts import parse_exactly, parse_quickly
 from tamis.events.python_values import (
     are_not_none,
     as_objects,
@@ -20,7 +19,6 @@ from tamis.events.python_values import (
     convert_objects,
     give,
 )
-from tamis.events.repeated_keys import find_repeated_key, has_plain_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
     from tamis.kernels.arrays import Int32
 
 _NOWHERE: Final = repeat(-1)
-# Texts of a batch that are searched for repeated keys: those with nested objects are parsed again.
-MOST_SEARCHED: Final = 100
 
 
 def read_mappings(events: Iterable[Any], table: AttributeTable, rejects: Rejects) -> EventValues:
@@ -46,74 +42,18 @@ def read_mappings(events: Iterable[Any], table: AttributeTable, rejects: Rejects
             rows.append(row)
             found.append(event)
         else:
-            rejects.add_row(row, event, _refuse_event(event))
+            rejects.add_row(row, event, refuse_event(event))
     collector = Collector(table, rejects)
     _collect(found, np.array(rows, dtype=np.int32), table.tree, collector)
     return collector.finish(n_rows)
 
 
-def _refuse_event(event: Any) -> RowError:
+def refuse_event(event: Any) -> RowError:
+    """The error of a value that is not an event."""
     if isinstance(event, RowError):  # it stands for a row of a file
         return event
     told = "None" if event is None else type(event).__name__
     return RowError("bad-row", f"an event is a mapping of attributes, not {told}")
-
-
-def _refuse_text(given: Any) -> RowError:
-    """The error of an event among JSON texts that is not a text."""
-    if given is None or isinstance(given, RowError):
-        return _refuse_event(given)
-    what = type(given).__name__
-    return RowError("bad-row", f"the first event is JSON text, this one is not: it is {what}")
-
-
-def read_json(texts: Iterable[Any], table: AttributeTable, rejects: Rejects) -> EventValues:
-    """Events as JSON objects, one in each text (`str` or `bytes`); anything else is a rejected
-    row.
-    """
-    parse = parse_exactly if table.needs_digits else parse_quickly
-    rows: list[int] = []
-    found: list[dict[str, Any]] = []
-    n_rows = n_searched = 0
-    for row, text in enumerate(texts):
-        n_rows = row + 1
-        if not isinstance(text, str | bytes):
-            rejects.add_row(row, text, _refuse_text(text))
-            continue
-        try:
-            event = parse(text)
-        except RowError as error:
-            rejects.add_row(row, _decode(text), error)
-            continue
-        rows.append(row)
-        found.append(event)
-        if n_searched < MOST_SEARCHED and not has_plain_keys(text, event):
-            n_searched += 1
-            if (key := find_repeated_key(text)) is not None:
-                rejects.oddities.add_repeated(rejects.first_row + row, key)
-    collector = Collector(table, rejects)
-    _collect(found, np.array(rows, dtype=np.int32), table.tree, collector)
-    return collector.finish(n_rows)
-
-
-def note_repeated_keys(texts: Sequence[Any], events: Sequence[Any], rejects: Rejects) -> None:
-    """Count JSON texts with a repeated key among those that were parsed as `events`."""
-    odd = (
-        (row, text)
-        for row, (text, event) in enumerate(zip(texts, events, strict=True))
-        if isinstance(event, dict) and not has_plain_keys(text, event)
-    )
-    for row, text in islice(odd, MOST_SEARCHED):
-        if (key := find_repeated_key(text)) is not None:
-            rejects.oddities.add_repeated(rejects.first_row + row, key)
-
-
-def _decode(text: str | bytes) -> str:
-    """The text as shown to people."""
-    return text.decode(errors="replace") if isinstance(text, bytes) else text
-
-
-# ── mappings ────────────────────────────────────────────────────────────────────────────────
 
 
 def _collect(

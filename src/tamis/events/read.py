@@ -11,7 +11,9 @@ import pyarrow as pa
 from tamis.errors import InputError, RowError, suggest
 from tamis.events.arrow import read_event_column, read_table
 from tamis.events.arrow_arrays import expect_readable
-from tamis.events.mappings import read_json, read_mappings
+from tamis.events.json_events import read_json
+from tamis.events.json_source import JsonSpans
+from tamis.events.mappings import read_mappings
 
 if TYPE_CHECKING:
     from tamis.events.attributes import AttributeTable
@@ -39,6 +41,8 @@ def read_events(
         if column is None:
             return read_table(source, table, rejects)
         return read_event_column(_find_column(source, column), table, rejects)
+    if isinstance(source, JsonSpans):
+        return read_json(source, table, rejects)
     first = next((event for event in source if not isinstance(event, NoneType | RowError)), None)
     if isinstance(first, str | bytes):
         return read_json(source, table, rejects)
@@ -47,7 +51,9 @@ def read_events(
 
 def hold_events(source: Any) -> Any:
     """The same events, in a form that can be read more than once."""
-    if isinstance(source, pa.Array | pa.ChunkedArray | pa.Table | pa.RecordBatch | list | tuple):
+    if isinstance(source, pa.Array | pa.ChunkedArray | pa.Table | pa.RecordBatch):
+        return source
+    if isinstance(source, list | tuple | JsonSpans):
         return source
     if hasattr(source, "__arrow_c_stream__"):
         return pa.table(source)

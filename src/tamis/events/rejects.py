@@ -118,7 +118,8 @@ class Rejects:
     def add_values(self, refused: Refused, type_: Type, paths: Sequence[Path]) -> None:
         """Count values of one type; `paths` are those of all attributes, by number."""
         if self.strict and len(refused.rows):
-            raise InputError(str(self._tell(int(np.argmin(refused.rows)), refused, type_, paths)))
+            first = int(np.lexsort((refused.attributes, refused.rows))[0])
+            raise InputError(str(self._tell(first, refused, type_, paths)))
         if self._refused is not None:
             self._refused.append((refused, type_, paths))
         keys = 2 * refused.attributes.astype(np.int64) + refused.is_wrong_type

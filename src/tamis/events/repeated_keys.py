@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from typing import Any
+from typing import Any, Final
+
+_BLANK: Final = re.compile(r'"[ \t\r\n]+:')  # a blank between a key and its colon
+_BLANK_BYTES: Final = re.compile(_BLANK.pattern.encode())
 
 
 def has_plain_keys(text: str | bytes, found: dict[str, Any]) -> bool:
     """Whether the text certainly has no more keys than `found`, its parsed form: a quick check that
     cannot decide for texts with nested objects, or with blanks before colons.
     """
-    n_keys = text.count(b'":') if isinstance(text, bytes) else text.count('":')
-    return n_keys == len(found)
+    if isinstance(text, bytes):
+        return text.count(b'":') == len(found) and _BLANK_BYTES.search(text) is None
+    return text.count('":') == len(found) and _BLANK.search(text) is None
 
 
 def tell_repeated(key: str) -> str:

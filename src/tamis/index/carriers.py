@@ -118,7 +118,7 @@ def to_numbers(values: Sequence[Any]) -> np.ndarray:
     """Ints, floats and Decimals as records."""
     records = np.empty(len(values), NUMBER_RECORD)
     for at, value in enumerate(values):
-        double = to_double(value)
+        double = to_double(value) + 0.0  # -0.0 + 0.0 is 0.0
         if isinstance(value, float):
             records[at] = (double, 0, KIND_DOUBLE, None)
         elif isinstance(value, int) and INT64_MIN <= value <= INT64_MAX:

@@ -70,11 +70,8 @@ class JsonRows(Rows):
         return len(self.texts)
 
     def read(self, table: AttributeTable, rejects: Rejects) -> EventValues:
-        from tamis.events.mappings import note_repeated_keys, read_json, read_mappings
+        from tamis.events.json_events import read_json
 
-        if self._events is not None:
-            note_repeated_keys(self.texts, self._events, rejects)
-            return read_mappings(self._events, table, rejects)
         values = read_json(self.texts, table, rejects)
         if 0 in rejects.row_errors:
             self._explain(rejects.row_errors[0])

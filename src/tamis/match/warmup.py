@@ -4,6 +4,7 @@ events.
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 # Every operator and every kind of column, so that as few kernels as possible are missed.
@@ -31,6 +32,7 @@ def warm_up() -> None:
 
     index = build(_SUBSCRIPTIONS, _SCHEMA, weights={"set": 1})
     batch = index.encode(list(_EVENTS))
+    index.encode([json.dumps(event) for event in _EVENTS])
     index.match(_EVENTS[0])
     index.match_batch(batch)
     index.match_batch(batch, subset=["set"])

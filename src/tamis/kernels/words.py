@@ -1,0 +1,53 @@
+"""Eight bytes at once: an unaligned load, and the number of zero bits at the end of a word.
+
+Numba provides neither. Both mean the same as plain Python.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
+
+_BITS = 64
+
+
+def _load_word(_typing: Any, data: Any, at: Any) -> Any:
+    def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        offset = context.cast(builder, arguments[1], at, types.int64)
+        address = builder.gep(array.data, [offset])
+        word = builder.load(builder.bitcast(address, ir.IntType(_BITS).as_pointer()))
+        word.align = 1
+        return word
+
+    return types.uint64(data, at), write
+
+
+def _trailing_zeros(_typing: Any, word: Any) -> Any:
+    def write(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.IntType(1)(0))
+
+    return types.int64(types.uint64), write
+
+
+def _load_word_plainly(data: Any, at: int) -> np.uint64:
+    word = int.from_bytes(data[at : at + 8].tobytes(), "little")
+    return np.uint64(word)
+
+
+def _trailing_zeros_plainly(word: np.uint64) -> int:
+    number = int(word)
+    return (number & -number).bit_length() - 1 if number else _BITS
+
+
+_IS_PLAIN = numba.config.DISABLE_JIT  # type: ignore[attr-defined]
+# load_word(data, at): data[at : at + 8], lowest byte first. The caller checks the bounds.
+load_word: Any = _load_word_plainly if _IS_PLAIN else intrinsic(_load_word)
+
+# trailing_zeros(word): the number of zero bits below the lowest bit that is set.
+trailing_zeros: Any = _trailing_zeros_plainly if _IS_PLAIN else intrinsic(_trailing_zeros)
