@@ -76,7 +76,7 @@ class Bench:
 
     def add(self, way: str, cost: float, *, bar: str = "", **more: Any) -> None:
         """One row: seconds per document, and how many times as fast as the primitive one."""
-        bar = bar if self.size.n_queries >= 1_000_000 else ""  # they are said of the paper's size
+        bar = bar if self.size.n_queries >= 1_000_000 else ""  # they hold for the paper's size
         ratio = self.primitive / cost if self.primitive else 1.0
         row = {"queries": self.size.n_queries, "way": way, "µs/document": cost * 1e6}
         self.rows.append({**row, "× primitive": ratio, "bar": bar, **more})

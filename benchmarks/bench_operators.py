@@ -1,4 +1,4 @@
-"""How many expensive calls does an event cost? Liu's Table 1, with his numbers beside ours.
+"""How many expensive calls does an event cost? Liu's Table 1, with his numbers next to ours.
 
 Calls per event are counts and hold on any machine; `TAMIS_BENCH_SIZE` chooses how many events and
 settings. Every schedule must find the same matches. `floor` is a number that no schedule can go
@@ -150,7 +150,7 @@ def measure(params: OverlapParams, size: Size) -> list[Row]:
 
 
 def step_all(schedule: Schedule, workload: Overlaps) -> float:
-    """CPU µs per call when each result is told from Python; the least of a few events."""
+    """CPU µs per call when each result is recorded from Python; the least of a few events."""
     event = schedule.new_run()
     return min(step_one(event, draw_results(workload, at)) for at in range(5))
 
@@ -161,7 +161,7 @@ def step_one(event: EventRun, results: np.ndarray) -> float:
     event.start()
     call = event.next_call()
     while call >= 0:
-        call = event.tell(call, answers[call])
+        call = event.record_result(call, answers[call])
     return 1e6 * (time.process_time() - begin) / max(1, event.made.size)
 
 

@@ -2,7 +2,7 @@
 
 Rules are conjunctions of four ranges over 30 columns, about 10 matches per event at 100,000 rules.
 CPU seconds are those of this process, the JVM and its Python workers together; wall seconds are
-shown beside them. What is compared must give the same pairs, by count and hash. `TAMIS_BENCH_SIZE`
+shown next to them. What is compared must give the same pairs, by count and hash. `TAMIS_BENCH_SIZE`
 is `tiny`, `small` (the default) or `full`, which goes to a million rules.
 """
 
@@ -234,14 +234,14 @@ class Bench:
         """What as many processes as cores reach without Spark: cores share caches and memory."""
         places = [(str(self.folder), core) for core in range(CORES)]
         with ThreadPoolExecutor(CORES) as pool:
-            told = list(
+            results = list(
                 pool.map(lambda place: run_alone("match_files", *place, seconds=240), places)
             )
-        broken = [one for one in told if isinstance(one, str)]
+        broken = [one for one in results if isinstance(one, str)]
         title = f"match, {CORES} processes without Spark"
         if broken:
             return [{"measure": title, "note": f"not measured: {broken[0]}"}]
-        cost = Cost(sum(float(cpu) for cpu, _ in told), max(float(wall) for _, wall in told))
+        cost = Cost(sum(float(cpu) for cpu, _ in results), max(float(wall) for _, wall in results))
         share = alone.wall / (CORES * cost.wall)
         note = f"of {CORES} x the process's rate, by wall"
         return [self.row(title, cost, self.size.n_events, ratio=share, note=note)]
@@ -376,27 +376,31 @@ class Bench:
         return path
 
     def _try_alone(self, way: str, n_rules: int) -> Row:
-        """In a process of its own, as it may take all memory, or no end."""
+        """In a separate process, as it may take all memory or never end."""
         n = self.size.n_few
         events = str(self.folder / "events")
-        told = run_alone("try_way", way, n_rules, events, n, seconds=self.size.seconds)
-        if isinstance(told, str):
-            return self._broken(way, n_rules, told)
+        results = run_alone("try_way", way, n_rules, events, n, seconds=self.size.seconds)
+        if isinstance(results, str):
+            return self._broken(way, n_rules, results)
         few = self._few()
         expected = by_tamis(few, self._index_of(n_rules))
         few.unpersist()
-        found = Found(*map(int, told[2:]))
-        return self._judge(way, n_rules, Cost(float(told[0]), float(told[1])), found, expected)
+        found = Found(*map(int, results[2:]))
+        return self._judge(
+            way, n_rules, Cost(float(results[0]), float(results[1])), found, expected
+        )
 
     # ── memory ─────────────────────────────────────────────────────────────────────────────
 
     def measure_driver(self) -> list[Row]:
-        """What a driver with executors of its own needs for few events, and for many."""
+        """What a driver with separate executors needs for few events, and for many."""
         n = self.size.n_events
-        told = run_alone("watch_driver", str(self.folder), n, seconds=max(240, self.size.seconds))
-        if isinstance(told, str):
-            return [{"measure": "driver's memory", "note": f"not measured: {told}"}]
-        few, many, rss_few, rss_many, matches_few, matches_many = map(int, told)
+        results = run_alone(
+            "watch_driver", str(self.folder), n, seconds=max(240, self.size.seconds)
+        )
+        if isinstance(results, str):
+            return [{"measure": "driver's memory", "note": f"not measured: {results}"}]
+        few, many, rss_few, rss_many, matches_few, matches_many = map(int, results)
         return [
             {
                 "measure": f"driver's memory, {matches_many:,} matches of {n:,} events, bytes",
@@ -478,7 +482,7 @@ def mapped(pid: int, folder: str) -> Mapped:
     return Mapped(rss, pss)
 
 
-# ── in a process of its own ─────────────────────────────────────────────────────────────────
+# ── in a separate process ───────────────────────────────────────────────────────────────────
 
 
 def run_alone(function: str, *arguments: Any, seconds: float) -> list[str] | str:
@@ -493,7 +497,7 @@ def run_alone(function: str, *arguments: Any, seconds: float) -> list[str] | str
         process_group=0,
     )
     try:
-        told, said = process.communicate(timeout=seconds)
+        output, errors = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         return f"not done in {seconds:g} s"
     finally:
@@ -502,8 +506,8 @@ def run_alone(function: str, *arguments: Any, seconds: float) -> list[str] | str
         process.wait()
     if process.returncode:
         known = ("OutOfMemory", "StackOverflow", "too large", "grows beyond")
-        return next((name for name in known if name in said), said.strip()[-100:])
-    return told.split()
+        return next((name for name in known if name in errors), errors.strip()[-100:])
+    return output.split()
 
 
 def match_files(folder: str, core: int) -> None:

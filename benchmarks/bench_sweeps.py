@@ -1,7 +1,7 @@
 """How the cost of a batch moves with one parameter of the workload at a time.
 
 Each sweep varies one parameter of ABE-Gen (A-Tree Table 3) around its defaults. The plots are kept
-beside the rows: one panel per parameter, cost per event against it, and what it makes of the
+next to the rows: one panel per parameter, cost per event against it, and what it makes of the
 number of matches, without which the cost cannot be read.
 """
 

@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(SEED)
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        # Kernels run as plain Python: hashes wrap around silently when compiled, NumPy tells.
+        # Kernels run as plain Python: hashes wrap around silently when compiled, NumPy warns.
         ignored = r"ignore:overflow encountered in scalar:RuntimeWarning:tamis\..*kernels"
         config.addinivalue_line("filterwarnings", ignored)
 

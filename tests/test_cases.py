@@ -7,7 +7,7 @@ A case is a block of lines, blocks apart by blank lines, comments with #:
     query      NOT level = 4
     hit        {"level": 5}              TRUE
     miss       {"level": 4}              not TRUE: false or undefined
-    undefined  {}                        not TRUE, and undefined where an engine tells them apart
+    undefined  {}                        not TRUE, and undefined where an engine distinguishes them
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def reference_evaluator(case: Case, events: Sequence[dict[str, Any]]) -> list[Tr
     return [evaluate(case.condition, event, case.missing) for event in events]
 
 
-# Each says for every event whether the case's query is true; only the first tells false from
-# undefined.
+# Each states for every event whether the case's query is true; only the first distinguishes
+# false from undefined.
 ENGINES = (("reference evaluator", reference_evaluator), *CASE_ENGINES)
 
 
@@ -112,7 +112,7 @@ def test_there_are_cases():
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.place} {case.query}")
 @pytest.mark.parametrize("engine", [pytest.param(answer, id=name) for name, answer in ENGINES])
-# Some cases are about texts with blanks around them; the report about these has tests of its own.
+# Some cases are about texts with blanks around them; the report about these is tested elsewhere.
 @pytest.mark.filterwarnings("ignore:.* a blank before:tamis.TamisWarning")
 def test_case(engine, case):
     answers = engine(case, [expectation.event for expectation in case.expectations])

@@ -36,7 +36,7 @@ README = ROOT / "README.md"
 DOCUMENTS = [
     path
     for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
-    if path.name != "CHANGELOG.md"  # it tells of what has been
+    if path.name != "CHANGELOG.md"  # it describes the past
 ]
 # How-to pages are run from the first line to the last by test_howtos.
 SEPARATE = [path for path in DOCUMENTS if not path.name.startswith("howto-")]
@@ -326,10 +326,10 @@ def test_python_runs_as_shown(block, request, monkeypatch):
         monkeypatch.setattr("tamis.spark.local_session", lambda: session)
     test = doctest.DocTestParser().get_doctest(block.text + "\n", {}, block.place, None, None)
     assert test.examples, "a Python block shows a session, with >>>"
-    told: list[str] = []
+    collected: list[str] = []
     runner = doctest.DocTestRunner(verbose=False)
-    runner.run(test, out=told.append)
-    assert not runner.failures, "".join(told)
+    runner.run(test, out=collected.append)
+    assert not runner.failures, "".join(collected)
 
 
 def test_docstring_of_the_package_is_true():

@@ -49,10 +49,10 @@ import os, sys, time
 from pathlib import Path
 from tamis import durable
 with durable.locked(Path(sys.argv[1])):
-    ready, tells = os.pipe()
+    ready, signals = os.pipe()
     child = os.fork()
     if not child:
-        os.write(tells, b"!")
+        os.write(signals, b"!")
         time.sleep(3600)
     os.read(ready, 1)
     print(child, flush=True)

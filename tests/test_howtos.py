@@ -47,11 +47,11 @@ def run_shell(block: Block, folder: Path) -> None:
 def run_python(block: Block, names: dict[str, object]) -> None:
     test = doctest.DocTestParser().get_doctest(block.text + "\n", names, block.place, None, None)
     assert test.examples, "a Python block shows a session, with >>>"
-    told: list[str] = []
+    collected: list[str] = []
     runner = doctest.DocTestRunner(verbose=False)
-    runner.run(test, out=told.append, clear_globs=False)
+    runner.run(test, out=collected.append, clear_globs=False)
     names |= test.globs
-    assert not runner.failures, "".join(told)
+    assert not runner.failures, "".join(collected)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -170,5 +170,5 @@ WAYS: Final[dict[str, Callable[[DataFrame, Rules], Found]]] = {
     "one select of all rules": by_select,
     "union of a filter for each rule": by_filters,
 }
-# These take all memory or no end: each is tried in a process of its own.
+# These take all memory or never end: each is tried in a separate process.
 UNSAFE: Final = ("one select of all rules", "union of a filter for each rule")

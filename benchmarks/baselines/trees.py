@@ -62,7 +62,7 @@ def _slots(ids: np.ndarray, n_leaves: int) -> np.ndarray:
 
 
 class _Taker:
-    """Takes conditions apart; leaf i is written as ~i where inner nodes stand beside it."""
+    """Takes conditions apart; leaf i is written as ~i where there are inner nodes too."""
 
     def __init__(self, sharing: Sharing) -> None:
         self.sharing = sharing

@@ -170,7 +170,7 @@ def parse(text: str, schema: Any = None, limits: Limits = DEFAULT_LIMITS) -> Con
 
     `schema` is anything `Schema.of` takes: `"level BIGINT, name STRING"`,
     `{"level": "integer"}`, an Arrow or a Spark schema. Without one, each attribute has the type
-    that the expression itself speaks for. Operators that are registered can be called.
+    that the expression implies. Operators that are registered can be called.
     """
     from tamis.language import check as check_types
     from tamis.language import infer_schema

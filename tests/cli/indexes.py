@@ -33,7 +33,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
-    """The rows as a file, in the format its name tells; what is missing is empty or NULL."""
+    """The rows as a file, in the format of its name; missing values are empty or NULL."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     if path.suffix == ".parquet":
         columns = {name: [row.get(name) for row in rows] for name in names}

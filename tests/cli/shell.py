@@ -35,7 +35,7 @@ def environment(**variables: str) -> dict[str, str]:
 def run_process(
     *arguments: str | Path, stdin: bytes = b"", **variables: str
 ) -> subprocess.CompletedProcess[bytes]:
-    """The same as a process of its own."""
+    """The same in a separate process."""
     done = subprocess.run(
         [sys.executable, "-m", "tamis", *map(str, arguments)],
         input=stdin,

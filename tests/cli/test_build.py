@@ -244,13 +244,13 @@ def test_missing_file(tmp_path):
 
 
 def test_progress_bar_on_a_terminal(tmp_path, source, monkeypatch):
-    told = []
+    collected = []
 
     @contextmanager
-    def ticking(self, tell):
+    def ticking(self, describe):
         yield
-        told.append(tell(7.0))
+        collected.append(describe(7.0))
 
     monkeypatch.setattr(StatusLine, "ticking", ticking)
     build_json(source, "-o", tmp_path / "i", "--schema", SCHEMA)
-    assert told == ["built [########################] 4 of 4, 7 s"]
+    assert collected == ["built [########################] 4 of 4, 7 s"]

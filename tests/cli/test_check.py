@@ -17,7 +17,7 @@ LINT = ("s5", "age > 30 AND age < 18")
 
 
 def write(path, rows, names=("subscription_id", "expression")):
-    """The rows as a file, in the format its name tells."""
+    """The rows as a file, in the format of its name."""
     if path.suffix == ".parquet":
         columns = list(zip(*rows, strict=True)) if rows else [[], []]
         pq.write_table(pa.table(dict(zip(names, map(list, columns), strict=True))), path)
@@ -169,7 +169,7 @@ def test_bad_line_of_json(tmp_path, line, code):
 )
 def test_bad_line_of_csv(tmp_path, line, code):
     path = tmp_path / "s.csv"
-    # The zero byte stands after the part of a file by which a binary one is told.
+    # The zero byte is after the part of a file in which binary files are detected.
     padding = b"".join(b"p%d,a = 1\n" % number for number in range(600))
     path.write_bytes(b"id,expression\ns1,a = 1\n" + padding + line + b"\ns3,a = 1\n")
     problems, summary, exit_code = check_json(path)

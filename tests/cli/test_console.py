@@ -73,16 +73,16 @@ def test_status_is_drawn_again_after_a_while(status, clock, capsys):
 
 
 def test_status_ticks_while_a_call_runs(status, clock, capsys):
-    told = []
+    collected = []
 
-    def tell(seconds):
-        told.append(f"building: {seconds:.0f} s")
-        return told[-1]
+    def describe(seconds):
+        collected.append(f"building: {seconds:.0f} s")
+        return collected[-1]
 
-    with status.ticking(tell):
-        wait_until(lambda: told, "the line ticks")
+    with status.ticking(describe):
+        wait_until(lambda: collected, "the line ticks")
         clock.now += 7
-        wait_until(lambda: told[-1] == "building: 7 s", "it ticks again")
+        wait_until(lambda: collected[-1] == "building: 7 s", "it ticks again")
     assert capsys.readouterr().err == "\r\x1b[Kbuilding: 0 s\r\x1b[Kbuilding: 7 s\r\x1b[K"
 
 
@@ -99,8 +99,8 @@ def test_a_log_gets_a_line_at_each_interval(capsys):
     ticks = []
     with line.ticking(lambda seconds: f"tick {ticks.append(seconds) or len(ticks)}"):
         wait_until(lambda: len(ticks) > 2, "it has ticked three times")
-    told = capsys.readouterr().err.splitlines()
-    assert told == [f"progress: tick {number}" for number in range(1, len(ticks) + 1)]
+    shown = capsys.readouterr().err.splitlines()
+    assert shown == [f"progress: tick {number}" for number in range(1, len(ticks) + 1)]
 
 
 def test_a_log_gets_nothing_from_a_call_that_ends_before(capsys):

@@ -138,7 +138,7 @@ def test_a_repeated_key_is_reported(tmp_path):
     path.write_text('{"a": 1}\n{"a": {"b": 1, "b": 2}}\n')
     result = run("eval", "a = 1", "--event", '{"a": 5, "a": 1}', "--events-file", path)
     assert result.stdout.split()[0] == "true"
-    told = result.stderr
-    assert 'event 1: the event has the key "a" twice; the last value counts' in told
-    assert 'event 3: the event has the key "b" twice; the last value counts' in told
-    assert told.count("twice") == 2
+    shown = result.stderr
+    assert 'event 1: the event has the key "a" twice; the last value counts' in shown
+    assert 'event 3: the event has the key "b" twice; the last value counts' in shown
+    assert shown.count("twice") == 2

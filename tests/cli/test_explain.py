@@ -42,10 +42,10 @@ def test_explain_a_match(index):
 
 def test_explain_for_programs(index):
     arguments = ("explain", index, "french", "--event", '{"country": "DE"}', "--output", "json")
-    (told,) = json_lines(run(*arguments).stdout)
-    assert (told["matches"], told["truth"], told["subscription_id"]) == (False, "false", "french")
-    assert told["changes"] == ["country = 'FR'", "NOT vip"]
-    assert [step["truth"] for step in told["tree"]["operands"]] == ["false", "undefined"]
+    (note,) = json_lines(run(*arguments).stdout)
+    assert (note["matches"], note["truth"], note["subscription_id"]) == (False, "false", "french")
+    assert note["changes"] == ["country = 'FR'", "NOT vip"]
+    assert [step["truth"] for step in note["tree"]["operands"]] == ["false", "undefined"]
 
 
 def test_explain_agrees_with_match(index):
@@ -53,8 +53,8 @@ def test_explain_agrees_with_match(index):
         (row,) = json_lines(run("match", index, stdin=event + "\n").stdout)
         for name in ("adult", "french", "named", "absent"):
             arguments = ("explain", index, name, "--event", event, "--output", "json")
-            (told,) = json_lines(run(*arguments).stdout)
-            assert told["matches"] == (name in row["matches"])
+            (note,) = json_lines(run(*arguments).stdout)
+            assert note["matches"] == (name in row["matches"])
 
 
 def test_marks_are_coloured_on_a_terminal(index):
@@ -106,10 +106,10 @@ def test_stats_for_people(index):
 
 
 def test_stats_for_programs(index):
-    (told,) = json_lines(run("stats", index, "--output", "json", "--top", "2").stdout)
-    assert told["counts"]["subscriptions"] == 4
-    assert len(told["columns"]) == 2
-    assert told["bytes"] == sum(path.stat().st_size for path in index.iterdir())
+    (note,) = json_lines(run("stats", index, "--output", "json", "--top", "2").stdout)
+    assert note["counts"]["subscriptions"] == 4
+    assert len(note["columns"]) == 2
+    assert note["bytes"] == sum(path.stat().st_size for path in index.iterdir())
 
 
 def test_stats_names_constants(tmp_path):
@@ -126,8 +126,8 @@ def test_stats_of_nothing(tmp_path):
     assert shown.splitlines()[1].split() == ["0", "0", "0", "0", "undefined"]
     assert "\nbytes: " in shown
     assert "for each subscription" not in shown
-    (told,) = json_lines(run("stats", path, "--output", "json").stdout)
-    assert told["bytes_per_subscription"] is None
+    (note,) = json_lines(run("stats", path, "--output", "json").stdout)
+    assert note["bytes_per_subscription"] is None
 
 
 # ── dot ─────────────────────────────────────────────────────────────────────────────────────
@@ -142,5 +142,5 @@ def test_dot(index):
 
 def test_a_repeated_key_is_reported(index):
     for stdin, given in ((None, '{"age": 5, "age": 20}'), ('{"age": 5, "age": 20}', "-")):
-        told = run("explain", index, "adult", "--event", given, stdin=stdin).stderr
-        assert 'the event has the key "age" twice; the last value counts' in told
+        result = run("explain", index, "adult", "--event", given, stdin=stdin).stderr
+        assert 'the event has the key "age" twice; the last value counts' in result

@@ -289,12 +289,12 @@ def test_a_format_that_spark_commands_cannot_read_is_an_error(tmp_path):
     from tamis.cli import spark_io
 
     path, spark = str(tmp_path / "rows.avro"), MagicMock()
-    told = "rows.avro: tamis spark does not read Avro files; it reads jsonl, csv, parquet, tsv"
-    with pytest.raises(tamis.InputError, match=told):
+    message = "rows.avro: tamis spark does not read Avro files; it reads jsonl, csv, parquet, tsv"
+    with pytest.raises(tamis.InputError, match=message):
         spark_io.read_subscriptions(spark, path, "avro")
-    with pytest.raises(tamis.InputError, match=told):
+    with pytest.raises(tamis.InputError, match=message):
         spark_io.read_events(spark, path, "avro", None, None)
-    with pytest.raises(tamis.InputError, match=told):
+    with pytest.raises(tamis.InputError, match=message):
         spark_io.read_typed_events(spark, path, Format.AVRO, tamis.Schema.of("a INT"))
-    with pytest.raises(tamis.InputError, match=told):
+    with pytest.raises(tamis.InputError, match=message):
         spark_io.write_frame(MagicMock(), path, "avro", overwrite=True)

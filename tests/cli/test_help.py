@@ -25,10 +25,10 @@ OPTIONS = [
     ("name", "option"), OPTIONS, ids=[f"{name} {option.opts[0]}" for name, option in OPTIONS]
 )
 def test_option_is_explained_in_a_sentence(name, option):
-    told = option.help or ""
-    assert len(told.split()) >= 4, told
-    assert told[0].isupper(), told
-    assert told.endswith("."), told
+    shown = option.help or ""
+    assert len(shown.split()) >= 4, shown
+    assert shown[0].isupper(), shown
+    assert shown.endswith("."), shown
 
 
 def test_options_of_all_groups_are_looked_at():
@@ -38,18 +38,18 @@ def test_options_of_all_groups_are_looked_at():
 
 
 def test_help_shows_the_sentences():
-    told = " ".join(run("match", "--help").stdout.split())
-    assert "--threads INTEGER RANGE Share the work among this number of threads." in told
+    message = " ".join(run("match", "--help").stdout.split())
+    assert "--threads INTEGER RANGE Share the work among this number of threads." in message
 
 
 @pytest.mark.parametrize("command", ["check", "build", "match", "eval"])
 def test_help_names_every_format(command):
-    told = " ".join(run(command, "--help").stdout.split())
+    message = " ".join(run(command, "--help").stdout.split())
     read = [own for own in FORMATS.values() if own.is_typed or command != "eval"]
-    assert all(own.title in told for own in read), told
-    assert "{" not in told
+    assert all(own.title in message for own in read), message
+    assert "{" not in message
     if command in ("check", "build"):
-        assert f"may be compressed ({', '.join(READ_ENDINGS)})" in told
+        assert f"may be compressed ({', '.join(READ_ENDINGS)})" in message
 
 
 def test_the_manual_names_every_format():

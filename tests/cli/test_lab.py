@@ -45,7 +45,7 @@ def test_generate(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "expected"),
     [
         (["generate", "abc", "out"], 1, 'no workload "abc" in the lab; allowed: abe_gen, '),
         (["generate", "abe_gen", "out", "--set", "depth"], 1, '"depth" is not a parameter'),
@@ -62,9 +62,9 @@ def test_generate(tmp_path):
         (["report", "--out", "nowhere"], 1, "no results in nowhere"),
     ],
 )
-def test_refused(arguments, code, told):
+def test_refused(arguments, code, expected):
     result = run("lab", *arguments)
-    assert (result.exit_code, told in result.output) == (code, True), result.output
+    assert (result.exit_code, expected in result.output) == (code, True), result.output
 
 
 def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):

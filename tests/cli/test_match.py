@@ -135,9 +135,9 @@ def test_an_event_id_that_no_event_has_is_told(index):
 
 @pytest.mark.parametrize("value", ["5.0", "[5.0, 1]", '{"k": 5.0}'])
 def test_wrong_numbers_are_shown_as_written(index, value):
-    told = match(index, stdin=f'{{"country": {value}}}\n').stderr
+    result = match(index, stdin=f'{{"country": {value}}}\n').stderr
     shown = value.replace('"', "'")
-    assert f"country, event 1: {shown} is not of type string" in told
+    assert f"country, event 1: {shown} is not of type string" in result
 
 
 def test_pairs(index):
@@ -265,10 +265,10 @@ def test_a_selection_of_nothing_is_wrong_usage(tmp_path, index):
     empty.write_text("\n \n")
     for option in ("--subset", "--tagged"):
         for given in ("", " , "):
-            told = match(index, option, given, code=2).stderr
-            assert "it names nothing; leave the option out to match all" in told
-    told = match(index, "--subset", f"@{empty}", code=2).stderr
-    assert "has no ids; it needs one on each line" in " ".join(told.split())
+            result = match(index, option, given, code=2).stderr
+            assert "it names nothing; leave the option out to match all" in result
+    result = match(index, "--subset", f"@{empty}", code=2).stderr
+    assert "has no ids; it needs one on each line" in " ".join(result.split())
 
 
 def test_subset_that_is_not_there(tmp_path, index):
@@ -454,8 +454,8 @@ def test_the_best_matches(weighed):
     assert [row["matches"] for row in rows] == [["b"], ["c"], ["a"]]
     rows = json_lines(match(weighed, "--top", "9", "--tagged", "x", stdin=LEVELS).stdout)
     assert [row["matches"] for row in rows] == [["a", "c"], ["c"], ["a", "c"]]
-    told = match(weighed, "--top", "2", "--with", "weight,tags", "--output", "tsv", stdin=LEVELS)
-    assert told.stdout.splitlines()[:2] == ["1\tb\t2.5\t[]", '1\ta\t1.0\t["x"]']
+    result = match(weighed, "--top", "2", "--with", "weight,tags", "--output", "tsv", stdin=LEVELS)
+    assert result.stdout.splitlines()[:2] == ["1\tb\t2.5\t[]", '1\ta\t1.0\t["x"]']
     rows = json_lines(match(weighed, "--top", "1", "--only-matches", "--output", "pairs").stdout)
     assert {row["subscription_id"] for row in rows} <= {"a", "b", "c"}
 
@@ -467,8 +467,8 @@ def test_the_best_of_what_is_not_listed(weighed, other):
 
 
 def test_counts_of_tagged_subscriptions(weighed):
-    told = match(weighed, "--counts", "subscription", "--tagged", "x", stdin=LEVELS)
-    assert {row["subscription_id"]: row["matches"] for row in json_lines(told.stdout)} == {
+    result = match(weighed, "--counts", "subscription", "--tagged", "x", stdin=LEVELS)
+    assert {row["subscription_id"]: row["matches"] for row in json_lines(result.stdout)} == {
         "a": 2,
         "c": 3,
     }

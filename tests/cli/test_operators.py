@@ -138,9 +138,9 @@ def test_hints_are_for_the_shell(index):
 
 
 def test_stats_do_not_take_operators_for_always_true(index):
-    told = json_lines(run("stats", index, "--output", "json").stdout)[0]
-    assert told["always_true"]["count"] == 0
-    assert told["with_operators"] == 3
+    shown = json_lines(run("stats", index, "--output", "json").stdout)[0]
+    assert shown["always_true"]["count"] == 0
+    assert shown["with_operators"] == 3
     assert "3 of them are decided by operators" in run("stats", index).stdout
 
 

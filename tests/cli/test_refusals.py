@@ -1,4 +1,4 @@
-"""What docs/matching.md says of damaged indexes is what is said."""
+"""Damaged indexes raise the errors that docs/matching.md lists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def set_version(path):
 
 
 def content_of(path):
-    """The one file beside the manifest."""
+    """The one file next to the manifest."""
     (file,) = path.glob("content-*.bin")
     return file
 

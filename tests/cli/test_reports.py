@@ -137,12 +137,12 @@ def test_match_notes_blanks_around_values(tmp_path):
 def test_check_and_build_note_columns_that_look_like_switches(tmp_path):
     rows = [{"id": "a", "expression": "x = 1", "active": False}]
     path = write_rows(tmp_path / "s.jsonl", rows)
-    told = (
+    message = (
         "note: a column is stored with the subscriptions and not used: active is false in 1 "
         "subscription and does not switch it off: leave out its row\n"
     )
-    assert run("check", path).stderr == told
-    assert run("build", path, "-o", tmp_path / "i").stderr == told
+    assert run("check", path).stderr == message
+    assert run("build", path, "-o", tmp_path / "i").stderr == message
 
 
 @pytest.mark.parametrize("chunk", [1, 4_096])

@@ -146,9 +146,9 @@ def test_ids_come_through_a_pipe_as_they_are(odd_index):
     for output in ("json", "pairs"):
         done = run_process("match", odd_index, "--output", output, "--event-id", "id", stdin=event)
         assert not has_unseen(done.stdout.decode())
-        told = json.loads(done.stdout)
-        assert told["event"] == ODD_ID
-        assert ODD_ID in (told.get("subscription_id"), *told.get("matches", []))
+        shown = json.loads(done.stdout)
+        assert shown["event"] == ODD_ID
+        assert ODD_ID in (shown.get("subscription_id"), *shown.get("matches", []))
     done = run_process("explain", odd_index, ODD_ID, "--event", '{"a": 2}', "--output", "json")
     assert not has_unseen(done.stdout.decode())
     assert json.loads(done.stdout)["subscription_id"] == ODD_ID

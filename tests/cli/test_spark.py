@@ -63,10 +63,10 @@ def test_build_match_and_rejects(place):
     assert 'none of the first 3 events has an attribute "idd"' in misnamed.stderr
     shown = run("spark", "match", *common, "--kind", "by-subscription")
     assert sorted(shown.stdout.splitlines()[1:3]) == ["adult            1", "oslo             1"]
-    told = (
+    message = (
         "note: 1 value or event of the first 1,000 events cannot be read; --rejects PATH lists all"
     )
-    assert told in shown.stderr
+    assert message in shown.stderr
 
 
 class Tracker:
@@ -84,9 +84,9 @@ class Tracker:
 
 
 @pytest.mark.parametrize(
-    ("tell", "told"), [(None, "7/8 tasks"), (lambda: "3 batches", "3 batches")]
+    ("describe", "expected"), [(None, "7/8 tasks"), (lambda: "3 batches", "3 batches")]
 )
-def test_long_jobs_tell_a_log_how_far_they_are(monkeypatch, capsys, tell, told):
+def test_long_jobs_report_progress_to_a_log(monkeypatch, capsys, describe, expected):
     monkeypatch.setattr(cli_spark, "LOG_EVERY_SECONDS", 0.001)
     tracker = Tracker()
     session = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: tracker))
@@ -96,9 +96,9 @@ def test_long_jobs_tell_a_log_how_far_they_are(monkeypatch, capsys, tell, told):
         lines.extend(capsys.readouterr().err.splitlines())
         return bool(lines)
 
-    with cli_spark._progress(SimpleNamespace(info_name="build"), session, tell):
+    with cli_spark._progress(SimpleNamespace(info_name="build"), session, describe):
         wait_until(has_line, "a line is in the log")
-    assert re.fullmatch(rf"progress: build, \d+ s: {told}", lines[0])
+    assert re.fullmatch(rf"progress: build, \d+ s: {expected}", lines[0])
 
 
 DETAILED = [
@@ -118,10 +118,10 @@ def test_both_commands_answer_the_same_with_the_same_columns(place):
     shared = ["--with", names, "--with-event", "city", "--event-id", "id"]
     for at, hit in ((None, "ac"), ("2092-01-01", "abc"), ("2096-01-01", "ab")):
         own = [*shared, *(() if at is None else ("--at", at))]
-        told = run(
+        result = run(
             "match", place / "local.tamis", place / "events.jsonl", *own, "--output", "pairs"
         )
-        local = [json.loads(line) for line in told.stdout.splitlines()]
+        local = [json.loads(line) for line in result.stdout.splitlines()]
         assert {row["subscription_id"] for row in local} == set(hit)
         matched = run(
             *("spark", "match", "--index", place / "index", "--events", place / "events.jsonl"),
@@ -189,12 +189,12 @@ def test_rows_of_csv_with_other_fields_than_the_header_are_rejected(place):
     (place / "rules.csv").write_text("\n".join(["id,expression,title", *rows]))
     built = build(place, "--rejects", str(place / "rejects"), file="rules.csv")
     assert built.stdout.split()[7:10] == ["v00000001", "2", "2"]
-    told = {row["subscription_id"]: row for row in pq.read_table(place / "rejects").to_pylist()}
-    assert {name: row["code"] for name, row in told.items()} == {
+    shown = {row["subscription_id"]: row for row in pq.read_table(place / "rejects").to_pylist()}
+    assert {name: row["code"] for name, row in shown.items()} == {
         "big": "bad-csv",
         "short": "bad-csv",
     }
-    assert "the 3 fields of the header: big,price >= 10,000,x" in told["big"]["message"]
+    assert "the 3 fields of the header: big,price >= 10,000,x" in shown["big"]["message"]
     own = run("build", place / "rules.csv", "-o", place / "own")
     assert own.stdout.split()[6:8] == ["2", "2"], own.stdout
 
@@ -222,9 +222,9 @@ def test_rows_of_json_with_a_key_twice_are_rejected(place, between):
     (place / "rules.json").write_text(f"[{text}]" if "," in between else text)
     built = build(place, "--rejects", str(place / "rejects"), file="rules.json")
     assert built.stdout.split()[7:10] == ["v00000001", "1", "2"], built.stderr
-    told = [(row[0], row[2], *row[5:]) for row in rows_of(place / "rejects")]
+    shown = [(row[0], row[2], *row[5:]) for row in rows_of(place / "rejects")]
     hint = "keep one of the two values"
-    assert told == [
+    assert shown == [
         ("a", "repeated-key", 'the row has the key "title" twice', hint),
         ("c", "repeated-key", 'the row has the key "x" twice', hint),
     ]
@@ -306,8 +306,8 @@ def test_a_pipeline_in_one_file(place):
     done = run("spark", "--config", config, "run")
     assert done.exit_code == 0
     assert done.stdout.split()[:3] == ["build:", "version", "subscriptions"]
-    told = done.stdout.partition("stream:")[2]
-    assert told.split() == ["batches", "matches", "rejects", "1", "2", "0"]
+    shown = done.stdout.partition("stream:")[2]
+    assert shown.split() == ["batches", "matches", "rejects", "1", "2", "0"]
     again = run("spark", "--config", config, "stream")
     assert again.stdout.split() == ["batches", "matches", "rejects", "0", "0", "0"]
     assert [row[:2] for row in rows_of(place / "stream")] == [("e1", "adult"), ("e1", "oslo")]

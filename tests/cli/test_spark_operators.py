@@ -1,4 +1,4 @@
-"""Operators in `tamis spark`: named by module, faults told, what is learned kept."""
+"""Operators in `tamis spark`: named by module, faults reported, statistics stored."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_build_match_and_stream(place):
     assert found_in(place / "out") == FOUND
     said = "mobs(?) is undefined for 1 event (raised: KeyError: 'sizes'), of subscriptions mob"
     assert said in matched.stderr
-    # What was learned is in a version of its own, and in each index of it.
+    # The statistics are in a new version, and in each index of it.
     parts = tamis.versions.open_version(place / "index").with_operators(MODULE)
     assert parts.version.number == 2
     assert parts.version.statistics["operators"]["mobs(?)"]["calls"] == pytest.approx(2, abs=0.01)

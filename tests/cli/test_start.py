@@ -64,8 +64,8 @@ def test_operators_may_use_pandas(tmp_path, index):
 
 
 def test_every_command_is_found():
-    told = run("--help").stdout
+    result = run("--help").stdout
     for name in ("build", "match", "spark", "lab", "verify"):
-        assert f"\n  {name} " in told
+        assert f"\n  {name} " in result
     assert run("spark", "--help").stdout.count("\n  backtest ") == 1
     assert "No such command 'buid'" in run("buid").stderr

@@ -30,8 +30,8 @@ def rows(values):
 
 def test_blanks_around_most_values_are_reported_once():
     index = tamis.build(RULES)
-    (told,) = warned(lambda: index.match_batch(rows(PADDED)))
-    assert told == (
+    (note,) = warned(lambda: index.match_batch(rows(PADDED)))
+    assert note == (
         "values of an attribute have a blank before or after them, so that tests on them fail: "
         "workclass (3 of 3 values; row 0: ' Private', which is not 'Private'). Remove the blanks "
         "from the events, unless they are intended"
@@ -46,14 +46,14 @@ def test_blanks_are_reported_from_every_way_in(layout, tmp_path):
         "csv": tmp_path / "adult.csv",
     }
     (tmp_path / "adult.csv").write_text("age,workclass\n39, Private\n")
-    (told,) = warned(lambda: tamis.build(RULES).match_lists(events[layout]))
-    assert "workclass (1 of 1 values; row 0: ' Private'" in told
+    (note,) = warned(lambda: tamis.build(RULES).match_lists(events[layout]))
+    assert "workclass (1 of 1 values; row 0: ' Private'" in note
 
 
 @pytest.mark.parametrize("pattern", ["workclass LIKE 'Priv%'", "startswith(workclass, 'Priv')"])
 def test_blanks_are_reported_where_a_pattern_misses(pattern):
-    (told,) = warned(lambda: tamis.build({"a": pattern}).match_lists(rows(PADDED)))
-    assert "row 0: ' Private', which is not 'Private'" in told
+    (note,) = warned(lambda: tamis.build({"a": pattern}).match_lists(rows(PADDED)))
+    assert "row 0: ' Private', which is not 'Private'" in note
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_blanks_that_change_nothing_are_not_reported(expression, values):
 def test_many_batches_are_counted_together(tmp_path):
     path = tmp_path / "events.jsonl"
     path.write_text('{"workclass": " Private"}\n' * 50_000)
-    (told,) = warned(lambda: tamis.build(RULES).count_by_subscription(path))
-    n_padded, n_values = re.findall(r"workclass \(([\d,]+) of ([\d,]+) values", told)[0]
+    (note,) = warned(lambda: tamis.build(RULES).count_by_subscription(path))
+    n_padded, n_values = re.findall(r"workclass \(([\d,]+) of ([\d,]+) values", note)[0]
     assert n_padded == n_values
     assert int(n_values.replace(",", "")) >= 1_000
 
@@ -96,14 +96,14 @@ def test_many_batches_are_counted_together(tmp_path):
 def test_a_key_twice_is_reported_and_the_last_value_counts(text, key, kind):
     index = tamis.build({"high": "level > 5"})
     found = []
-    (told,) = warned(lambda: found.append(index.match_lists(['{"level": 7}', kind(text)])))
+    (note,) = warned(lambda: found.append(index.match_lists(['{"level": 7}', kind(text)])))
     assert found[0].to_pylist() == [["high"], ["high"]]
-    assert told == (
+    assert note == (
         f'1 event has a key twice, such as "{key}" in row 1; the last value counts. '
         "Write each key once"
     )
-    (told,) = warned(lambda: found.append(index.match(kind(text))))
-    assert (told, found[1]) == (
+    (note,) = warned(lambda: found.append(index.match(kind(text))))
+    assert (note, found[1]) == (
         f'the event has the key "{key}" twice; the last value counts',
         ["high"],
     )

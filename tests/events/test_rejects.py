@@ -1,4 +1,4 @@
-"""What is set aside is counted exactly, told by example, and raised when asked."""
+"""Rejects are counted exactly and shown by examples; in strict mode they raise errors."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_what_is_no_text_among_json_texts_is_a_rejected_row(engine, other):
     ]
 
 
-def test_strict_tells_the_first_row(engine):
+def test_strict_reports_the_first_row(engine):
     table = pa.table({"age": pa.array([None, None, "x", "y"])})
     with pytest.raises(InputError, match="row 2, attribute age: 'x' is not of type integer"):
         engine.encoder.encode(table, strict=True)
@@ -207,9 +207,9 @@ def test_merge_and_dictionary(engine):
         merged.merge(engine.encoder.encode([{"age": "x"}, {"ok": 1}, 7]).rejects)
     assert len(merged) == 30
     assert len(merged.examples) == 3 * EXAMPLES_PER_KIND
-    told = json.loads(json.dumps(merged.to_dict()))
-    assert told["total"] == 30
-    assert {"attribute": "age", "kind": "wrong-type", "count": 10} in told["counts"]
+    shown = json.loads(json.dumps(merged.to_dict()))
+    assert shown["total"] == 30
+    assert {"attribute": "age", "kind": "wrong-type", "count": 10} in shown["counts"]
 
 
 def test_examples_are_bounded_over_attributes():

@@ -167,12 +167,12 @@ def test_bad_rows_of_csv(engine):
 
 def test_rows_are_counted_over_batches(engine):
     lines = b'{"n": 1}\n{"n": "x"}\n{"n": 2}\n{\n{"n": "y"}\n'
-    told = [
+    shown = [
         str(reject)
         for batch in encode_batches(engine.encoder, lines, n_rows=2)
         for reject in batch.rejects
     ]
-    assert [text.partition(":")[0] for text in told] == [
+    assert [text.partition(":")[0] for text in shown] == [
         *("row 1, attribute n", "row 3", "row 4, attribute n"),
     ]
     with pytest.raises(InputError, match="row 3: not JSON"):

@@ -1,4 +1,4 @@
-"""Expressions and events of numbers as texts, on and beside the places where rounding decides.
+"""Expressions and events of numbers as texts, on and next to the places where rounding decides.
 
 A tie lies halfway between two floats or two doubles. A number that is rounded twice, to a double
 and then to a float, goes wrong near the ties of floats; one that is rounded where it should not be,
@@ -52,8 +52,8 @@ def shared_numbers(rng: Random, n_numbers: int) -> list[Decimal]:
 def _float_beside(rng: Random, number: Decimal) -> Decimal:
     """The float that a number is rounded to, or the next one."""
     (bits,) = struct.unpack("<i", struct.pack("<f", float(number)))
-    (beside,) = struct.unpack("<f", struct.pack("<i", bits + rng.choice((-1, 0, 0, 1))))
-    return Decimal(beside) if math.isfinite(beside) else number
+    (neighbour,) = struct.unpack("<f", struct.pack("<i", bits + rng.choice((-1, 0, 0, 1))))
+    return Decimal(neighbour) if math.isfinite(neighbour) else number
 
 
 def plain(number: Decimal) -> str:

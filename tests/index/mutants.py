@@ -176,7 +176,7 @@ def swap_parts(rng: Random, manifest: dict[str, Any], content: bytearray) -> Non
 
 
 def alter_shape(rng: Random, manifest: dict[str, Any], content: bytearray) -> None:
-    """An array is said to have other dimensions."""
+    """The manifest gives an array other dimensions."""
     parts = manifest["content"]["parts"]
     part = parts[rng.choice([name for name in parts if "shape" in parts[name]])]
     shape = part["shape"]

@@ -1,4 +1,4 @@
-"""The index on disk: what is whole opens as it was, what is not is refused by name."""
+"""The index on disk: a valid one opens unchanged; the error of a damaged one names the damage."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def arrays_of(index: Index) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def content_of(directory: Path) -> Path:
-    """The one file beside the manifest."""
+    """The one file next to the manifest."""
     (content,) = directory.glob("content-*.bin")
     return content
 
@@ -189,7 +189,7 @@ def test_arrays_cannot_be_written_to(index, saved):
 
 
 def test_the_files_may_go_once_it_is_open(index, example, copy):
-    """What is mapped stays until it is let go, even where the directory was replaced."""
+    """A mapped index stays readable until it is closed, even if the directory was replaced."""
     opened = Index.open(copy)
     shutil.rmtree(copy)
     assert opened.match_batch(example.events).equals(index.match_batch(example.events))
@@ -429,7 +429,7 @@ def old(tmp_path: Path) -> Path:
 
 def assert_still_old(path: Path) -> None:
     assert Index.open(path).match({"a": 1}) == ["old"]
-    assert [one.name for one in path.parent.iterdir()] == [path.name], "nothing is left beside it"
+    assert [one.name for one in path.parent.iterdir()] == [path.name], "nothing is left next to it"
     assert {one.name for one in path.iterdir()} == {MANIFEST, content_of(path).name}
 
 

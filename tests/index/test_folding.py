@@ -30,7 +30,7 @@ SEEDS = st.integers(0, 2**40)
 
 
 def verdicts(index: Index) -> tuple[list[int], list[int]]:
-    """The ordinals of what is never and of what is always true."""
+    """The ordinals of the subscriptions that are never true, and of those that always are."""
     return index.contents.never.tolist(), sorted(index.contents.roots.always.tolist())
 
 

@@ -208,7 +208,7 @@ def test_regexes_find_what_each_finds(seed):
     rng = random.Random(seed)
     for _ in range(examples(10)):
         patterns = [Rlike(TEXT, each) for each in draw_regexes(rng, 30)]
-        # With ILIKE beside them, their literals are looked for in lower case.
+        # With ILIKE in the same index, their literals are looked for in lower case.
         others = [draw_pattern(rng, ALPHABETS[3]) for _ in range(rng.choice((0, 5)))]
         check(patterns + others, [draw_regex_text(rng) for _ in range(60)])
 

@@ -149,12 +149,12 @@ def test_rejects_are_in_input_order():
 
 def test_progress_is_told():
     n_texts = 2 * CHUNK + 5
-    told: list[tuple[int, int | None]] = []
+    collected: list[tuple[int, int | None]] = []
     texts = {str(at): f"a = {at}" for at in range(n_texts)}
     built = build_contents(
-        texts, SCHEMA, progress=lambda *so_far: told.append(so_far), statistics={"events": 5}
+        texts, SCHEMA, progress=lambda *so_far: collected.append(so_far), statistics={"events": 5}
     )
-    assert told == [(CHUNK, n_texts), (2 * CHUNK, n_texts), (n_texts, n_texts)]
+    assert collected == [(CHUNK, n_texts), (2 * CHUNK, n_texts), (n_texts, n_texts)]
     assert built.contents.statistics == {"events": 5}
 
 

@@ -1,4 +1,4 @@
-"""An index from somebody else: what is wrong with it is said, and nothing else happens."""
+"""An index from somebody else: its damage is reported, and nothing else happens."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_an_empty_index_is_valid(tmp_path):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_mutants_neither_crash_nor_hang(saved, mode, seed):
-    """A process of its own uses mutants, so that a crash is seen and says of which."""
+    """A separate process uses mutants, so that a crash is noticed and names the mutant."""
     n_used = n_refused = 0
     for first in range(0, examples(300), PER_PROCESS):
         last = min(first + PER_PROCESS, examples(300))
@@ -75,8 +75,8 @@ def test_mutants_neither_crash_nor_hang(saved, mode, seed):
             check=False,
             timeout=HANG_SECONDS,
         )
-        told = done.stdout.split("\n")[-2:]
-        assert done.returncode == 0, f"mutant {told} of seed {seed}: {done.stderr[-3000:]}"
+        shown = done.stdout.split("\n")[-2:]
+        assert done.returncode == 0, f"mutant {shown} of seed {seed}: {done.stderr[-3000:]}"
         n_used += done.stdout.count(" used")
         n_refused += done.stdout.count(" refused")
     print(f"{n_refused} refused, {n_used} used")

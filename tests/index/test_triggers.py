@@ -55,7 +55,7 @@ def check_reached(
 
 
 def check_links(nodes: NodeArrays, triggers: TriggerArrays, n_leaves: int) -> None:
-    """A node is triggered by children of its own, as many as its operator needs."""
+    """A node is triggered by as many of its children as its operator needs."""
     by_parent: dict[int, list[int]] = {inner: [] for inner in range(len(nodes.operators))}
     for node in range(n_leaves + len(nodes.operators)):
         for parent in triggers_of(triggers, node):

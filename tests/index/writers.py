@@ -19,7 +19,7 @@ from pathlib import Path
 import tamis
 
 N_WRITERS = 3
-EVENT = {"a": 0}  # each index has one subscription of its own that matches it
+EVENT = {"a": 0}  # each index has one subscription, which no other has, that matches it
 FINISHED, EXISTED, FAILED = 0, 3, 4
 
 
@@ -57,10 +57,10 @@ def exit_code(pid: int) -> int:
 
 
 def leftovers(path: Path) -> list[str]:
-    """What is beside the index, or in it, and no part of it."""
+    """Files next to the index or in it that do not belong to it."""
     named = json.loads((path / "manifest.json").read_text("utf-8"))["content"]["file"]
-    beside = {one.name for one in path.parent.iterdir()} - {path.name}
-    return sorted(beside | {one.name for one in path.iterdir()} - {"manifest.json", named})
+    neighbours = {one.name for one in path.parent.iterdir()} - {path.name}
+    return sorted(neighbours | {one.name for one in path.iterdir()} - {"manifest.json", named})
 
 
 # ── races ───────────────────────────────────────────────────────────────────────────────────

@@ -89,10 +89,10 @@ def test_expired_rows_are_left_out_and_counted():
 
 
 def test_an_explanation_names_the_validity(index):
-    told = index.explain("true", {}, at="2080-01-01")
-    assert told.truth is True
-    assert told.to_dict()["valid"] is False
-    assert "not valid at 2080-01-01 00:00:00 UTC, but from 2090-01-01 00:00:00 until" in str(told)
+    result = index.explain("true", {}, at="2080-01-01")
+    assert result.truth is True
+    assert result.to_dict()["valid"] is False
+    assert "not valid at 2080-01-01 00:00:00 UTC, but from 2090-01-01 00:00:00 until" in str(result)
 
 
 def test_an_index_without_validity_does_nothing_for_it(monkeypatch):
@@ -287,9 +287,9 @@ def test_any_value_is_spelled():
     from decimal import Decimal
 
     odd = {"b": b"\xff", "d": Decimal("1.5"), "big": 10**30, "s": "\ud800", "o": object}
-    told = json.loads(spell_attributes(odd))
-    assert (told["d"], told["big"], told["s"]) == (1.5, 10**30, "\ud800")
-    assert list(told) == sorted(told)
+    shown = json.loads(spell_attributes(odd))
+    assert (shown["d"], shown["big"], shown["s"]) == (1.5, 10**30, "\ud800")
+    assert list(shown) == sorted(shown)
 
 
 # ── the shell ───────────────────────────────────────────────────────────────────────────────
@@ -315,8 +315,8 @@ def match(folder, *options):
 def test_the_shell_matches_at_a_moment(shell):
     for at, hit in MOMENTS.items():
         options = () if at is None else ("--at", str(at))
-        told = json.loads(match(shell, *options)[0])
-        assert set(told["matches"]) == hit
+        shown = json.loads(match(shell, *options)[0])
+        assert set(shown["matches"]) == hit
         counted = json.loads(match(shell, "--counts", "event", *options)[0])
         assert counted["matches"] == len(hit)
         counts = map(json.loads, match(shell, "--counts", "subscription", *options))
@@ -329,8 +329,8 @@ def test_the_shell_matches_at_a_moment(shell):
 
 
 def test_the_shell_prints_attributes(shell):
-    told = json.loads(match(shell, "--with", "title,link")[0])
-    assert told["with"] == {
+    shown = json.loads(match(shell, "--with", "title,link")[0])
+    assert shown["with"] == {
         "always": {"title": "A", "link": None},
         "until": {"title": None, "link": "http://u"},
     }
@@ -352,12 +352,12 @@ def test_the_shell_prints_attributes(shell):
 
 
 def test_the_shell_prints_attributes_of_events(shell):
-    told = json.loads(match(shell, "--with-event", "age")[0])
-    assert (told["attributes"], "with" in told) == ({"age": 5}, False)
-    told = json.loads(match(shell, "--with-event", "age", "--with", "title")[0])
-    assert (told["attributes"], told["with"]["always"]) == ({"age": 5}, {"title": "A"})
-    told = json.loads(match(shell, "--with-event", "*")[0])
-    assert told["attributes"] == EVENTS[0]
+    shown = json.loads(match(shell, "--with-event", "age")[0])
+    assert (shown["attributes"], "with" in shown) == ({"age": 5}, False)
+    shown = json.loads(match(shell, "--with-event", "age", "--with", "title")[0])
+    assert (shown["attributes"], shown["with"]["always"]) == ({"age": 5}, {"title": "A"})
+    shown = json.loads(match(shell, "--with-event", "*")[0])
+    assert shown["attributes"] == EVENTS[0]
     pairs = match(shell, "--with-event", "age", "--with", "title", "--output", "pairs")
     wanted = {"event": 1, "subscription_id": "always", "title": "A", "age": 5}
     assert wanted in map(json.loads, pairs)
@@ -376,9 +376,9 @@ def test_rejected_rows_keep_their_details(tmp_path):
     row = {"id": "a", "expression": "x =", "tags": ["t"], "title": "A", "valid_from": "2090-01-01"}
     write_rows(tmp_path / "x.jsonl", [row])
     result = run("build", tmp_path / "x.jsonl", "-o", tmp_path / "x.tamis", "--rejects", "-")
-    told = json.loads(result.stdout.splitlines()[0])
-    assert (told["tags"], told["title"]) == (["t"], "A")
-    assert told["valid_from"] == "2090-01-01T00:00:00+00:00"
+    shown = json.loads(result.stdout.splitlines()[0])
+    assert (shown["tags"], shown["title"]) == (["t"], "A")
+    assert shown["valid_from"] == "2090-01-01T00:00:00+00:00"
 
 
 # ── indexes from others ─────────────────────────────────────────────────────────────────────
@@ -410,10 +410,10 @@ def test_an_altered_validity_is_refused(tmp_path, field, make):
 def test_numbers_of_subscriptions_are_not_rounded():
     row = {"id": "a", "expression": "age > 1", "price": Decimal("1.50"), "n": 2**53 + 1}
     index = tamis.build([row | {"long": Decimal("0.12345678901234567890123"), "large": 2**70}])
-    told = {"price": 1.5, "n": 2**53 + 1, "long": "0.12345678901234567890123", "large": 2**70}
-    assert index.attributes("a") == told
-    (found,) = index.match_batch([{"age": 3}], columns=list(told)).to_pylist()
-    assert {name: found[name] for name in told} == told | {"large": str(2**70)}
+    shown = {"price": 1.5, "n": 2**53 + 1, "long": "0.12345678901234567890123", "large": 2**70}
+    assert index.attributes("a") == shown
+    (found,) = index.match_batch([{"age": 3}], columns=list(shown)).to_pylist()
+    assert {name: found[name] for name in shown} == shown | {"large": str(2**70)}
 
 
 def test_attributes_that_hold_themselves():

@@ -124,10 +124,10 @@ def test_what_is_not_taken(index, given, message):
 def test_what_cannot_be_read_of_a_file_is_reported_once(index, tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('{"age": "old"}\n{\n{"age": 5}\n')
-    with pytest.warns(tamis.TamisWarning, match="2 values and rows were not read") as told:
+    with pytest.warns(tamis.TamisWarning, match="2 values and rows were not read") as notes:
         found = index.match_batch(path)
-    assert len(told) == 1
-    assert told[0].filename == __file__
+    assert len(notes) == 1
+    assert notes[0].filename == __file__
     assert set(found["event_row"].to_pylist()) == {0, 2}
     assert len(index.encode(path).rejects) == 2
 
@@ -216,12 +216,12 @@ def test_a_mixed_column_that_a_result_asks_for(index, asked):
 
 
 def test_a_mixed_column_that_an_expression_or_an_operator_asks_for(asking):
-    told = 'the column "{}" of the pandas DataFrame cannot be read: '
-    with pytest.raises(tamis.InputError, match=told.format("junk")):
+    message = 'the column "{}" of the pandas DataFrame cannot be read: '
+    with pytest.raises(tamis.InputError, match=message.format("junk")):
         tamis.build({"x": "junk.inner = 1"}).match_lists(MIXED)
-    with pytest.raises(tamis.InputError, match=told.format("name")):
+    with pytest.raises(tamis.InputError, match=message.format("name")):
         asking.match_lists(pd.DataFrame({"age": [5, 7], "name": [1, "a"]}))
-    with pytest.raises(tamis.InputError, match=told.format("junk")):
+    with pytest.raises(tamis.InputError, match=message.format("junk")):
         asking.encode(MIXED, column="junk")
 
 

@@ -1,4 +1,4 @@
-"""The benchmark of schedules runs, counts, and has the paper's numbers beside ours."""
+"""The benchmark of schedules runs, counts, and shows the paper's numbers next to ours."""
 
 from __future__ import annotations
 

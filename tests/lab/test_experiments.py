@@ -86,10 +86,10 @@ def test_a_file_that_is_no_result(tmp_path):
     path.parent.mkdir(parents=True)
     for text in ("{", "", "[]", "7", "null", "{}", '{"rows": [1]}', "\0"):
         path.write_text(text)
-        told = r"(?s)n=1\.json is not a valid result of an experiment: .*hint: delete it and run"
-        with pytest.raises(InputError, match=told):
+        message = r"(?s)n=1\.json is not a valid result of an experiment: .*hint: delete it and run"
+        with pytest.raises(InputError, match=message):
             store.load(experiment.sweep)
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=message):
             plan([experiment], store)
     assert len(plan([experiment], store, again=True)) == 3
 
@@ -158,7 +158,7 @@ def test_every_experiment_runs(name, store):
     sentences = experiment.verdict(shown)
     assert sentences
     assert all(sentence.endswith(".") for sentence in sentences)
-    assert experiment.published or experiment.told
+    assert experiment.published or experiment.claim
     for row in experiment.published:
         assert set(row) <= set(experiment.columns)
 
@@ -188,10 +188,10 @@ def test_a_part_of_a_sweep_has_no_verdict(tmp_path):
     experiment, store = with_results(tmp_path)
     store.path_of(experiment.sweep, {"n": 2}).unlink()
     report = collect([experiment], store)
-    told = "1 of 2 settings are measured; there is no verdict before all are."
-    assert report.sections[0].verdict == [told]
+    message = "1 of 2 settings are measured; there is no verdict before all are."
+    assert report.sections[0].verdict == [message]
     assert {judged.verdict for judged in report.headlines} == {"not measured"}
-    assert told in write_markdown(report)
+    assert message in write_markdown(report)
     assert "Not measured yet: irmak-figure-4.5." in write_page(report)
 
 
@@ -226,7 +226,7 @@ def with_results(tmp_path) -> tuple[Experiment, Store]:
         ("n", ALGORITHM, MICROSECONDS, RATIO, "bytes", "ran out"),
         lambda rows: [f"{len(rows)} rows."],
         published=({"n": 1, ALGORITHM: "A & B", "bytes": 7}, {"n": 1, ALGORITHM: "C", "bytes": 14}),
-        told="C is slow.",
+        claim="C is slow.",
         charts=(Chart("n", MICROSECONDS, is_log=True), Chart("n", "bytes")),
     )
     store = Store(tmp_path, Scale.TINY, 1)
@@ -285,11 +285,11 @@ def test_rows_of_another_version_are_refused(tmp_path):
     store = Store(tmp_path, Scale.TINY, 1)
     for setting in experiment.sweep.settings(Scale.TINY):
         store.save(experiment.sweep, setting, [{ALGORITHM: "DNF"}], 0.0)
-    told = (
+    message = (
         r"(?s)results of fontoura-figure-7 have another format .*"
         r"hint: tamis lab run fontoura-.* --ag"
     )
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         write_markdown(collect([experiment], store))
 
 

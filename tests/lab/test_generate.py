@@ -13,11 +13,11 @@ from tamis.lab.workloads import generate as generating
 from tamis.lab.workloads.generate import (
     WORKLOADS,
     Request,
+    describe_sharing,
     generate,
     generate_on_spark,
     make_workload,
     read_settings,
-    tell_sharing,
 )
 
 
@@ -108,8 +108,8 @@ def test_long_documents_count_in_the_estimate(tmp_path):
 
 def test_sharing_is_told():
     """Near the paper's 18.35 uses of a predicate and 4.33 of a subexpression."""
-    predicates, *rest = tell_sharing(Request("abe_gen", 5_000, 0, {}))
+    predicates, *rest = describe_sharing(Request("abe_gen", 5_000, 0, {}))
     assert predicates.startswith("level 1: each of ")
     assert 15 < float(predicates.split()[-2]) < 22
     assert len(rest) >= 1
-    assert tell_sharing(Request("in_sets", 10, 0, {})) == []
+    assert describe_sharing(Request("in_sets", 10, 0, {})) == []

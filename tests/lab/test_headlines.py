@@ -8,13 +8,13 @@ from tamis.lab.experiments.atree.ads import PUBLISHED
 from tamis.lab.experiments.atree.statements import (
     are_behind_scan,
     are_similar,
+    describe_ends,
     fall,
     keep_ranking,
     only_a_tree_scales,
     rise,
     scale_linearly,
     stay,
-    tell_ends,
 )
 from tamis.lab.experiments.atree.task import (
     A_TREE,
@@ -58,11 +58,11 @@ from tamis.lab.experiments.liu.calls import (
     NAIVE,
     SEQUENTIAL,
     SUB_ORDER,
-    tell_lengths,
+    describe_lengths,
 )
 from tamis.lab.experiments.report import judge
 from tamis.lab.experiments.standing import stand
-from tamis.lab.experiments.steadiness import find_repeats, tell_steadiness
+from tamis.lab.experiments.steadiness import describe_steadiness, find_repeats
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_lengths_are_judged_by_what_the_paper_says(naive, sequential, sub_order,
         for name, both in made.items()
         for at, calls in zip((5, 11), both, strict=True)
     ]
-    assert [told.endswith(" reproduces.") for told in tell_lengths(rows)] == kept
+    assert [shown.endswith(" reproduces.") for shown in describe_lengths(rows)] == kept
 
 
 def test_standing_says_where_the_product_is_behind():
@@ -150,7 +150,7 @@ def test_standing_says_where_the_product_is_behind():
     standing = stand(experiment, rows)
     assert standing is not None
     assert standing.behind == [2]
-    assert standing.tell() == [
+    assert standing.describe() == [
         "Tamis in batches is 0.5 to 2.0 times as fast as the fastest of the others (B; A).",
         (
             "It is behind at n 2: 2.0 µs, A 1.0. For an event that one looks at 50 "
@@ -176,7 +176,7 @@ def test_equal_counts_are_one_workload():
     repeats = find_repeats(measured)
     assert [(one.algorithm, one.ratio) for one in repeats] == [("A", 1.5), ("B", 1.0)]
     assert {one.sweeps for one in repeats} == {("x", "z")}
-    assert "up to 1.50 times (A)" in tell_steadiness(repeats)
+    assert "up to 1.50 times (A)" in describe_steadiness(repeats)
     assert find_repeats([("x", [{ALGORITHM: "A", MICROSECONDS: 1.0}])] * 2) == []
 
 
@@ -210,28 +210,28 @@ def test_statements_are_judged_by_a_factor(statement, kept, broken):
 
 def test_statements_tell_the_first_and_the_last():
     rows = rows_by_n(tree=(1, 2), bdd=(8, 9), scan=(50, 40))[:3] + rows_by_n(scan=(50, 40))
-    assert tell_ends("n", rows) == (
+    assert describe_ends("n", rows) == (
         "From n 1 to 10: A-Tree 1.0 to 2.0 µs, 2 times; BDD 8.0 to 8.0 µs, 1 times at n 1, its "
         "last; Scan 50.0 to 40.0 µs, 0.8 times."
     )
 
 
 @pytest.mark.parametrize(
-    ("overlap", "told"),
+    ("overlap", "expected"),
     [(70.0, "times or more, reproduces."), (81.0, "does not reproduce for random, alphabetical.")],
 )
-def test_overlap_must_outperform_all_other_clusterings(overlap, told):
+def test_overlap_must_outperform_all_other_clusterings(overlap, expected):
     took = {BEST: 100.0, BY_METHOD["random"]: 80.0, BY_METHOD["alphabetical"]: 80.0}
     shared = {"queries": 9, POSTINGS: 5, "superqueries": 3}
     rows = [
         {ALGORITHM: name, MICROSECONDS: us} | shared
         for name, us in (took | {OVERLAP: overlap}).items()
     ]
-    assert judge_methods(rows)[0].endswith(told)
+    assert judge_methods(rows)[0].endswith(expected)
 
 
 @pytest.mark.parametrize(
-    ("took", "told"),
+    ("took", "expected"),
     [
         ((97, 98, 99), "at most, reproduces; that wider masks are no faster than 64 bits rep"),
         ((112, 119, 116), "at most, does not reproduce; that wider masks are no faster than 64 b"),
@@ -242,12 +242,12 @@ def test_overlap_must_outperform_all_other_clusterings(overlap, told):
         ((80, 92, 120), "at most, does not reproduce; that wider masks are no faster than 64 bits"),
     ],
 )
-def test_wider_masks_must_gain_slightly(took, told):
+def test_wider_masks_must_gain_slightly(took, expected):
     rows = [{ALGORITHM: OVERLAP, MICROSECONDS: 100}]
     names = zip(BY_WIDTH.values(), took, strict=True)
     rows += [{ALGORITHM: name, MICROSECONDS: us} for name, us in names]
     (found,) = judge_widths(rows)
-    assert told in found
+    assert expected in found
 
 
 def test_growth_must_be_slightly_more_than_linear():

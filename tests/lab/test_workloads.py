@@ -338,7 +338,7 @@ def test_selectivity_is_what_was_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         ({"min_depth": 3}, "depth is 3 to 2; allowed: 1 or more, rising"),
         ({"child_shares": (0.5, 0.6)}, "child_shares is .* shares that sum to 1"),
@@ -347,8 +347,8 @@ def test_selectivity_is_what_was_asked_for():
         ({"n_attributes": 2, "event_size": 1}, "size_shares has 3 sizes; allowed: up to"),
     ],
 )
-def test_fontoura_refuses(wrong, told):
-    with pytest.raises(TamisError, match=told):
+def test_fontoura_refuses(wrong, message):
+    with pytest.raises(TamisError, match=message):
         FontouraParams(**wrong)
 
 

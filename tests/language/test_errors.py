@@ -1,4 +1,4 @@
-"""How an error is said: the place, the picture, the suggestion, and the plain dictionary."""
+"""How an error is shown: the place, the picture, the suggestion, and the plain dictionary."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ SETS = [
 BLOCKS = [(0, 0x2400), (0xA640, 0xA800), (0xD700, 0xD800), (0xFB00, 0x10050), (0x10400, 0x10450)]
 BLOCKS += [(0x1E900, 0x1E950), (0x1F5F0, 0x1F610), (0x10FFF0, 0x110000)]
 
-# Characters that one of the two engines treats in a way of its own, and a few that neither does.
+# Characters that one of the two engines treats in a special way, and a few that neither does.
 CHARACTERS = [
     *"aAbkKsSiI1_-^&,{}[]\\# \n\r\t\v\0\u0085\u2028",
     *("ſ", "\u212a", "İ", "ı", "é", "e", "\u0301", "ß", "ẞ", "Σ", "ς", "٣"),
@@ -196,7 +196,7 @@ def draw_patterns(rng, n_patterns):
     classes = [draw_class(rng) for _ in range(20 + n_patterns // 8)]
     patterns = []
     while len(patterns) < n_patterns:
-        # Anchored ones tell more: they fail when one character is judged wrongly.
+        # Anchored ones reveal more: they fail when one character is judged wrongly.
         frame = rng.choice(("{}", "^(?:{})$", "(?i){}", "(?i)^(?:{})$"))
         pattern = frame.format(draw_pattern(rng, classes))
         try:

@@ -7,10 +7,10 @@ import pytest
 from tamis.language.lookalikes import (
     Lookalike,
     Use,
+    describe_lookalikes,
     find_alike,
     find_lookalikes,
     is_alike,
-    tell_lookalikes,
 )
 
 
@@ -106,8 +106,8 @@ def test_of_several_it_looks_like_the_most_used():
 
 def test_the_sentence_has_a_count_examples_and_what_to_do():
     found = find_lookalikes(uses_of(age=500, agee=1, name=500, nme=2, nam=3, namee=4))
-    told = tell_lookalikes(found)
-    assert told == (
+    shown = describe_lookalikes(found)
+    assert shown == (
         '4 attributes look misspelt: agee (subscription "of-agee") looks like age '
         '(500 subscriptions); nme (2 subscriptions, such as "of-nme") looks like name '
         '(500 subscriptions); nam (3 subscriptions, such as "of-nam") looks like name '

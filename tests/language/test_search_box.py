@@ -288,8 +288,8 @@ def test_proximity_in_lower_case_is_refused(query):
     ],
 )
 def test_a_word_of_which_a_letter_is_left_is_reported(query, typed, letter, column):
-    told = f"{typed} at column {column} is looked for as the word {letter}; to find it as it is"
-    with pytest.warns(TamisWarning, match=re.escape(told)) as caught:
+    message = f"{typed} at column {column} is looked for as the word {letter}; to find it as it is"
+    with pytest.warns(TamisWarning, match=re.escape(message)) as caught:
         search_query(query, ("body", "title"))
     assert len(caught) == 1
     assert str(caught[0].message).endswith(f"use the expression contains(body, '{typed}')")

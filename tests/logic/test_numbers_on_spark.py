@@ -61,7 +61,7 @@ def as_column_value(number: Decimal, arrow_type: pa.DataType) -> Any:
 
 
 def crowd(rng: Random, n_places: int) -> list[Decimal]:
-    """Numbers on and beside ties, and what lies beside them by a few last digits."""
+    """Numbers on and next to ties, and their neighbours by a few last digits."""
     found = [Decimal(text) for text in ("0", "10", "10.1", "0.1", "10.5", "9007199254740993")]
     for _ in range(n_places):
         number = random_number(rng)

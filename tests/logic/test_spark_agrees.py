@@ -476,7 +476,7 @@ DOCUMENTED_DIFFERENCES = (
         *(True, False),
     ),
     Difference(
-        "Elements of an array are sought by constants of their type, whatever stands beside them.",
+        "Elements of an array are sought by constants of their type, whatever is next to them.",
         *("fs ARRAY<FLOAT>", "arrays_overlap(fs, array(16777217, 0.5F))", {"fs": [16777216.0]}),
         *(True, False),
     ),

@@ -250,7 +250,7 @@ def test_wrong_types_are_reported(missing, seed):
 @pytest.mark.parametrize("missing", Missing)
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.txt")))
 def test_every_case(name, missing):
-    """Each case in both meanings of missing: what it does not expect the reference tells.
+    """Each case in both meanings of missing: the reference gives what a case does not expect.
 
     Every engine is asked about every case, in turns as built and as opened.
     """
@@ -330,7 +330,7 @@ check_set(draw_example({first}, n_subscriptions=2, n_events=514), Missing.UNDEFI
 def test_kernels_without_the_compiler(seed):
     """What Numba compiles means the same as Python that is not compiled."""
     program = INTERPRETED.format(first=seed, n_sets=examples(4))
-    # This process's own path: the same sources, and the tests beside them.
+    # This process's own path: the same sources, and the tests next to them.
     environment = os.environ | {
         "NUMBA_DISABLE_JIT": "1",
         "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),

@@ -127,9 +127,9 @@ def test_deep_parity_is_explained_in_no_time():
 
 def test_addresses_are_shown_as_they_are_written():
     index = build({"s": "ip = '10.0.0.1' OR array_contains(ips, '::1')"}, "ip IP, ips ARRAY<IP>")
-    told = str(index.explain("s", {"ip": "::ffff:10.0.0.7", "ips": ["::2", "10.0.0.1"]}))
-    assert "(ip is '10.0.0.7')" in told
-    assert "(ips is ('::2', '10.0.0.1'))" in told
+    shown = str(index.explain("s", {"ip": "::ffff:10.0.0.7", "ips": ["::2", "10.0.0.1"]}))
+    assert "(ip is '10.0.0.7')" in shown
+    assert "(ips is ('::2', '10.0.0.1'))" in shown
 
 
 def test_values_set_aside_are_named():
@@ -399,9 +399,9 @@ DOCUMENT = {"title": "Niger", "body": "A long report on the mines of the north, 
 def test_words_that_a_document_has_or_not(expression, notes):
     schema = "title TEXT(english), body TEXT(english), gone TEXT(english), key TEXT(keyword)"
     index = build({"q": expression}, schema)
-    told = index.explain("q", DOCUMENT)
-    assert list(told.tree.notes) == notes
-    assert all(note in str(told) for note in notes)
+    explanation = index.explain("q", DOCUMENT)
+    assert list(explanation.tree.notes) == notes
+    assert all(note in str(explanation) for note in notes)
 
 
 @pytest.mark.parametrize(
@@ -416,5 +416,5 @@ def test_words_that_a_document_has_or_not(expression, notes):
     ],
 )
 def test_patterns_of_a_list_that_match_or_not(expression, notes):
-    told = tamis.build({"s": expression}).explain("s", {"s": "a b"})
-    assert list(told.tree.notes) == notes
+    explanation = tamis.build({"s": expression}).explain("s", {"s": "a b"})
+    assert list(explanation.tree.notes) == notes

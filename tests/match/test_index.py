@@ -212,8 +212,8 @@ def test_whole_events(index, make):
 def test_whole_events_of_any_values(index):
     event = {"level": 5, "price": Decimal("1.50"), "day": date(2024, 5, 1), "raw": b"x"}
     found = index.match_batch([event], event_columns=["*"], subset=["high"])
-    told = json.loads(found["attributes"].to_pylist()[0])
-    assert told == {"level": 5, "price": 1.5, "day": "2024-05-01", "raw": "eA=="}
+    shown = json.loads(found["attributes"].to_pylist()[0])
+    assert shown == {"level": 5, "price": 1.5, "day": "2024-05-01", "raw": "eA=="}
 
 
 def test_attributes_of_events_of_a_file(index, tmp_path):
@@ -241,7 +241,7 @@ LONG = "0.12345678901234567890123"
 
 
 @pytest.mark.parametrize(
-    ("values", "type_", "told"),
+    ("values", "type_", "expected"),
     [
         ([Decimal("1.50"), Decimal(2), None], "decimal128(38, 2)", ["1.50", "2.00", None]),
         ([Decimal("1.5"), 2, 0.25], "decimal128(38, 2)", ["1.50", "2.00", "0.25"]),
@@ -252,11 +252,11 @@ LONG = "0.12345678901234567890123"
         ([2**70, 1], "string", [str(2**70), "1"]),
     ],
 )
-def test_numbers_of_events_are_not_rounded(index, values, type_, told):
+def test_numbers_of_events_are_not_rounded(index, values, type_, expected):
     events = [{"level": 5, "x": value} for value in values]
     found = index.match_batch(events, event_columns=["x"], subset=["high"])["x"]
     assert str(found.type) == type_
-    assert [None if own is None else str(own) for own in found.to_pylist()] == told
+    assert [None if own is None else str(own) for own in found.to_pylist()] == expected
 
 
 def test_numbers_of_json_are_doubles_if_they_spell_the_same(index):
@@ -273,9 +273,9 @@ def test_numbers_that_have_to_be_rounded_are_reported(index, tmp_path, later):
     path = tmp_path / "x.jsonl"
     lines = ['{"level": 5, "x": 1.5}'] * 20_000 + [f'{{"level": 5, "x": {later}}}'] * 20_000
     path.write_text("\n".join(lines))
-    with pytest.warns(tamis.TamisWarning, match=r'values of "x" were rounded to doubles') as told:
+    with pytest.warns(tamis.TamisWarning, match=r'values of "x" were rounded to doubles') as notes:
         found = index.match_batch(path, event_columns=["x"], subset=["high"])
-    assert len(told) == 1
+    assert len(notes) == 1
     assert found["x"].to_pylist()[-1] == float(later)
 
 

@@ -257,8 +257,8 @@ def test_explain_and_stats_know_words():
     index = build(
         {"s": "matches(body, 'the weapons') AND NOT matches_phrase(body, 'of mass')"}, "body TEXT"
     )
-    told = index.explain("s", {"body": "the weapons"})
-    assert told.matches
+    result = index.explain("s", {"body": "the weapons"})
+    assert result.matches
     assert "would match if" in index.explain("s", {"body": "weapons"}).sentence
     with reopened(index) as opened:
         assert [column.kind for column in opened.contents.columns] == ["text"]
@@ -331,7 +331,7 @@ def test_edges_of_unicode(name):
     for text, expected in ((hit, sorted(queries)), (miss, [])):
         event = {"body": text}
         wanted = [at for at, one in conditions.items() if evaluate(one, event) is True]
-        # Ideographs are words of their own: side by side they are found as a phrase only.
+        # Each ideograph is a word: side by side they are found as a phrase only.
         if name != "ideographs":
             assert sorted(wanted) == expected
         assert sorted(index.match(event)) == sorted(wanted)

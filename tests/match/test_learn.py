@@ -39,10 +39,10 @@ def test_the_access_child_is_the_one_least_often_true():
 def test_the_sample_is_told_in_the_manifest():
     index = tamis.build(RARE_AND_FREQUENT, SCHEMA, sample=sample_of(1_000))
     with reopened(index) as opened:
-        told = opened.contents.statistics["sample"]
+        shown = opened.contents.statistics["sample"]
     names = [".".join(column.attributes[0].path) for column in index.contents.columns]
-    assert told["n_events"] == 1_000
-    assert dict(zip(names, told["presence"], strict=True)) == {"often": 1.0, "rare": 0.1}
+    assert shown["n_events"] == 1_000
+    assert dict(zip(names, shown["presence"], strict=True)) == {"often": 1.0, "rare": 0.1}
 
 
 def test_an_array_is_there_once_however_many_elements_it_has():

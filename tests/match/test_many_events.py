@@ -24,7 +24,7 @@ FULL = {"x": 1, "y": 1, "tags": ["a", None]}
 @pytest.mark.parametrize("missing", Missing)
 @pytest.mark.parametrize("few", [{}, {"y": 1}, {"tags": ["b"]}, {"tags": []}], ids=str)
 def test_events_one_after_the_other(missing, few):
-    """Marks of an event are told apart by a byte: after 255 events they begin again."""
+    """Marks of an event are stamped with a byte: after 255 events they begin again."""
     used, unused = (build(TEXTS, SCHEMA, missing=missing) for _ in range(2))
     expected = unused.match(few)
     full = used.match(FULL)

@@ -1,6 +1,6 @@
-"""Numbers of every kind beside constants of every kind: an index answers as the law says.
+"""Numbers of every kind next to constants of every kind: an index answers as the reference does.
 
-The constants lie on and beside places where rounding decides, and many of them share a double:
+The constants lie on and next to places where rounding decides, and many of them share a double:
 there a double is equal to constants that are different to an exact number.
 """
 

@@ -1,4 +1,4 @@
-"""What is not as its author may expect is reported, once for each call."""
+"""Suspicious subscriptions and events are reported, once for each call."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def warned(call):
 
 
 def test_a_misspelt_attribute_is_reported():
-    (told,) = warned(lambda: tamis.build(RULES | {"typo": "agee > 3", "case": "Country = 'FR'"}))
-    assert told == (
+    (note,) = warned(lambda: tamis.build(RULES | {"typo": "agee > 3", "case": "Country = 'FR'"}))
+    assert note == (
         '2 attributes look misspelt: Country (subscription "case") looks like country '
         '(20 subscriptions); agee (subscription "typo") looks like age (20 subscriptions). '
         "Correct the expressions, or declare a schema that has all names if they are right"
@@ -51,20 +51,20 @@ def test_an_unknown_attribute_of_a_declared_schema_is_a_reject_with_a_suggestion
 
 def test_tags_of_nobody_are_reported():
     tags = {"r1": ["a"], "R2": ["b"], "nobody": ["c"]}
-    (told,) = warned(lambda: tamis.build(RULES, tags=tags))
-    assert told == '2 ids in tags belong to no subscription: such as "R2"; did you mean "r2"?'
+    (note,) = warned(lambda: tamis.build(RULES, tags=tags))
+    assert note == '2 ids in tags belong to no subscription: such as "R2"; did you mean "r2"?'
 
 
 def test_tags_of_a_reject_are_not():
-    (told,) = warned(lambda: tamis.build({"a": "x >", "b": "y = 1"}, tags={"a": ["t"]}))
-    assert "rejected" in told
+    (note,) = warned(lambda: tamis.build({"a": "x >", "b": "y = 1"}, tags={"a": ["t"]}))
+    assert "rejected" in note
 
 
 def test_rejects_are_reported():
     with pytest.warns(tamis.RejectWarning) as caught:
         tamis.build({"a": "x >", "b": "y = 1", "c": "(z = 1"})
-    (told,) = [str(one.message) for one in caught]
-    assert told == (
+    (note,) = [str(one.message) for one in caught]
+    assert note == (
         '2 subscriptions were rejected and are not in the index, for example subscription "a": '
         "expected a condition or a value, found the end; index.rejects lists them"
     )
@@ -72,8 +72,8 @@ def test_rejects_are_reported():
 
 def test_rows_without_an_id_are_reported():
     rows = [{"id": "a", "expression": "x = 1"}, {"id": None, "expression": "x = 2"}]
-    (told,) = warned(lambda: tamis.build(rows))
-    assert told == (
+    (note,) = warned(lambda: tamis.build(rows))
+    assert note == (
         "1 subscription was rejected and is not in the index, for example row 2: the id is null; "
         "a string or a whole number is expected; index.rejects lists it"
     )
@@ -92,8 +92,8 @@ def test_expired_subscriptions_are_reported():
 @pytest.mark.parametrize("name", ["Weight", "weigth", "weights", " weight"])
 def test_a_column_that_looks_like_the_weight_is_reported(name):
     row = {"id": "a", "expression": "x = 1", name: 2}
-    (told,) = warned(lambda: tamis.build([row]))
-    assert f"{name} looks like weight: rename it if that is meant" in told
+    (note,) = warned(lambda: tamis.build([row]))
+    assert f"{name} looks like weight: rename it if that is meant" in note
 
 
 @pytest.mark.parametrize("others", [{"height": 2}, {"weight": 2, "weights": 3}, {"weight": 2}])
@@ -103,8 +103,8 @@ def test_other_columns_are_not_taken_for_the_weight(others):
 
 def test_columns_that_look_like_others_are_reported():
     row = {"id": "a", "expression": "x = 1", "Valid_Until": "2040-01-01", "enabled": False}
-    (told,) = warned(lambda: tamis.build([row | {"title": "A"}]))
-    assert told == (
+    (note,) = warned(lambda: tamis.build([row | {"title": "A"}]))
+    assert note == (
         "2 columns are stored with the subscriptions and not used: Valid_Until looks like "
         "valid_until: rename it if that is meant; enabled is false in 1 subscription and "
         "does not switch it off: leave out its row"
@@ -127,9 +127,9 @@ def test_columns_that_look_like_switches_are_reported_by_their_values(name, off,
     def rows(*values):
         return [{"id": f"s{n}", "expression": "x = 1", name: v} for n, v in enumerate(values)]
 
-    (told,) = warned(lambda: tamis.build(rows(off, off, on)))
+    (note,) = warned(lambda: tamis.build(rows(off, off, on)))
     spelled = f'"{off}"' if isinstance(off, str) else str(off).lower()
-    assert told == (
+    assert note == (
         f"a column is stored with the subscriptions and not used: {name} is {spelled} in 2 "
         "subscriptions and does not switch them off: leave out their rows"
     )
@@ -138,14 +138,14 @@ def test_columns_that_look_like_switches_are_reported_by_their_values(name, off,
 
 def test_columns_of_other_names_for_validity_are_reported():
     row = {"subscription_id": "a", "expression": "x = 1", "id": 7, "validTo": "2020-01-01"}
-    (told,) = warned(lambda: tamis.build([row]))
-    assert "validTo looks like valid_until" in told
-    assert "id is not the id, which is in subscription_id" in told
+    (note,) = warned(lambda: tamis.build([row]))
+    assert "validTo looks like valid_until" in note
+    assert "id is not the id, which is in subscription_id" in note
 
 
 def test_swapped_ids_and_expressions_are_reported():
-    (told,) = warned(lambda: tamis.build({"x = 1": "a", "x IN (2)": "b"}))
-    assert told.startswith("the ids look like expressions and the expressions like ids")
+    (note,) = warned(lambda: tamis.build({"x = 1": "a", "x IN (2)": "b"}))
+    assert note.startswith("the ids look like expressions and the expressions like ids")
     assert warned(lambda: tamis.build({"r1": "vip", "r2": "mobile"})) == []
 
 
@@ -188,8 +188,8 @@ CALLS = {
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_an_attribute_that_no_event_has_is_reported(index, call):
-    (told,) = warned(lambda: call(index, ABROAD))
-    assert told == (
+    (note,) = warned(lambda: call(index, ABROAD))
+    assert note == (
         "an attribute that subscriptions use is missing in every event (100 events): country (20 "
         'subscriptions, such as "r0"), but they have Country. Correct the expressions or the names '
         "in the events, unless this is intended"
@@ -229,8 +229,8 @@ def layouts(tmp_path):
     ],
 )
 def test_it_is_in_every_layout(index, tmp_path, layout):
-    (told,) = warned(lambda: index.match_lists(layouts(tmp_path)[layout]))
-    assert 'country (20 subscriptions, such as "r0"), but they have Country.' in told
+    (note,) = warned(lambda: index.match_lists(layouts(tmp_path)[layout]))
+    assert 'country (20 subscriptions, such as "r0"), but they have Country.' in note
 
 
 def test_what_few_events_lack_is_not_reported(index):
@@ -241,11 +241,11 @@ def test_what_few_events_lack_is_not_reported(index):
 
 
 def test_another_case_is_reported_of_few_events_too(index):
-    (told,) = warned(lambda: index.match_lists([{"Age": 30}]))
-    assert told.startswith(
+    (note,) = warned(lambda: index.match_lists([{"Age": 30}]))
+    assert note.startswith(
         "an attribute that subscriptions use is missing in every event (1 event)"
     )
-    assert 'age (20 subscriptions, such as "r0"), but they have Age.' in told
+    assert 'age (20 subscriptions, such as "r0"), but they have Age.' in note
 
 
 @pytest.mark.parametrize("kind", ["dicts", "csv", "pandas"])
@@ -254,8 +254,8 @@ def test_blanks_around_a_name_are_reported_of_few_events_too(index, tmp_path, ki
     csv.write_text("age, country\n30,FR\n")
     events = [{"age": 30, " country": "FR"}]
     given = {"dicts": events, "csv": csv, "pandas": pd.DataFrame(events)}[kind]
-    (told,) = warned(lambda: index.match_lists(given))
-    assert 'country (20 subscriptions, such as "r0"), but they have ` country`.' in told
+    (note,) = warned(lambda: index.match_lists(given))
+    assert 'country (20 subscriptions, such as "r0"), but they have ` country`.' in note
 
 
 def test_a_single_event_and_no_events_are_not_reported(index):
@@ -269,8 +269,8 @@ def test_events_that_were_encoded_before_are_not_reported(index):
 
 def test_names_inside_structs_are_found():
     index = tamis.build({"a": "user.name = 'x'"})
-    (told,) = warned(lambda: index.match_lists([{"user": {"nmae": "x"}}] * MANY))
-    assert 'user.name (subscription "a"), but they have user.nmae.' in told
+    (note,) = warned(lambda: index.match_lists([{"user": {"nmae": "x"}}] * MANY))
+    assert 'user.name (subscription "a"), but they have user.nmae.' in note
 
 
 # ── values of another type ──────────────────────────────────────────────────────────────────
@@ -282,8 +282,8 @@ def test_a_column_of_another_type_is_reported(index, tmp_path, kind):
     lines = tmp_path / "events.jsonl"
     lines.write_text("".join(json.dumps(event) + "\n" for event in events))
     given = {"dicts": events, "table": pa.Table.from_pylist(events), "lines": lines}[kind]
-    (told,) = warned(lambda: index.match_lists(given))
-    assert told == (
+    (note,) = warned(lambda: index.match_lists(given))
+    assert note == (
         "an attribute has no usable value: age (2 values; row 0: '30' is not of type number). The "
         "values are treated as missing: convert them, or declare the type that they have in the "
         "schema of the index"
@@ -293,8 +293,8 @@ def test_a_column_of_another_type_is_reported(index, tmp_path, kind):
 def test_single_values_of_a_stream_are_reported_apart(index, tmp_path):
     lines = tmp_path / "events.jsonl"
     lines.write_text('{"age": "30", "country": 1}\n{"age": 30, "country": 2}\n')
-    told = warned(lambda: index.match_lists(lines))
-    assert [one.partition(":")[0] for one in told] == [
+    notes = warned(lambda: index.match_lists(lines))
+    assert [one.partition(":")[0] for one in notes] == [
         "1 value or row was not read and treated as missing, for example row 0, attribute age",
         "an attribute has no usable value",
     ]
@@ -307,8 +307,8 @@ def test_none_is_no_event():
     index = tamis.build({"a": "age IS NULL"})
     events = [None, {"age": 20}, {}]
     for given in (events, [None, '{"age": 20}', "{}"]):
-        (told,) = warned(lambda given=given: index.match_lists(given))
-        assert "row 0: an event is a mapping of attributes, not None" in told
+        (note,) = warned(lambda given=given: index.match_lists(given))
+        assert "row 0: an event is a mapping of attributes, not None" in note
         assert index.match_lists(index.encode(given)).to_pylist() == [[], [], ["a"]]
         (reject,) = index.encode(given).rejects
         assert (reject.row, reject.kind) == (0, "bad-row")
@@ -343,8 +343,8 @@ def test_values_of_single_events_are_reported_once_for_each_attribute():
 
     with pytest.warns(tamis.RejectWarning) as caught:
         assert match() == []
-    told = [str(one.message).partition(". ")[0].partition(" was ")[0::2] for one in caught]
-    assert told == [
+    notes = [str(one.message).partition(". ")[0].partition(" was ")[0::2] for one in caught]
+    assert notes == [
         (f"a value of attribute {name}", f"not read and is treated as missing: {reason}")
         for name, reason in [
             ("age", "'five' is not of type number"),
@@ -357,26 +357,28 @@ def test_values_of_single_events_are_reported_once_for_each_attribute():
 @pytest.mark.parametrize("way", ["match_batch", "match_lists", "count_by_event"])
 def test_values_and_rows_of_lists_are_reported(way):
     index = tamis.build({"a": "age > 3"})
-    told = warned(lambda: getattr(index, way)([{"age": 5}, {"age": "six"}, 7]))
-    assert len(told) == 1
-    assert told[0].startswith("2 values and rows were not read and treated as missing, for example")
+    notes = warned(lambda: getattr(index, way)([{"age": 5}, {"age": "six"}, 7]))
+    assert len(notes) == 1
+    assert notes[0].startswith(
+        "2 values and rows were not read and treated as missing, for example"
+    )
 
 
 def test_a_dotted_name_is_likened_to_a_path():
     index = tamis.build({"a": "process.name = 'x'"})
-    (told,) = warned(lambda: index.match_lists([{"process.name": "x"}]))
-    assert '(subscription "a"), but they have `process.name`.' in told
+    (note,) = warned(lambda: index.match_lists([{"process.name": "x"}]))
+    assert '(subscription "a"), but they have `process.name`.' in note
     index = tamis.build({"a": "`process.name` = 'x'"})
-    (told,) = warned(lambda: index.match_lists([{"process": {"Name": "x"}}]))
-    assert '(subscription "a"), but they have process.Name.' in told
+    (note,) = warned(lambda: index.match_lists([{"process": {"Name": "x"}}]))
+    assert '(subscription "a"), but they have process.Name.' in note
 
 
 @pytest.mark.parametrize("wrap", [lambda event: [event], json.dumps])
 def test_events_in_a_list_inside_an_event(wrap):
     index = tamis.build({"a": "user.age > 3"})
     given = wrap({"n": 2, "Records": [{"user": {"age": 5}}, {"user": {"age": 6}}]})
-    (told,) = warned(lambda: index.match_lists(given))
-    assert "but the objects in the list Records have it: match these" in told
+    (note,) = warned(lambda: index.match_lists(given))
+    assert "but the objects in the list Records have it: match these" in note
 
 
 # ── schemas and arguments ───────────────────────────────────────────────────────────────────
@@ -417,9 +419,9 @@ def test_what_is_wrapped_around_an_event_is_reported(expression, event, message,
     lines = tmp_path / "e.jsonl"
     lines.write_text(json.dumps(event))
     for given in ([event], [json.dumps(event)], pd.DataFrame([event]), lines):
-        (told,) = warned(lambda given=given: index.match_lists(given))
-        assert "missing in every event (1 event)" in told
-        assert message in told
+        (note,) = warned(lambda given=given: index.match_lists(given))
+        assert "missing in every event (1 event)" in note
+        assert message in note
 
 
 def test_what_few_events_have_elsewhere_is_no_envelope():
@@ -427,11 +429,11 @@ def test_what_few_events_have_elsewhere_is_no_envelope():
     event = {"age": 3, "user": {"name": "x"}, "note": '{"name": "x"}', "text": "{no JSON"}
     assert warned(lambda: index.match_lists([event])) == []
     assert warned(lambda: index.match_lists([{"age": "x", "user": {"name": "x"}}]))[1:] == []
-    (told,) = warned(lambda: index.match_lists([event] * MANY))
-    assert 'name (subscription "a"), but they have user.name' in told
-    assert 'geo.city (subscription "b").' in told
-    (told,) = warned(lambda: index.match_lists([event | {"geo": '{"city": "x"}'}]))
-    assert "but the JSON inside the text geo has it: parse that text first" in told
+    (note,) = warned(lambda: index.match_lists([event] * MANY))
+    assert 'name (subscription "a"), but they have user.name' in note
+    assert 'geo.city (subscription "b").' in note
+    (note,) = warned(lambda: index.match_lists([event | {"geo": '{"city": "x"}'}]))
+    assert "but the JSON inside the text geo has it: parse that text first" in note
 
 
 def test_attributes_without_an_example_are_reported():

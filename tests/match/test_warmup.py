@@ -12,17 +12,17 @@ from tests.cli.shell import run_process
 def test_warm_after_warming_up():
     warmup.warm_up()
     assert not cold.cold_packages(cold.MATCHING)
-    told = []
-    assert not cold.announce(told.append)
-    assert not cold.announce(told.append, cold.SCHEDULING)
-    assert told == []
+    collected = []
+    assert not cold.announce(collected.append)
+    assert not cold.announce(collected.append, cold.SCHEDULING)
+    assert collected == []
 
 
 def test_what_is_said_when_cold(monkeypatch):
     monkeypatch.setattr(cold, "cold_packages", lambda packages: [[object()] * 20, [object()] * 10])
-    told = []
-    assert cold.announce(told.append)
-    assert told == ["compiling kernels, about 25 s, once on this machine"]
+    collected = []
+    assert cold.announce(collected.append)
+    assert collected == ["compiling kernels, about 25 s, once on this machine"]
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])

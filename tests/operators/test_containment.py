@@ -84,7 +84,7 @@ def test_events_that_make_a_batch_fail_are_found(poison):
     lost = [number for number in range(400) if not counts[number]]
     if len(poison) < 3:
         assert lost == poison
-    else:  # too many to look for: what is left is undefined as a whole
+    else:  # too many to look for: the rest is undefined
         assert set(lost) > set(poison)
     assert len(calls) <= 33
     assert sum(fault.n_events for fault in index.operators.faults) == len(lost)
@@ -199,8 +199,8 @@ def test_a_variable_is_of_the_type_of_its_first_place(text, value):
 
 
 def test_explanations_tell_why_there_is_no_answer():
-    told = str(make_index(raises).explain("bad", {"a": 1}))
-    assert "bad()   (no answer: ValueError: no model)" in told
+    shown = str(make_index(raises).explain("bad", {"a": 1}))
+    assert "bad()   (no answer: ValueError: no model)" in shown
 
 
 # ── constants that an operator refuses ──────────────────────────────────────────────────────

@@ -42,8 +42,8 @@ def make_index(function, signature="bad()", subscriptions=None, **options):
 
 
 def matches(index):
-    told = index.match_lists(EVENTS).to_pylist()
-    return {name: [row for row, names in enumerate(told) if name in names] for name in IDS}
+    result = index.match_lists(EVENTS).to_pylist()
+    return {name: [row for row, names in enumerate(result) if name in names] for name in IDS}
 
 
 IDS = ("bad", "not", "or", "good", "plain")
@@ -101,11 +101,11 @@ def test_ten_percent_of_failures():
     index = build(
         {"yes": "yes()", "no": "NOT yes()", "a": "a < 50"}, toys.schema, operators=toys.registry
     )
-    told = index.match_lists(events).to_pylist()
+    result = index.match_lists(events).to_pylist()
     good = [row for row, event in enumerate(events) if event["answers"]["yes"] is True]
-    assert [row for row, names in enumerate(told) if "yes" in names] == good
-    assert not [row for row, names in enumerate(told) if "no" in names]
-    assert [row for row, names in enumerate(told) if "a" in names] == list(range(50))
+    assert [row for row, names in enumerate(result) if "yes" in names] == good
+    assert not [row for row, names in enumerate(result) if "no" in names]
+    assert [row for row, names in enumerate(result) if "a" in names] == list(range(50))
     (fault,) = index.operators.faults
     assert fault.n_events == len(events) - len(good) > 5
 
@@ -168,16 +168,16 @@ def test_batch_operators_that_fail():
 def test_the_breaker_tries_again():
     now = [0.0]
     breaker = Breaker(2, 10.0, clock=lambda: now[0])
-    breaker.tell(is_fault=True)
+    breaker.count_call(is_fault=True)
     assert not breaker.is_open
-    breaker.tell(is_fault=True)
+    breaker.count_call(is_fault=True)
     assert breaker.is_open
     now[0] = 11.0
     assert not breaker.is_open
-    breaker.tell(is_fault=True)
+    breaker.count_call(is_fault=True)
     assert breaker.is_open
     now[0] = 22.0
-    breaker.tell(is_fault=False)
+    breaker.count_call(is_fault=False)
     assert not breaker.is_open
 
 

@@ -1,4 +1,4 @@
-"""Operator calls, variables and constraints: what is said of each that is wrong, and the types."""
+"""Operator calls, variables and constraints: the errors of invalid ones, and the types."""
 
 from __future__ import annotations
 

@@ -86,8 +86,8 @@ def test_batches_lists_and_counts_are_the_same(seed, batch):
     assert named == {name: sum(name in wanted for wanted in expected) for name in named}
     subset = ["s0", "s3", "s5"]
     kept = [(row, name) for row, name in pairs if name in subset]
-    told = index.match_batch(events, subset=subset).to_pylist()
-    assert sorted((row["event_row"], row["subscription_id"]) for row in told) == sorted(kept)
+    result = index.match_batch(events, subset=subset).to_pylist()
+    assert sorted((row["event_row"], row["subscription_id"]) for row in result) == sorted(kept)
     counts = index.count_by_event(events, subset=subset)
     assert np.array_equal(counts, np.bincount([row for row, _ in kept], minlength=len(events)))
 
@@ -132,6 +132,6 @@ def test_threads_and_layouts():
     for name, (layout, column) in layouts.items():
         encoded = index.encode(layout, column=column)
         for threads in (1, 3):
-            told = index.match_batch(encoded, threads=threads).to_pylist()
-            found = sorted((row["event_row"], row["subscription_id"]) for row in told)
+            result = index.match_batch(encoded, threads=threads).to_pylist()
+            found = sorted((row["event_row"], row["subscription_id"]) for row in result)
             assert found == pairs, (name, threads)

@@ -13,10 +13,10 @@ def test_an_or_needs_no_more_once_it_is_true():
     gates = Gates.of(3, [1, 2], [0, 2, 4], [0, 2, 6, 4], [7])
     run = make_schedule(gates).new_run()
     run.start()
-    run.tell(0, True)
+    run.record_result(0, True)
     assert (run.popularity > 0).tolist() == [False, False, True]
     assert run.next_call() == 2
-    assert run.tell(2, True) == -1
+    assert run.record_result(2, True) == -1
     assert run.matched.tolist() == [0]
 
 
@@ -24,7 +24,7 @@ def test_a_call_without_a_result_is_neither_true_nor_false():
     gates = Gates.of(1, [], [0], [], [0, 1])  # c0, and NOT c0
     run = make_schedule(gates).new_run()
     run.start()
-    assert run.tell(0, None) == -1
+    assert run.record_result(0, None) == -1
     assert sorted(run.decided) == [0, 1]
     assert run.matched.size == 0
 
@@ -34,12 +34,12 @@ def test_a_joined_gate_waits_for_a_word(is_joined):
     gates = Gates.of(3, [2, 2], [0, 2, 4], [0, 2, 6, 4], [7], [1, 0])
     run = make_schedule(gates).new_run()
     run.start()
-    assert run.tell(0, True) != -1
-    run.tell(1, True)
+    assert run.record_result(0, True) != -1
+    run.record_result(1, True)
     assert run.pending.tolist() == [0]
     run.settle(0, is_joined)
     if is_joined:
-        run.tell(2, True)
+        run.record_result(2, True)
     assert run.next_call() == -1
     assert run.matched.tolist() == ([0] if is_joined else [])
     assert run.decided.tolist() == [0]

@@ -142,8 +142,8 @@ def test_a_missing_attribute_is_told_and_breaks_nothing(reads):
     )
     index = build({"s": "big()"}, operators=registry)
     poor = [{}, {"a": 1}, {"a": None, "x": {"y": 5}}, {"a": 1}, {"x": {}}] * 5
-    told = index.match_lists([*poor, {"a": 2, "x": {"y": 2}}]).to_pylist()
-    assert told == [[]] * len(poor) + [["s"]]
+    result = index.match_lists([*poor, {"a": 2, "x": {"y": 2}}]).to_pylist()
+    assert result == [[]] * len(poor) + [["s"]]
     (fault,) = index.operators.faults
     assert (fault.n_events, fault.message) == (25, "KeyError: 'a'")
 
@@ -193,7 +193,7 @@ def test_what_is_shared_in_a_batch_is_what_each_has_alone(batch, events):
 
 
 def test_moments_of_different_zones_keep_theirs_in_a_batch():
-    """One Arrow column has one zone: what differs is asked about in columns of its own."""
+    """One Arrow column has one zone: other zones are tested in separate columns."""
     seen = []
 
     def spell(table):
@@ -206,8 +206,8 @@ def test_moments_of_different_zones_keep_theirs_in_a_batch():
     noon = datetime(2024, 1, 1, 12)
     zones = [UTC, timezone(timedelta(hours=2)), None, timezone(timedelta(hours=-5))]
     events = [{"a": noon.replace(tzinfo=zone)} for zone in zones] * 2
-    told = index.match_batch(events, bindings=True).to_pylist()
-    assert [json.loads(row["bindings"])["x"] for row in told] == [str(e["a"]) for e in events]
+    result = index.match_batch(events, bindings=True).to_pylist()
+    assert [json.loads(row["bindings"])["x"] for row in result] == [str(e["a"]) for e in events]
     assert sorted(map(str, seen)) == sorted({str(event["a"]) for event in events})
 
 
@@ -292,8 +292,8 @@ def test_each_operator_reads_texts_as_it_likes(text, texts, numbers, as_is, othe
     index = build({name: f"{name}(?x)" for name in READERS} | others, operators=registry)
     pairs = pa.array([[("code", text)]], pa.map_(pa.string(), pa.string()))
     encoded = index.encode(pa.table({"e": pairs}), column="e")
-    told = index.match_batch(encoded, bindings=True).to_pylist()
-    found = {row["subscription_id"]: [json.loads(row["bindings"])["x"]] for row in told
+    result = index.match_batch(encoded, bindings=True).to_pylist()
+    found = {row["subscription_id"]: [json.loads(row["bindings"])["x"]] for row in result
              if row["subscription_id"] in READERS}  # fmt: skip
     expected = {"as_text": texts, "as_number": numbers, "as_it_is": as_is}
     assert found == {name: values for name, values in expected.items() if values}
@@ -344,5 +344,5 @@ def test_a_value_that_python_has_no_word_for_is_missing():
         (pa.table({"far": far, "n": [1, 2]}), None),
         (pa.table({"e": pa.StructArray.from_arrays([far, pa.array([1, 2])], ["far", "n"])}), "e"),
     ):
-        told = index.match_batch(index.encode(events, column=column), bindings=True).to_pylist()
-        assert [json.loads(row["bindings"])["x"] for row in told] == ["None1", "1970-01-012"]
+        result = index.match_batch(index.encode(events, column=column), bindings=True).to_pylist()
+        assert [json.loads(row["bindings"])["x"] for row in result] == ["None1", "1970-01-012"]

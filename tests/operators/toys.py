@@ -48,7 +48,7 @@ def key_of(name: str, constants: tuple[Any, ...]) -> str:
 
 
 class Toys:
-    """A registry of its own, and a count of all calls."""
+    """A separate registry, and a count of all calls."""
 
     def __init__(self, *, batch: bool = False) -> None:
         self.registry = Registry()

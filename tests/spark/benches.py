@@ -1,4 +1,4 @@
-"""Benchmarks on Spark, each in a process of its own, at the smallest size."""
+"""Benchmarks on Spark, each in a separate process, at the smallest size."""
 
 from __future__ import annotations
 

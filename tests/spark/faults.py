@@ -76,7 +76,7 @@ def expected() -> list[tuple[int, str]]:
 def stream(folder: Path, point: str = "", batch: str = "0") -> None:
     """Match all files, one a batch, dying at a point; run again, it goes on.
 
-    Each run publishes a version of its own, so a batch that comes again could take another.
+    Each run publishes a new version, so a batch that comes again could take another.
     """
     watcher = die_at(point, int(batch), folder)
     spark = session("local[2]")

@@ -14,7 +14,7 @@ import tamis
 import tamis.spark as ts
 import tamis.versions as tv
 from tamis.errors import IndexFormatError, InputError, TamisWarning
-from tamis.spark.failures import telling
+from tamis.spark.failures import raising_worker_errors
 from tests.cli.shell import run
 from tests.spark.test_stream import Place, write_events
 from tests.spark.workloads import subscription_frame
@@ -81,7 +81,7 @@ def test_a_part_that_vanishes_after_the_version_was_opened(events, store):
     found = ts.match(events, store, event_id="id")
     (part,) = tv.IndexStore(store).current().parts
     shutil.rmtree(store / part.folder)
-    with pytest.raises(IndexFormatError, match=part.id), telling():
+    with pytest.raises(IndexFormatError, match=part.id), raising_worker_errors():
         found.collect()
 
 
@@ -159,7 +159,7 @@ def test_a_damaged_table_of_a_part_is_named(spark, store):
     file.write_bytes(b"PAR1")
     with (
         pytest.raises(IndexFormatError, match=r"rejects\.parquet is damaged") as refused,
-        telling(),
+        raising_worker_errors(),
     ):
         ts.rejects(spark, store).collect()
     assert refused.value.hint == "rebuild the index, or use an older version"
@@ -168,7 +168,7 @@ def test_a_damaged_table_of_a_part_is_named(spark, store):
 def test_subscriptions_of_a_damaged_part_are_refused(spark, store):
     (file,) = store.glob("parts/*/content-*")
     file.write_bytes(file.read_bytes()[:-100])
-    with pytest.raises(IndexFormatError, match="bytes instead of"), telling():
+    with pytest.raises(IndexFormatError, match="bytes instead of"), raising_worker_errors():
         ts.subscriptions(spark, store).collect()
 
 
@@ -308,9 +308,9 @@ def test_no_events_at_all(events, store):
     totals = ts.backtest(none, store, event_id="id").totals.collect()
     assert [(row["subscription_id"], row["n"]) for row in totals] == [("one", 0), ("two", 0)]
     assert ts.diff(none, store, store, event_id="id").counts.count() == 0
-    told = ts.save_statistics(none, store).statistics
-    assert (told["n_events"], told["sample_rows"]) == (0, 0)
-    assert told["attributes"]["a"] == {"present": 0.0, "distinct": 0}
+    shown = ts.save_statistics(none, store).statistics
+    assert (shown["n_events"], shown["sample_rows"]) == (0, 0)
+    assert shown["attributes"]["a"] == {"present": 0.0, "distinct": 0}
     rebuilt = ts.build(
         subscription_frame(none.sparkSession, SUBSCRIPTIONS), store, incremental=False
     )

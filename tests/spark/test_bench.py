@@ -24,6 +24,6 @@ def test_every_alternative_finds_the_same_pairs(spark, tmp_path):
 
 @pytest.mark.slow
 def test_the_benchmark_runs(tmp_path):
-    told = run_tiny("bench_spark", tmp_path)
-    assert "not measured" not in told
-    assert "breaks" not in told
+    shown = run_tiny("bench_spark", tmp_path)
+    assert "not measured" not in shown
+    assert "breaks" not in shown

@@ -11,8 +11,8 @@ from tests.spark.benches import run_tiny
 
 @pytest.mark.slow
 def test_all_of_it_runs(tmp_path):
-    told = run_tiny("bench_spark_scale", tmp_path)
-    assert [line.split(",")[0] for line in told.splitlines()] == [
+    shown = run_tiny("bench_spark_scale", tmp_path)
+    assert [line.split(",")[0] for line in shown.splitlines()] == [
         "{'measure': 'build",
         "{'measure': 'match",
         "{'measure': 'count by event",

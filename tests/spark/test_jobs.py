@@ -47,16 +47,16 @@ def events(spark):
 
 
 def test_statistics_describe_the_events(events):
-    told = ts.compute_statistics(events, [("age",), ("geo", "city"), ("tags",), ("nothing",)])
-    assert told["n_events"] == len(EVENTS)
-    assert told["attributes"].keys() == {"age", "geo.city", "tags"}
+    shown = ts.compute_statistics(events, [("age",), ("geo", "city"), ("tags",), ("nothing",)])
+    assert shown["n_events"] == len(EVENTS)
+    assert shown["attributes"].keys() == {"age", "geo.city", "tags"}
     ages = [event["age"] for event in EVENTS if "age" in event]
-    age = told["attributes"]["age"]
+    age = shown["attributes"]["age"]
     assert age["present"] == len(ages) / len(EVENTS)
     assert abs(age["distinct"] - len(set(ages))) <= 0.1 * len(set(ages))
     assert age["quantiles"]["0.5"] == pytest.approx(sorted(ages)[len(ages) // 2], abs=3)
     cities = Counter(e["geo"]["city"] for e in EVENTS if e.get("geo"))
-    name, share = told["attributes"]["geo.city"]["top"][0]
+    name, share = shown["attributes"]["geo.city"]["top"][0]
     assert share == cities[name] / len(EVENTS) == max(cities.values()) / len(EVENTS)
 
 
@@ -89,24 +89,24 @@ def _is_access(index, node):
 
 
 def test_backtest_counts_all_subscriptions(events, store):
-    told = ts.backtest(events, store, event_id="id", day=F.col("id") % 5, n_samples=2)
+    result = ts.backtest(events, store, event_id="id", day=F.col("id") % 5, n_samples=2)
     counts = Counter(name for _, name in PAIRS)
-    totals = {row["subscription_id"]: row for row in told.totals.collect()}
+    totals = {row["subscription_id"]: row for row in result.totals.collect()}
     assert {name: row["n"] for name, row in totals.items()} == {
         name: counts[name] for name, _ in SUBSCRIPTIONS if name != "broken"
     }
     assert all(row["low"] == row["expected"] == row["high"] == row["n"] for row in totals.values())
-    by_day = {(row["day"], row["subscription_id"]): row["n"] for row in told.by_day.collect()}
+    by_day = {(row["day"], row["subscription_id"]): row["n"] for row in result.by_day.collect()}
     assert by_day == Counter((at % 5, name) for at, name in PAIRS)
-    shown = Counter(row["subscription_id"] for row in told.samples.collect())
+    shown = Counter(row["subscription_id"] for row in result.samples.collect())
     assert shown == {name: min(2, n) for name, n in counts.items()}
 
 
 def test_backtest_of_a_sample_gives_intervals(events, store):
-    told = ts.backtest(events, store, event_id="id", sample=0.5, seed=4)
-    assert 0 < told.n_looked_at < told.n_events == len(EVENTS)
+    result = ts.backtest(events, store, event_id="id", sample=0.5, seed=4)
+    assert 0 < result.n_looked_at < result.n_events == len(EVENTS)
     counts = Counter(name for _, name in PAIRS)
-    rows = told.totals.collect()
+    rows = result.totals.collect()
     inside = [row["low"] <= counts[row["subscription_id"]] <= row["high"] for row in rows]
     assert sum(inside) >= 0.8 * len(rows)
     assert all(row["low"] <= row["high"] for row in rows)
@@ -114,7 +114,7 @@ def test_backtest_of_a_sample_gives_intervals(events, store):
         ts.backtest(events, store, sample=2)
 
 
-def test_diff_tells_what_is_gained_and_lost(spark, events, store, tmp_path):
+def test_diff_reports_what_is_gained_and_lost(spark, events, store, tmp_path):
     changed = dict(SUBSCRIPTIONS[:50]) | {"s0": "age < 20", "new": "vip"}
     del changed["s1"]
     other = tmp_path / "other"
@@ -125,9 +125,9 @@ def test_diff_tells_what_is_gained_and_lost(spark, events, store, tmp_path):
     before = expected_pairs(SUBSCRIPTIONS[:50], EVENTS)
     after = expected_pairs(list(changed.items()), EVENTS)
     counts = [Counter(name for _, name in pairs) for pairs in (before, after)]
-    told = {row["subscription_id"]: tuple(row)[1:] for row in found.counts.collect()}
+    shown = {row["subscription_id"]: tuple(row)[1:] for row in found.counts.collect()}
     kinds = {"s0": "rewritten", "s1": "removed", "new": "added"}
-    assert told == {name: (counts[0][name], counts[1][name], kinds[name]) for name in kinds}
+    assert shown == {name: (counts[0][name], counts[1][name], kinds[name]) for name in kinds}
     pairs = sorted((row[0], row[1], row[2]) for row in found.pairs().collect())
     assert pairs == sorted(
         [("gained", *pair) for pair in set(after) - set(before)]
@@ -183,9 +183,9 @@ def test_audit_finds_a_wrong_answer(events, tmp_path, by):
     texts = pa.chunked_array([["age >= 50", "age < 50"]])
     artefact.save(replace(index.contents, texts=texts), path)
     rows = ts.audit(events, path, event_id="id", share=1.0, by=by).rows.collect()
-    told = {(row["event_id"], row["subscription_id"], row["engine"]) for row in rows if row[1]}
+    shown = {(row["event_id"], row["subscription_id"], row["engine"]) for row in rows if row[1]}
     is_low = {at: event["age"] < 50 for at, event in enumerate(EVENTS) if "age" in event}
-    assert told == {
+    assert shown == {
         (at, name, "true" if low == (name == "low") else "not true")
         for at, low in is_low.items()
         for name in ("low", "high")
@@ -296,9 +296,9 @@ def test_an_audit_by_spark_reports_what_it_cannot_compare(spark, tmp_path):
     ts.build(frame, tmp_path / "i", schema="n NUMBER, t TEXT(simple)")
     texts = ['{"n": 6}', '{"n": 1' + 40 * "0" + "}"]
     events = spark.createDataFrame(list(enumerate(texts)), "event_id int, event string")
-    with pytest.warns(TamisWarning) as told:
+    with pytest.warns(TamisWarning) as notes:
         audit = ts.audit(events, tmp_path / "i", attributes="event", share=1.0, by="spark")
-    messages = sorted(str(one.message) for one in told)
+    messages = sorted(str(one.message) for one in notes)
     assert messages[0].startswith("1 events have a number that no type of Spark holds")
     assert "such as event 1" in messages[0]
     assert messages[1].startswith("1 of 2 subscriptions have no Spark SQL form")
@@ -317,15 +317,15 @@ def test_sql_functions_print_notes_of_what_they_cannot_read(capsys):
         print_notes(function, index, index.encode(events), events)
     table = pa.table({"Age": [20]})
     print_notes("of_names", index, index.encode(table), table)
-    told = capsys.readouterr().err.splitlines()
-    assert [line.partition(":")[0] for line in told] == ["of_rows", "of_others", "of_names"]
-    assert told[0] == (
+    shown = capsys.readouterr().err.splitlines()
+    assert [line.partition(":")[0] for line in shown] == ["of_rows", "of_others", "of_names"]
+    assert shown[0] == (
         "of_rows: in a batch of events, 2 values and rows were not read and treated as missing, "
         "for example row 1: not JSON: Expecting property name enclosed in double quotes "
         "(column 2); index.encode(events).rejects lists them "
         "(tamis.spark.event_rejects lists what cannot be read)"
     )
-    assert 'age (subscription "adult"), but they have Age' in told[2]
+    assert 'age (subscription "adult"), but they have Age' in shown[2]
 
 
 def test_sql_table_function_and_scalar(spark, events, store):

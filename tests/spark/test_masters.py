@@ -93,7 +93,7 @@ import tamis.spark as ts
 import tamis.versions as tv
 from tamis.errors import TamisError
 
-index, told = sys.argv[1], {}
+index, results = sys.argv[1], {}
 subscriptions = spark.createDataFrame(
     json.loads(sys.argv[3]), "subscription_id string, expression string"
 )
@@ -104,23 +104,23 @@ def rows(frame):
     return sorted([str(value) for value in row] for row in frame.collect())
 
 
-told["built"] = ts.build(subscriptions, index, parts=2).n_subscriptions
-told["pairs"] = rows(ts.match(events, index, event_id="id"))
-told["split"] = rows(ts.match(events, index, event_id="id", groups=2))
-told["counts"] = rows(ts.count_by_subscription(events, index))
-told["rejects"] = ts.rejects(spark, index).count()
-told["updated"] = ts.update(spark, index, removed=["one"]).n_subscriptions
+results["built"] = ts.build(subscriptions, index, parts=2).n_subscriptions
+results["pairs"] = rows(ts.match(events, index, event_id="id"))
+results["split"] = rows(ts.match(events, index, event_id="id", groups=2))
+results["counts"] = rows(ts.count_by_subscription(events, index))
+results["rejects"] = ts.rejects(spark, index).count()
+results["updated"] = ts.update(spark, index, removed=["one"]).n_subscriptions
 old, new = tv.open_version(index, 1), tv.open_version(index)
-told["diff"] = rows(ts.diff(events, old, new, event_id="id").counts)
-told["backtest"] = rows(ts.backtest(events, index, event_id="id").totals.select("n"))
-told["statistics"] = ts.save_statistics(events, index).name
+results["diff"] = rows(ts.diff(events, old, new, event_id="id").counts)
+results["backtest"] = rows(ts.backtest(events, index, event_id="id").totals.select("n"))
+results["statistics"] = ts.save_statistics(events, index).name
 for by in ("reference", "spark"):
     found = ts.audit(events, old, event_id="id", share=1.0, by=by)
-    told[by] = found.n_disagreements
+    results[by] = found.n_disagreements
 ts.register(spark, old)
 events.withColumnRenamed("id", "event_id").createOrReplaceTempView("events")
-told["table"] = rows(spark.sql("SELECT * FROM tamis_match(TABLE(events))"))
-told["refused"] = []
+results["table"] = rows(spark.sql("SELECT * FROM tamis_match(TABLE(events))"))
+results["refused"] = []
 for call in (
     lambda: ts.stream(events, index, "out", checkpoint="checkpoint"),
     lambda: ts.local_session(),
@@ -128,8 +128,8 @@ for call in (
     try:
         call()
     except TamisError as error:
-        told["refused"].append(str(error))
-print(json.dumps(told))
+        results["refused"].append(str(error))
+print(json.dumps(results))
 spark.stop()
 """
 
@@ -154,12 +154,12 @@ def test_spark_connect(tmp_path):
         timeout=HANG_SECONDS,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    told = json.loads(done.stdout.splitlines()[-1])
-    stream, session = told.pop("refused")
+    shown = json.loads(done.stdout.splitlines()[-1])
+    stream, session = shown.pop("refused")
     assert stream.startswith("a match stream needs a classic session")
     assert session.startswith("a Spark session with other settings")
     pairs = [list(pair) for pair in PAIRS]
-    assert told == {
+    assert shown == {
         "built": 2,
         "pairs": pairs,
         "split": pairs,

@@ -135,8 +135,8 @@ def test_wrong_values_are_rejects_and_the_others_still_answer(spark, tmp_path):
     options = {"event_id": "id", "attributes": "event"}
     assert pairs_of(ts.match(frame, tmp_path / "i", **options)) == [("e1", "y"), ("e3", "x")]
     found = ts.event_rejects(frame, tmp_path / "i", **options).collect()
-    told = sorted((row["event_id"], row["attribute"], row["kind"]) for row in found)
-    assert told == [("e1", "a", "wrong-type"), ("e2", None, "bad-row"), ("e4", None, "bad-row")]
+    shown = sorted((row["event_id"], row["attribute"], row["kind"]) for row in found)
+    assert shown == [("e1", "a", "wrong-type"), ("e2", None, "bad-row"), ("e4", None, "bad-row")]
     assert next(row["value"] for row in found if row["event_id"] == "e2") == "'nonsense'"
 
 
@@ -195,9 +195,9 @@ def test_a_corrupt_part_is_named(spark, events, tmp_path):
     (part,) = report.version.parts
     (file,) = (tmp_path / "i" / part.folder).glob("*.bin")
     file.write_bytes(b"\xff" * file.stat().st_size)
-    from tamis.spark.failures import telling
+    from tamis.spark.failures import raising_worker_errors
 
-    with pytest.raises(IndexFormatError, match="is damaged: the checksum"), telling():
+    with pytest.raises(IndexFormatError, match="is damaged: the checksum"), raising_worker_errors():
         ts.match(events, tmp_path / "i", event_id="id").collect()
 
 
@@ -254,8 +254,8 @@ def test_attributes_of_events_come_along(people, attributes):
     assert found.columns == ["event_id", "subscription_id", "user", "host.os", "attributes"]
     ((event_id, one, user, system, whole),) = map(tuple, found.collect())
     assert (event_id, one, user, system) == (1, "adult", "eve", "linux")
-    told = json.loads(whole)
-    assert (int(told["age"]), told["user"]) == (20, "eve")
+    shown = json.loads(whole)
+    assert (int(shown["age"]), shown["user"]) == (20, "eve")
 
 
 def test_attributes_of_events_come_with_all_else(people):
@@ -311,8 +311,8 @@ def test_every_function_asks_of_a_moment(people):
         rows = ts.count_by_subscription(events, place, at=at).collect()
         assert sorted(row["subscription_id"] for row in rows) == hit
         assert ts.audit(events, place, at=at, share=1.0, **own).n_disagreements == 0
-        told = ts.backtest(events, place, at=at, **own).totals.collect()
-        assert sorted(row["subscription_id"] for row in told if row["n"]) == hit
+        result = ts.backtest(events, place, at=at, **own).totals.collect()
+        assert sorted(row["subscription_id"] for row in result if row["n"]) == hit
         assert ts.diff(events, place, place, at=at, **own).counts.count() == 0
 
 

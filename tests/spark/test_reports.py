@@ -26,9 +26,9 @@ def warned(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         returned = call()
-    told = [one for one in caught if issubclass(one.category, TamisWarning)]
-    assert all(one.filename == __file__ for one in told)
-    return returned, [str(one.message) for one in told]
+    shown = [one for one in caught if issubclass(one.category, TamisWarning)]
+    assert all(one.filename == __file__ for one in shown)
+    return returned, [str(one.message) for one in shown]
 
 
 # ── builds ──────────────────────────────────────────────────────────────────────────────────
@@ -36,36 +36,36 @@ def warned(call):
 
 def test_a_build_reports_a_misspelt_attribute(spark, tmp_path):
     rows = subscription_frame(spark, [*RULES, ("typo", "agee > 3")])
-    report, told = warned(lambda: ts.build(rows, tmp_path / "i", parts=3))
+    report, notes = warned(lambda: ts.build(rows, tmp_path / "i", parts=3))
     assert report.misspelt == (Lookalike("agee", "age", 1, 20, "typo"),)
-    (message,) = told
+    (message,) = notes
     assert 'agee (subscription "typo") looks like age (20 subscriptions)' in message
     assert "misspelt" in repr(report)
-    # The parts are taken over, and what is said of them stays.
-    again, told = warned(lambda: ts.build(rows, tmp_path / "i", parts=3))
-    assert (again.n_built, again.misspelt, told) == (0, report.misspelt, [message])
+    # The parts are reused, and so are the reports about them.
+    again, notes = warned(lambda: ts.build(rows, tmp_path / "i", parts=3))
+    assert (again.n_built, again.misspelt, notes) == (0, report.misspelt, [message])
 
 
 def test_builds_and_updates_count_what_looks_switched_off(spark, tmp_path):
     columns = "subscription_id string, expression string, status string, deleted boolean"
     rows = [("a", "x = 1", "disabled", False), ("b", "x = 1", "live", None)]
-    _, (told,) = warned(lambda: ts.build(spark.createDataFrame(rows, columns), tmp_path / "i"))
-    assert told == (
+    _, (note,) = warned(lambda: ts.build(spark.createDataFrame(rows, columns), tmp_path / "i"))
+    assert note == (
         'a column is stored with the subscriptions and not used: status is "disabled" in 1 '
         "subscription and does not switch it off: leave out its row"
     )
     gone = spark.createDataFrame([("b", "x = 1", "live", True)], columns)
-    _, (told,) = warned(lambda: ts.update(spark, tmp_path / "i", gone))
-    assert "deleted is true in 1 subscription and does not switch it off" in told
+    _, (note,) = warned(lambda: ts.update(spark, tmp_path / "i", gone))
+    assert "deleted is true in 1 subscription and does not switch it off" in note
 
 
 def test_a_declared_schema_is_not_guessed_about(spark, tmp_path):
     rows = subscription_frame(spark, [*RULES, ("twin", "agee > 3")])
     schema = SCHEMA + ", agee INT, other INT"
-    report, told = warned(lambda: ts.build(rows, tmp_path / "i", schema=schema))
-    assert (report.misspelt, report.unused, told) == ((), ("other",), [])
-    merged, told = warned(lambda: ts.compact(spark, tmp_path / "i"))
-    assert (merged.unused, told) == ((), [])
+    report, notes = warned(lambda: ts.build(rows, tmp_path / "i", schema=schema))
+    assert (report.misspelt, report.unused, notes) == ((), ("other",), [])
+    merged, notes = warned(lambda: ts.compact(spark, tmp_path / "i"))
+    assert (merged.unused, notes) == ((), [])
 
 
 def test_an_update_reports_what_is_misspelt_and_whom_it_cannot_remove(spark, tmp_path):
@@ -74,35 +74,35 @@ def test_an_update_reports_what_is_misspelt_and_whom_it_cannot_remove(spark, tmp
     ts.update(spark, store, removed=["r01"])
     change = subscription_frame(spark, [("typo", "Age > 3"), ("r02", "age > 7")])
     removed = ["r03", "R04", "r01", "R04"]
-    report, told = warned(lambda: ts.update(spark, store, change, removed=removed))
+    report, notes = warned(lambda: ts.update(spark, store, change, removed=removed))
     assert report.unknown == ("R04", "r01")
     assert [one.attribute for one in report.misspelt] == ["Age"]
-    assert told[0] == (
+    assert notes[0] == (
         '2 ids to remove belong to no subscription: "R04", "r01"; nothing was removed for them'
     )
-    assert 'Age (subscription "typo") looks like age' in told[1]
+    assert 'Age (subscription "typo") looks like age' in notes[1]
     assert report.n_subscriptions == 19
     # A job that runs again finds nothing to remove, and nothing is wrong with that.
-    again, told = warned(lambda: ts.update(spark, store, change, removed=removed))
+    again, notes = warned(lambda: ts.update(spark, store, change, removed=removed))
     assert (again.is_published, again.unknown) == (False, ())
-    assert [one for one in told if "remove" in one] == []
+    assert [one for one in notes if "remove" in one] == []
 
 
 def test_an_update_that_is_merged_reports_too(spark, tmp_path):
     ts.build(subscription_frame(spark, RULES), tmp_path / "i")
     removed = ["r01", "nobody"]
-    report, told = warned(lambda: ts.update(spark, tmp_path / "i", removed=removed, most_deltas=0))
+    report, notes = warned(lambda: ts.update(spark, tmp_path / "i", removed=removed, most_deltas=0))
     assert (report.unknown, report.version.name) == (("nobody",), "v00000003")
-    assert told == [
+    assert notes == [
         'an id to remove belongs to no subscription: "nobody"; nothing was removed for it'
     ]
 
 
 def test_an_update_that_changes_nothing_publishes_nothing(spark, tmp_path):
     ts.build(subscription_frame(spark, RULES), tmp_path / "i")
-    report, told = warned(lambda: ts.update(spark, tmp_path / "i", removed=["nobody", "nobody"]))
+    report, notes = warned(lambda: ts.update(spark, tmp_path / "i", removed=["nobody", "nobody"]))
     assert (report.is_published, report.n_built, report.unknown) == (False, 0, ("nobody",))
-    assert told == [
+    assert notes == [
         'an id to remove belongs to no subscription: "nobody"; nothing was removed for it'
     ]
     assert not ts.update(spark, tmp_path / "i").is_published
@@ -141,7 +141,7 @@ AGE = 'age (20 subscriptions, such as "r00")'
 
 
 @pytest.mark.parametrize(
-    ("columns", "told"),
+    ("columns", "expected"),
     [
         ("age INT, user STRUCT<name: STRING>", []),
         ("age DOUBLE, user MAP<STRING, STRING>", []),
@@ -169,14 +169,14 @@ AGE = 'age (20 subscriptions, such as "r00")'
     ],
 )
 @pytest.mark.parametrize("is_whole", [False, True], ids=["columns", "struct"])
-def test_columns_are_compared_before_anything_runs(spark, store, columns, told, is_whole):
+def test_columns_are_compared_before_anything_runs(spark, store, columns, expected, is_whole):
     events = spark.createDataFrame([], f"id INT, event STRUCT<{as_fields(columns)}>")
     options = {"attributes": "event"}
     if not is_whole:
         events, options = events.select("id", "event.*"), {}
     for call in (ts.match, ts.match_lists, ts.count_by_event):
-        assert warned(lambda: call(events, store, event_id="id", **options))[1] == told  # noqa: B023
-    assert warned(lambda: ts.count_by_subscription(events, store, **options))[1] == told
+        assert warned(lambda: call(events, store, event_id="id", **options))[1] == expected  # noqa: B023
+    assert warned(lambda: ts.count_by_subscription(events, store, **options))[1] == expected
 
 
 def as_fields(columns: str) -> str:
@@ -193,7 +193,7 @@ def test_of_json_nothing_is_known_before(spark, store):
     assert warned(lambda: ts.match(events, store, attributes="event"))[1] == []
 
 
-def test_a_saved_index_tells_who_uses_an_attribute(spark, tmp_path):
+def test_a_saved_index_reports_who_uses_an_attribute(spark, tmp_path):
     tamis.build(dict(RULES)).save(tmp_path / "i")
     events = spark.createDataFrame([], "age INT")
     assert warned(lambda: ts.match(events, tmp_path / "i"))[1] == [MISSING.format(NAME)]
@@ -224,13 +224,13 @@ def test_a_stream_reports_of_a_new_version_once(spark, tmp_path):
     assert len(warned(lambda: call(batch, 0))[1]) == 1
     assert warned(lambda: call(batch, 1))[1] == []
     ts.update(spark, store, subscription_frame(spark, [("new", "height > 3")]))
-    (told,) = warned(lambda: call(batch, 2))[1]
-    assert 'height (subscription "new")' in told
+    (note,) = warned(lambda: call(batch, 2))[1]
+    assert 'height (subscription "new")' in note
     assert warned(lambda: call(batch, 3))[1] == []
 
 
 def test_columns_that_the_caller_leaves_out_are_not_missing(spark, store):
     events = spark.createDataFrame([], "id INT, age INT, user STRUCT<name: STRING>")
     assert warned(lambda: ts.match(events, store, attributes=["age"]))[1] == []
-    told = warned(lambda: ts.match(events.drop("user"), store, attributes=["age"]))[1]
-    assert told == [MISSING.format(NAME)]
+    notes = warned(lambda: ts.match(events.drop("user"), store, attributes=["age"]))[1]
+    assert notes == [MISSING.format(NAME)]

@@ -108,13 +108,13 @@ def test_an_audit_is_counted_and_listed(spark, events, store):
         [(1, "s", "true", "undefined", None), (None, None, None, None, 7)],
         "event_id int, subscription_id string, engine string, reference string, n_compared bigint",
     )
-    told = ts.Audit("v00000001", "reference", wrong)
-    assert (told.n_compared, told.n_disagreements) == (7, 1)
-    assert str(told).splitlines()[-2:] == [
+    result = ts.Audit("v00000001", "reference", wrong)
+    assert (result.n_compared, result.n_disagreements) == (7, 1)
+    assert str(result).splitlines()[-2:] == [
         "event_id  subscription_id  engine  reference",
         "1         s                true    undefined",
     ]
-    assert told.to_pandas().columns.tolist() == told.disagreements.columns
+    assert result.to_pandas().columns.tolist() == result.disagreements.columns
 
 
 def test_a_damaged_version_is_named_and_left_out(spark, tmp_path):
@@ -166,10 +166,10 @@ def test_changed_rules_are_counted_beside_the_version(spark, store, layout):
     # What JSON has is not known before it is read.
     expects = pytest.warns(tamis.TamisWarning, match="missing in the columns of the events: colour")
     with expects if layout != "json" else nullcontext():
-        told = ts.backtest(frame, store, changed=RULES, n_samples=2, **where)
-    assert (told.version, told.n_events, told.n_looked_at) == ("v00000001", 100, 100)
+        result = ts.backtest(frame, store, changed=RULES, n_samples=2, **where)
+    assert (result.version, result.n_events, result.n_looked_at) == ("v00000001", 100, 100)
     expected = change_pairs(RULES)
-    totals = {row["subscription_id"]: row.asDict() for row in told.totals.collect()}
+    totals = {row["subscription_id"]: row.asDict() for row in result.totals.collect()}
     assert totals.keys() == RULES.keys()
     for name, (before, after) in expected.items():
         assert totals[name] == {
@@ -181,7 +181,7 @@ def test_changed_rules_are_counted_beside_the_version(spark, store, layout):
             "n_lost": len(before - after),
         }
     samples: dict[tuple, set] = {}
-    for row in told.samples.collect():
+    for row in result.samples.collect():
         samples.setdefault((row["subscription_id"], row["change"]), set()).add(row["event_id"])
     wanted = {
         (name, change): pairs
@@ -198,24 +198,24 @@ def test_changed_rules_are_counted_beside_the_version(spark, store, layout):
 
 
 def test_changed_rules_print_as_tables(events, store):
-    told = ts.backtest(events, store, event_id="id", changed={"new": "age = 200"})
-    assert str(told).splitlines() == [
+    result = ts.backtest(events, store, event_id="id", changed={"new": "age = 200"})
+    assert str(result).splitlines() == [
         "v00000001, 100 events",
         "subscription_id  change  n_before  n_after  n_gained  n_lost",
         "new              added   0         0        0         0",
         "",
         "subscription_id  change  event_id",
     ]
-    assert told.to_pandas()["n_after"].tolist() == [0]
-    assert repr(told).startswith("<ChangedBacktest of v00000001, 100 events")
+    assert result.to_pandas()["n_after"].tolist() == [0]
+    assert repr(result).startswith("<ChangedBacktest of v00000001, 100 events")
 
 
 def test_changed_rules_of_equal_and_missing_ids(spark, tmp_path):
     """Pairs are those of rows: events may have one id, or none."""
     small(spark, tmp_path, "a = 1")
     events = spark.createDataFrame([("e", 1), ("e", 2), (None, 2), (None, 3)], "id string, a int")
-    told = ts.backtest(events, tmp_path, event_id="id", changed={"s0": "a >= 2"})
-    (row,) = told.totals.collect()
+    result = ts.backtest(events, tmp_path, event_id="id", changed={"s0": "a >= 2"})
+    (row,) = result.totals.collect()
     assert tuple(row) == ("s0", "rewritten", 1, 3, 3, 1)
 
 
@@ -268,9 +268,9 @@ OBVIOUS = {"spark", "events", "subscriptions", "index", "store"}
 @pytest.mark.parametrize("name", CALLS)
 def test_every_parameter_is_documented(name):
     call = getattr(ts, name)
-    told = inspect.getdoc(call) or ""
+    shown = inspect.getdoc(call) or ""
     named = [own for own in inspect.signature(call).parameters if own not in OBVIOUS]
-    assert not [own for own in named if f"`{own}`" not in told]
+    assert not [own for own in named if f"`{own}`" not in shown]
 
 
 @pytest.mark.parametrize("name", RESULTS)

@@ -187,10 +187,10 @@ def test_rejects_and_metrics(place):
         wait_until(lambda: metrics, "the listener hears of the batch")
     finally:
         place.spark.streams.removeListener(listener)
-    (told,) = metrics
-    assert (told.version, told.n_matches, told.n_rejects) == ("v00000001", 1, 2)
-    assert told.n_events >= 2
-    assert json.loads(told.to_json())["batch_id"] == 0
+    (note,) = metrics
+    assert (note.version, note.n_matches, note.n_rejects) == ("v00000001", 1, 2)
+    assert note.n_events >= 2
+    assert json.loads(note.to_json())["batch_id"] == 0
     rejects = place.spark.read.parquet(place.rejects)
     assert [row["kind"] for row in rejects.collect()] == ["bad-row", "bad-row"]
 

@@ -86,8 +86,8 @@ class Handler(BaseHTTPRequestHandler):
             return
         begin = int(wanted[1])
         end = min(int(wanted[2] or len(content)), len(content) - 1)
-        told = {"Content_Range": f"bytes {begin}-{end}/{len(content)}"}
-        self.answer(206, content[begin : end + 1], **self.described(key), **told)
+        shown = {"Content_Range": f"bytes {begin}-{end}/{len(content)}"}
+        self.answer(206, content[begin : end + 1], **self.described(key), **shown)
 
     def on_head(self, key: str, query: dict[str, str]) -> None:
         if key in self.objects:
@@ -148,8 +148,8 @@ class Handler(BaseHTTPRequestHandler):
             f"<CommonPrefixes><Prefix>{escape(folder)}</Prefix></CommonPrefixes>"
             for folder in sorted(folders)
         ]
-        told = f"<IsTruncated>false</IsTruncated><KeyCount>{len(rows)}</KeyCount>{''.join(rows)}"
-        self.xml(f"<ListBucketResult>{told}</ListBucketResult>")
+        message = f"<IsTruncated>false</IsTruncated><KeyCount>{len(rows)}</KeyCount>{''.join(rows)}"
+        self.xml(f"<ListBucketResult>{message}</ListBucketResult>")
 
     def described(self, key: str) -> dict[str, str]:
         moment = self.objects[key][1].strftime("%a, %d %b %Y %H:%M:%S GMT")

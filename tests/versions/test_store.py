@@ -38,8 +38,8 @@ def write(store: IndexStore, subscriptions: dict[str, str], kind: str = BASE, re
 
 def reseal(body: bytes, **changed) -> bytes:
     """A manifest whose checksum is right."""
-    told = json.loads(body) | changed
-    return json.dumps(told | {"checksum": manifest._checksum(told)}).encode()
+    shown = json.loads(body) | changed
+    return json.dumps(shown | {"checksum": manifest._checksum(shown)}).encode()
 
 
 def version_of(*parts) -> Version:

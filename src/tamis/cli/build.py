@@ -62,18 +62,18 @@ class Rejected:
     def to_dict(self) -> dict[str, Any]:
         """The row for programs: once corrected, it can be used as input again."""
         row = self.row
-        told = {
+        fields = {
             "row": row.number,
             "file_line": row.file_line,
             "subscription_id": row.subscription_id,
             "expression": row.text,
         }
-        told |= {name: own for name, own in self._details().items() if name not in told}
+        fields |= {name: own for name, own in self._details().items() if name not in fields}
         given = {part: value for part, value in (row.given or {}).items() if _is_json(value)}
         if row.subscription_id is not None:  # it was valid, and is a string
             given.pop("subscription_id", None)
-        told |= given
-        return told | {k: v for k, v in self.reason.to_dict().items() if k not in told}
+        fields |= given
+        return fields | {k: v for k, v in self.reason.to_dict().items() if k not in fields}
 
     def _details(self) -> dict[str, Any]:
         details = self.row.details
@@ -139,8 +139,8 @@ class Feed:
             return f"line {cut_off[0].row.file_line}: {cut_off[0].reason}"
         if len(unread) > self.n_rows - len(unread):
             first = unread[0].reason
-            told = f"{len(unread):,} of {self.n_rows:,} rows contain no subscription"
-            return f"{told}, the first one because: {first.message}" + (
+            counted = f"{len(unread):,} of {self.n_rows:,} rows contain no subscription"
+            return f"{counted}, the first one because: {first.message}" + (
                 f"\n  hint: {first.hint}" if first.hint else ""
             )
         if not n_built:
@@ -209,7 +209,7 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     subscription, none can be used or, with --strict, one was rejected; 2 wrong usage.
     """
     from tamis.index.saving import expect_place
-    from tamis.match.reports import tell_expired, tell_unused
+    from tamis.match.reports import describe_expired, describe_unused
 
     started = time.monotonic()
     expect_file(file, "subscriptions")
@@ -226,10 +226,10 @@ def build_command(  # noqa: PLR0913 - one parameter per option
         nonlocal n_built
         n_built = n_done
 
-    def tell(seconds: float) -> str:
+    def describe_progress(seconds: float) -> str:
         return f"built {draw_bar(n_built, feed.n_taken)}, {seconds:.0f} s" if feed.is_read else ""
 
-    with status.ticking(tell):
+    with status.ticking(describe_progress):
         index = tamis.build(
             feed,
             schema,
@@ -252,9 +252,9 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     )
     if feed.n_expired:
         index.contents.provenance["expired"] = feed.n_expired
-        print_note(tell_expired(feed.n_expired))
+        print_note(describe_expired(feed.n_expired))
     if schema is not None and index.unused_attributes:
-        print_note(tell_unused(index.unused_attributes))
+        print_note(describe_unused(index.unused_attributes))
     index.save(index_path, overwrite=overwrite, key=signing_key)
     _print_summary(index, index_path, feed, time.monotonic() - started, output)
 

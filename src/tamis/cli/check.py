@@ -158,12 +158,12 @@ class Noted:
 
     def print_notes(self) -> None:
         """Print the errors and warnings."""
-        from tamis.match.reports import tell_columns, tell_expired
+        from tamis.match.reports import describe_expired, describe_unused_columns
 
-        expired = tell_expired(self._n_expired) if self._n_expired else None
-        for told in (tell_columns(sorted(self._columns), self._switches), expired):
-            if told is not None:
-                print_note(told)
+        expired = describe_expired(self._n_expired) if self._n_expired else None
+        for note in (describe_unused_columns(sorted(self._columns), self._switches), expired):
+            if note is not None:
+                print_note(note)
 
 
 def _print_json(checked: Checked) -> None:

@@ -116,11 +116,11 @@ def describe_problem(problem: Problem, place: str = "") -> Text:
         if reason.subscription_id is not None:
             subject.append(f'subscription "{printable(reason.subscription_id)}"')
         subject.append(f"{reason.line}:{reason.column}")
-    told = f"{', '.join(subject)}: {reason.message}" if subject else reason.message
+    message = f"{', '.join(subject)}: {reason.message}" if subject else reason.message
     text = Text.assemble(
         f"{place}: " if place else "",
         (severity, STYLES[severity]),
-        f": {printable(told)} ",
+        f": {printable(message)} ",
         (f"[{reason.code}]", "dim"),
     )
     if isinstance(reason, ExpressionError) and reason.text is not None:
@@ -169,8 +169,8 @@ class StatusLine:
             yield item
 
     @contextmanager
-    def ticking(self, tell: Callable[[float], str]) -> Iterator[None]:
-        """Redraw the line repeatedly while one long call runs; `tell` gets the seconds so far.
+    def ticking(self, describe: Callable[[float], str]) -> Iterator[None]:
+        """Redraw the line repeatedly while one long call runs; `describe` gets the seconds so far.
 
         An empty text leaves the line to others.
         """
@@ -183,8 +183,8 @@ class StatusLine:
 
         def tick() -> None:
             while not is_done.wait(interval):
-                if told := tell(time.monotonic() - begun):
-                    show(told)
+                if line := describe(time.monotonic() - begun):
+                    show(line)
 
         ticker = Thread(target=tick, daemon=True)
         ticker.start()
@@ -195,13 +195,13 @@ class StatusLine:
             ticker.join()
             self.clear()
 
-    def refresh(self, told: str) -> None:
+    def refresh(self, line: str) -> None:
         """Redraw the line, unless it was drawn very recently."""
         now = time.monotonic()
         if self.is_terminal and now >= self.latest:
             self.latest = now + STATUS_EVERY_SECONDS
             self.is_shown = True
-            print(f"\r\x1b[K{told}", end="", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)  # noqa: T201
 
     def clear(self) -> None:
         """Clear the line for other output."""
@@ -210,14 +210,14 @@ class StatusLine:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)  # noqa: T201
 
 
-def _log(told: str) -> None:
-    print(f"progress: {told}", file=sys.stderr, flush=True)  # noqa: T201
+def _log(line: str) -> None:
+    print(f"progress: {line}", file=sys.stderr, flush=True)  # noqa: T201
 
 
-def tell_fault(fault: Fault) -> str:
+def describe_fault(fault: Fault) -> str:
     """A sentence about calls without an answer, and the affected subscriptions."""
     ids = list(fault.subscription_ids)
     shown = ", ".join(ids[:SHOWN_IDS]) + (", …" if len(ids) > SHOWN_IDS else "")
     n = fault.n_events
-    told = f"{fault.call or 'search'} is undefined for {n:,} event{'s' * (n != 1)} "
-    return f"{told}({fault.kind}: {fault.message}), of subscriptions {shown}"
+    affected = f"{fault.call or 'search'} is undefined for {n:,} event{'s' * (n != 1)} "
+    return f"{affected}({fault.kind}: {fault.message}), of subscriptions {shown}"

@@ -74,9 +74,9 @@ def _stop(spark: SparkSession) -> None:
 
 def _run(spark: SparkSession, samples: Path, schema: Schema) -> tuple[Any, Pairs]:
     import tamis.spark as pipeline
-    from tamis.spark.failures import telling
+    from tamis.spark.failures import raising_worker_errors
 
-    with tempfile.TemporaryDirectory(prefix="tamis-demo-") as folder, telling():
+    with tempfile.TemporaryDirectory(prefix="tamis-demo-") as folder, raising_worker_errors():
         subscriptions = read_subscriptions(
             spark, str(samples / "subscriptions.jsonl"), Format.JSONL
         )

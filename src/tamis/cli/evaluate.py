@@ -24,7 +24,7 @@ from tamis.cli.options import (
 from tamis.cli.output import print_json
 from tamis.errors import RowError
 from tamis.events.json_texts import parse_event
-from tamis.events.repeated_keys import check_keys, tell_repeated
+from tamis.events.repeated_keys import check_keys, describe_repeated
 from tamis.input.event_rows import EventRow, read_events
 from tamis.input.formats import Format, detect_format, list_titles
 from tamis.logic.evaluate import Missing, evaluate
@@ -94,7 +94,7 @@ def eval_command(  # noqa: PLR0913 - one parameter per option
         truth = evaluate(condition, row.event, Missing(missing), asked.answers)
         wrong = find_wrong_values(condition, row.event)
         if row.repeated_key is not None:
-            print_note(f"event {row.number}: {tell_repeated(row.repeated_key)}")
+            print_note(f"event {row.number}: {describe_repeated(row.repeated_key)}")
         print_row(row, None if row.error else truth, wrong, _why_undefined(asked))
         has_errors |= row.error is not None
     if has_errors:
@@ -142,13 +142,13 @@ def _print_for_people(
 def _print_json(
     row: EventRow, truth: Truth, wrong: dict[str, str], failures: dict[str, str]
 ) -> None:
-    told: dict[str, Any] = {"event": row.number, "file_line": row.file_line}
+    row_result: dict[str, Any] = {"event": row.number, "file_line": row.file_line}
     if row.error is not None:
-        told["error"] = {key: row.error.to_dict()[key] for key in ("code", "message", "hint")}
+        row_result["error"] = {key: row.error.to_dict()[key] for key in ("code", "message", "hint")}
     else:
-        told |= {"result": truth, "wrong_values": wrong}
-        told |= {"failed_calls": failures} if failures else {}
-    print_json(told)
+        row_result |= {"result": truth, "wrong_values": wrong}
+        row_result |= {"failed_calls": failures} if failures else {}
+    print_json(row_result)
 
 
 def _to_plain(value: Any) -> Any:

@@ -128,8 +128,8 @@ class EventRejects:
         if not all(attribute in is_shown for attribute, _ in rejects.counts):
             shown = rejects.all_values()  # more attributes than there are examples
         for reject in sorted(shown, key=lambda reject: reject.row):
-            told = f"event {rows.numbers[reject.row]}: {reject.reason}"
-            self._examples.setdefault(reject.attribute or "", told)
+            example = f"event {rows.numbers[reject.row]}: {reject.reason}"
+            self._examples.setdefault(reject.attribute or "", example)
 
     def _wrong_values(self, event: dict[str, Any]) -> Iterator[tuple[str, str]]:
         for path, type_ in self._others.items():
@@ -163,7 +163,7 @@ class EventRejects:
         hint: str | None,
     ) -> None:
         assert self.sink is not None
-        told = {
+        fields = {
             "event": number,
             "file_line": file_line,
             "attribute": attribute,
@@ -171,30 +171,30 @@ class EventRejects:
             "message": message,
             "hint": hint,
         }
-        self.sink.write(json.dumps(told, ensure_ascii=False) + "\n")
+        self.sink.write(json.dumps(fields, ensure_ascii=False) + "\n")
 
     def report(self, source: str, find_names: Callable[[], set[Path]], *, is_listed: bool) -> None:
         """The counts and an example of each kind, on stderr; nothing if there are none."""
-        from tamis.match.unseen import tell_no_events
+        from tamis.match.unseen import describe_no_events
 
         if not self.n_events and not self.n_bad_rows:
-            print_note(tell_no_events("standard input" if source == "-" else source))
+            print_note(describe_no_events("standard input" if source == "-" else source))
         if self.n_bad_rows:
             self._report_rows()
         for attribute, count in self._n_values.most_common(SHOWN_ATTRIBUTES):
             values = "value was" if count == 1 else "values were"
-            told = f"{count:,} {values} treated as missing: {attribute}"
-            print_note(f"{told}, {self._examples[attribute]}")
+            note = f"{count:,} {values} treated as missing: {attribute}"
+            print_note(f"{note}, {self._examples[attribute]}")
         n_more = len(self._n_values) - SHOWN_ATTRIBUTES
         if n_more > 0:
             print_note(f"the same for {n_more:,} more attribute{'s' * (n_more > 1)}")
         if self.n_rejects and not is_listed:
             print_note("--rejects FILE lists them all")
-        missing = self._watch.tell_missing(find_names)
+        missing = self._watch.describe_missing(find_names)
         if missing is not None:
             print_note(missing)
-        for told in self._watch.tell_oddities("event"):
-            print_note(told)
+        for note in self._watch.describe_oddities("event"):
+            print_note(note)
 
     def _report_rows(self) -> None:
         first = self._cut_off or self._bad_rows[0]
@@ -203,11 +203,11 @@ class EventRejects:
             print_error(f"{place}: {first.error}")
         elif self.is_useless:
             n_rows = self.n_bad_rows + self.n_events
-            told = f"{self.n_bad_rows:,} of {n_rows:,} lines contain no event, first {place}"
-            print_error(f"{told}: {first.error}")
+            counted = f"{self.n_bad_rows:,} of {n_rows:,} lines contain no event, first {place}"
+            print_error(f"{counted}: {first.error}")
         else:
-            told = f"{self.n_bad_rows:,} {_lines(self.n_bad_rows)} skipped, first {place}"
-            print_note(f"{told}: {first.error.message}")
+            counted = f"{self.n_bad_rows:,} {_lines(self.n_bad_rows)} skipped, first {place}"
+            print_note(f"{counted}: {first.error.message}")
 
 
 def _lines(count: int) -> str:

@@ -19,7 +19,7 @@ from tamis.cli.options import (
 )
 from tamis.cli.output import print_json
 from tamis.events.json_texts import parse_event
-from tamis.events.repeated_keys import check_keys, tell_repeated
+from tamis.events.repeated_keys import check_keys, describe_repeated
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -67,7 +67,7 @@ def explain_command(  # noqa: PLR0913 - one parameter per option
     text = source if isinstance(source, str) else source.read()
     parsed = parse_event(text)
     if (repeated := check_keys(text, parsed)) is not None:
-        print_note(tell_repeated(repeated))
+        print_note(describe_repeated(repeated))
     index = tamis.open(index_path, version=version, trusted=trusted, key=key)
     explanation = index.explain(subscription_id, parsed, at=at)
     if output == "json":

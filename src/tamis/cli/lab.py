@@ -105,9 +105,9 @@ def run_command(names: tuple[str, ...], scale: str, seed: int, out: Path, again:
         click.echo(f"interrupted; finished settings are in {store.directory}", err=True)
         click.echo("the same command continues from there", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
-    told = f"{len(steps)} settings measured"
-    told += f", {n_before} were measured before" if n_before else ""
-    click.echo(f"{told}; results in {store.directory}")
+    summary = f"{len(steps)} settings measured"
+    summary += f", {n_before} were measured before" if n_before else ""
+    click.echo(f"{summary}; results in {store.directory}")
 
 
 def _measure(steps: list[Step], store: Store) -> None:

@@ -55,10 +55,10 @@ def generate_command(  # noqa: PLR0913 - one for each option
     """
     from tamis.lab.workloads.generate import (
         Request,
+        describe_sharing,
         generate,
         generate_on_spark,
         read_settings,
-        tell_sharing,
     )
 
     request = Request(workload, n_expressions, n_events, read_settings(settings))
@@ -70,5 +70,5 @@ def generate_command(  # noqa: PLR0913 - one for each option
         paths = generate(request, folder)
     for path in paths:
         click.echo(path)
-    for line in () if on_spark else tell_sharing(request):
+    for line in () if on_spark else describe_sharing(request):
         print_note(line)

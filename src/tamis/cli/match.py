@@ -11,7 +11,7 @@ import click
 
 import tamis
 from tamis.cli.arguments import expect_file, expect_rejects_place, refuse_swapped
-from tamis.cli.console import StatusLine, make_console, print_note, tell_fault
+from tamis.cli.console import StatusLine, describe_fault, make_console, print_note
 from tamis.cli.event_rejects import EventRejects
 from tamis.cli.options import (
     at_option,
@@ -211,8 +211,8 @@ def match_command(  # noqa: PLR0913 - one parameter per option
         print_note(f"no event has the attribute {name}, which {option} names")
     if status.is_terminal:
         seconds = time.monotonic() - started
-        told = f"{rejects.n_events:,} events, {run.n_matches:,} matches, {seconds:.2f} s"
-        make_console(stderr=True).print(told, style="dim")
+        summary = f"{rejects.n_events:,} events, {run.n_matches:,} matches, {seconds:.2f} s"
+        make_console(stderr=True).print(summary, style="dim")
     if rejects.is_useless or (strict and rejects.n_rejects):
         raise click.exceptions.Exit(1)
 
@@ -228,7 +228,7 @@ def refuse_combined(modes: dict[str, Any], others: dict[str, Any]) -> None:
 
 def _note_faults(index: tamis.Index) -> None:
     for fault in index.operators.faults:
-        print_note(tell_fault(fault))
+        print_note(describe_fault(fault))
     for name, n_running in index.operators.abandoned.items():
         print_note(f"calls of {name} that timed out and still run: {n_running}")
 

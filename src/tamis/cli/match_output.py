@@ -46,26 +46,26 @@ class Printer(ABC):
             for begin, end in pairwise((offsets - offsets[0]).tolist()):
                 event = next(named)
                 if begin < end or not only_matches:
-                    lines.extend(self.tell_matches(self.spell(event), ids[begin:end]))
+                    lines.extend(self.format_matches(self.spell(event), ids[begin:end]))
         self.write(lines)
 
     def print_pairs(self, events: Sequence[Any], pairs: pa.Table, *, only_matches: bool) -> None:
         """The same of pairs of events and subscriptions, in the order of the pairs."""
 
-        def tell(at: int, event: str, ids: list[str], _: list[Any]) -> Iterable[str]:
-            return self.tell_matches(event, ids)
+        def format_event(at: int, event: str, ids: list[str], _: list[Any]) -> Iterable[str]:
+            return self.format_matches(event, ids)
 
-        told = [None] * len(pairs)
-        self._print_pairs(events, pairs, told, tell, only_matches=only_matches)
+        details = [None] * len(pairs)
+        self._print_pairs(events, pairs, details, format_event, only_matches=only_matches)
 
     def print_bound(self, events: Sequence[Any], pairs: pa.Table, *, only_matches: bool) -> None:
         """The same with the values of variables as JSON, or None if there are none."""
-        told = [one and one.translate(UNSEEN) for one in pairs["bindings"].to_pylist()]
+        bindings = [one and one.translate(UNSEEN) for one in pairs["bindings"].to_pylist()]
 
-        def tell(at: int, event: str, ids: list[str], bound: list[Any]) -> Iterable[str]:
-            return self.tell_bound(event, ids, bound)
+        def format_event(at: int, event: str, ids: list[str], bound: list[Any]) -> Iterable[str]:
+            return self.format_bound(event, ids, bound)
 
-        self._print_pairs(events, pairs, told, tell, only_matches=only_matches)
+        self._print_pairs(events, pairs, bindings, format_event, only_matches=only_matches)
 
     def print_detailed(
         self,
@@ -77,20 +77,21 @@ class Printer(ABC):
         only_matches: bool,
     ) -> None:
         """The same with some columns of the subscriptions, and some values of the events."""
-        told = [_json_values(row) for row in pairs.select(columns).to_pylist()]
+        details = [_json_values(row) for row in pairs.select(columns).to_pylist()]
 
-        def tell(at: int, event: str, ids: list[str], rows: list[Any]) -> Iterable[str]:
+        def format_event(at: int, event: str, ids: list[str], rows: list[Any]) -> Iterable[str]:
             own = None if values is None else values[at]
-            return self.tell_detailed(event, ids, rows if columns else None, own)
+            return self.format_detailed(event, ids, rows if columns else None, own)
 
-        self._print_pairs(events, pairs, told, tell, only_matches=only_matches)
+        self._print_pairs(events, pairs, details, format_event, only_matches=only_matches)
 
     def _print_pairs(
         self,
         events: Sequence[Any],
         pairs: pa.Table,
-        told: list[Any],
-        tell: Callable[[int, str, list[str], list[Any]], Iterable[str]],  # by row of the event
+        details: list[Any],
+        # takes the row of the event, its name, the ids and the details of its matches
+        format_event: Callable[[int, str, list[str], list[Any]], Iterable[str]],
         *,
         only_matches: bool,
     ) -> None:
@@ -101,7 +102,9 @@ class Printer(ABC):
         lines: list[str] = []
         for at, (begin, end) in enumerate(pairwise(limits.tolist())):
             if begin < end or not only_matches:
-                lines.extend(tell(at, self.spell(events[at]), ids[begin:end], told[begin:end]))
+                lines.extend(
+                    format_event(at, self.spell(events[at]), ids[begin:end], details[begin:end])
+                )
         self.write(lines)
 
     def print_event_counts(
@@ -124,7 +127,7 @@ class Printer(ABC):
         self, key: str, names: Iterable[str], counts: Sequence[int], examples: Iterable[str]
     ) -> None:
         rows = zip(names, counts, examples, strict=True)
-        self.write([self.tell_count(key, *row) for row in rows])
+        self.write([self.format_count(key, *row) for row in rows])
 
     def _spell_ids(self, ordinals: np.ndarray) -> list[str]:
         new = np.unique(ordinals[~self._is_spelled[ordinals]])
@@ -143,25 +146,25 @@ class Printer(ABC):
         """The name of an event or a subscription."""
 
     @abstractmethod
-    def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
+    def format_matches(self, event: str, ids: list[str]) -> Iterable[str]:
         """The lines of one event."""
 
     @abstractmethod
-    def tell_bound(self, event: str, ids: list[str], told: list[str | None]) -> Iterable[str]:
+    def format_bound(self, event: str, ids: list[str], bindings: list[str | None]) -> Iterable[str]:
         """The lines of one event, with the bindings of each match."""
 
     @abstractmethod
-    def tell_detailed(
+    def format_detailed(
         self,
         event: str,
         ids: list[str],
-        told: list[dict[str, Any]] | None,
+        details: list[dict[str, Any]] | None,
         values: dict[str, Any] | None,
     ) -> Iterable[str]:
         """The lines of one event, with columns of each subscription and values of the event."""
 
     @abstractmethod
-    def tell_count(self, key: str, name: str, count: int, example: str) -> str:
+    def format_count(self, key: str, name: str, count: int, example: str) -> str:
         """The line of one count."""
 
 
@@ -173,10 +176,10 @@ def _json_values(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _flat(
-    ids: list[str], told: list[dict[str, Any]] | None, values: dict[str, Any] | None
+    ids: list[str], details: list[dict[str, Any]] | None, values: dict[str, Any] | None
 ) -> list[dict[str, Any]]:
     """The columns of each match's subscription and event."""
-    return [own | (values or {}) for own in told or ({} for _ in ids)]
+    return [own | (values or {}) for own in details or ({} for _ in ids)]
 
 
 class JsonPrinter(Printer):
@@ -185,18 +188,18 @@ class JsonPrinter(Printer):
     def spell(self, name: Any) -> str:
         return spell_json(name)
 
-    def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
+    def format_matches(self, event: str, ids: list[str]) -> Iterable[str]:
         return (f'{{"event": {event}, "matches": [{", ".join(ids)}]}}',)
 
-    def tell_bound(self, event: str, ids: list[str], told: list[str | None]) -> Iterable[str]:
-        bound = ", ".join(f"{name}: {one}" for name, one in zip(ids, told, strict=True) if one)
+    def format_bound(self, event: str, ids: list[str], bindings: list[str | None]) -> Iterable[str]:
+        bound = ", ".join(f"{name}: {one}" for name, one in zip(ids, bindings, strict=True) if one)
         return (f'{{"event": {event}, "matches": [{", ".join(ids)}], "bindings": {{{bound}}}}}',)
 
-    def tell_detailed(
+    def format_detailed(
         self,
         event: str,
         ids: list[str],
-        told: list[dict[str, Any]] | None,
+        details: list[dict[str, Any]] | None,
         values: dict[str, Any] | None,
     ) -> Iterable[str]:
         parts = [f'"event": {event}']
@@ -204,39 +207,39 @@ class JsonPrinter(Printer):
             whole = values.get(ATTRIBUTES) if values.keys() == {ATTRIBUTES} else values
             parts.append(f'"attributes": {spell_json(whole)}')
         parts.append(f'"matches": [{", ".join(ids)}]')
-        if told is not None:
-            own = (f"{name}: {spell_json(one)}" for name, one in zip(ids, told, strict=True))
+        if details is not None:
+            own = (f"{name}: {spell_json(one)}" for name, one in zip(ids, details, strict=True))
             parts.append(f'"with": {{{", ".join(own)}}}')
         return (f"{{{', '.join(parts)}}}",)
 
-    def tell_count(self, key: str, name: str, count: int, example: str) -> str:
+    def format_count(self, key: str, name: str, count: int, example: str) -> str:
         return f'{{"{key}": {name}, "matches": {count}, "example": {example}}}'
 
 
 class PairPrinter(JsonPrinter):
     """One JSON object for each match."""
 
-    def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
+    def format_matches(self, event: str, ids: list[str]) -> Iterable[str]:
         return [f'{{"event": {event}, "subscription_id": {name}}}' for name in ids]
 
-    def tell_bound(self, event: str, ids: list[str], told: list[str | None]) -> Iterable[str]:
+    def format_bound(self, event: str, ids: list[str], bindings: list[str | None]) -> Iterable[str]:
         start = f'{{"event": {event}, "subscription_id": '
         return [
             f'{start}{name}, "bindings": {one or "{}"}}}'
-            for name, one in zip(ids, told, strict=True)
+            for name, one in zip(ids, bindings, strict=True)
         ]
 
-    def tell_detailed(
+    def format_detailed(
         self,
         event: str,
         ids: list[str],
-        told: list[dict[str, Any]] | None,
+        details: list[dict[str, Any]] | None,
         values: dict[str, Any] | None,
     ) -> Iterable[str]:
         start = f'{{"event": {event}, "subscription_id": '
         return [
             f"{start}{name}, {spell_json(one)[1:]}"
-            for name, one in zip(ids, _flat(ids, told, values), strict=True)
+            for name, one in zip(ids, _flat(ids, details, values), strict=True)
         ]
 
 
@@ -249,25 +252,25 @@ class TsvPrinter(Printer):
     def spell(self, name: Any) -> str:
         return name.translate(_TSV_ESCAPES) if isinstance(name, str) else spell_json(name)
 
-    def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
+    def format_matches(self, event: str, ids: list[str]) -> Iterable[str]:
         return [f"{event}\t{name}" for name in ids]
 
-    def tell_bound(self, event: str, ids: list[str], told: list[str | None]) -> Iterable[str]:
-        return [f"{event}\t{name}\t{one or '{}'}" for name, one in zip(ids, told, strict=True)]
+    def format_bound(self, event: str, ids: list[str], bindings: list[str | None]) -> Iterable[str]:
+        return [f"{event}\t{name}\t{one or '{}'}" for name, one in zip(ids, bindings, strict=True)]
 
-    def tell_detailed(
+    def format_detailed(
         self,
         event: str,
         ids: list[str],
-        told: list[dict[str, Any]] | None,
+        details: list[dict[str, Any]] | None,
         values: dict[str, Any] | None,
     ) -> Iterable[str]:
         return [
             "\t".join((event, name, *("" if v is None else self.spell(v) for v in one.values())))
-            for name, one in zip(ids, _flat(ids, told, values), strict=True)
+            for name, one in zip(ids, _flat(ids, details, values), strict=True)
         ]
 
-    def tell_count(self, key: str, name: str, count: int, example: str) -> str:
+    def format_count(self, key: str, name: str, count: int, example: str) -> str:
         return f"{name}\t{count}\t{example if count else ''}"
 
 
@@ -282,7 +285,7 @@ class TablePrinter(Printer):
     def spell(self, name: Any) -> str:
         return printable(name if isinstance(name, str) else json.dumps(name, ensure_ascii=False))
 
-    def tell_matches(self, event: str, ids: list[str]) -> Iterable[str]:
+    def format_matches(self, event: str, ids: list[str]) -> Iterable[str]:
         self._begin("event", "matches", "subscriptions")
         shown = ids[:SHOWN_MATCHES]
         if len(ids) > SHOWN_MATCHES:
@@ -290,20 +293,20 @@ class TablePrinter(Printer):
         self._rows.append([event, f"{len(ids):,}", ", ".join(shown)])
         return ()
 
-    def tell_bound(self, event: str, ids: list[str], told: list[str | None]) -> Iterable[str]:
-        rows = zip(ids, told, strict=True)
-        return self.tell_matches(
+    def format_bound(self, event: str, ids: list[str], bindings: list[str | None]) -> Iterable[str]:
+        rows = zip(ids, bindings, strict=True)
+        return self.format_matches(
             event, [f"{name} {printable(one)}" if one else name for name, one in rows]
         )
 
-    def tell_detailed(
+    def format_detailed(
         self,
         event: str,
         ids: list[str],
-        told: list[dict[str, Any]] | None,
+        details: list[dict[str, Any]] | None,
         values: dict[str, Any] | None,
     ) -> Iterable[str]:
-        rows = _flat(ids, told, values)
+        rows = _flat(ids, details, values)
         if rows:
             self._begin("event", "subscription", *rows[0])
         for name, one in zip(ids, rows, strict=True):
@@ -311,7 +314,7 @@ class TablePrinter(Printer):
             self._rows.append([event, name, *shown])
         return ()
 
-    def tell_count(self, key: str, name: str, count: int, example: str) -> str:
+    def format_count(self, key: str, name: str, count: int, example: str) -> str:
         named = key.removesuffix("_id")
         self._begin(named, "matches", f"example {OTHERS[named]}")
         self._rows.append([name, f"{count:,}", example if count else ""])

@@ -82,7 +82,7 @@ class Run:
         return None if shown is None else named | shown
 
     def name_events(self, rows: Rows, events: list[Any] | None) -> list[Any]:
-        """What each event is called, and with it what is asked for of the event."""
+        """The name of each event, and with it the requested values of the event."""
         if events is None or (self.event_id is None and self.event_values is None):
             return list(rows.numbers)
         names: list[Any] = list(rows.numbers)

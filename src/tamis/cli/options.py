@@ -176,8 +176,8 @@ format_option = click.option(
 def list_formats(command: _Command) -> _Command:
     """Write the formats of files into the help of a command, where it has the fields `{formats}`
     and `{compressed}`."""
-    told = {"formats": list_titles(), "compressed": ", ".join(READ_ENDINGS)}
-    command.__doc__ = (command.__doc__ or "").format(**told)
+    names = {"formats": list_titles(), "compressed": ", ".join(READ_ENDINGS)}
+    command.__doc__ = (command.__doc__ or "").format(**names)
     return command
 
 

@@ -150,18 +150,18 @@ def _expect_known(file: str, what: str, name: str, known: list[str]) -> None:
 
 @contextmanager
 def spark_session(
-    context: click.Context, tell: Callable[[], str] | None = None
+    context: click.Context, describe: Callable[[], str] | None = None
 ) -> Iterator[SparkSession]:
     """The session that spark-submit prepared, or a quiet one on this machine; with progress.
 
-    `tell` reports the progress of the job; without it the tasks of Spark are counted.
+    `describe` returns the progress of the job; without it the tasks of Spark are counted.
     """
-    from tamis.spark.failures import telling
+    from tamis.spark.failures import raising_worker_errors
 
     shared = context.obj.get(SESSION)
     session = shared or open_session(context)
     try:
-        with _shortening(context), _progress(context, session, tell), telling():
+        with _shortening(context), _progress(context, session, describe), raising_worker_errors():
             yield session
     finally:
         if shared is None:
@@ -222,7 +222,7 @@ def _submitted() -> SparkSession:
 
 @contextmanager
 def _progress(
-    context: click.Context, session: SparkSession, tell: Callable[[], str] | None
+    context: click.Context, session: SparkSession, describe: Callable[[], str] | None
 ) -> Iterator[None]:
     tracker = session.sparkContext.statusTracker()
 
@@ -232,7 +232,7 @@ def _progress(
         return ", ".join(done) or "preparing"
 
     def show(seconds: float) -> str:
-        return f"{context.info_name}, {seconds:.0f} s: {(tell or count_tasks)()}"
+        return f"{context.info_name}, {seconds:.0f} s: {(describe or count_tasks)()}"
 
     with StatusLine(LOG_EVERY_SECONDS).ticking(show):
         yield

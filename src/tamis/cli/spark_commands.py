@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tamis.cli.console import make_console, print_note, tell_fault
+from tamis.cli.console import describe_fault, make_console, print_note
 from tamis.cli.options import (
     job_operators_option,
     missing_option,
@@ -200,9 +200,9 @@ def build_command(context: click.Context, /, **options: Any) -> None:
     if report.n_rejects and not options["rejects"]:
         print_note(f"{report.n_rejects:,} subscriptions were rejected; --rejects PATH lists them")
     if report.unused:
-        from tamis.match.reports import tell_unused
+        from tamis.match.reports import describe_unused
 
-        print_note(tell_unused(report.unused))
+        print_note(describe_unused(report.unused))
     print_summary(
         {
             "version": report.version.name,
@@ -369,7 +369,7 @@ def match_command(context: click.Context, /, **options: Any) -> None:
             found = kinds[options["kind"]](events.frame, parts, **where(events), **spread, **more)
         n_rows = deliver(found, options)
         _deliver_rejects(events, parts, options)
-    _tell_learned(learned, options)
+    _report_learned(learned, options)
     seconds = f"{time.monotonic() - started:.1f}"
     print_summary({"version": parts.version.name, "rows": n_rows, "seconds": seconds})
 
@@ -398,14 +398,14 @@ def _gather(spark: SparkSession, parts: Any) -> Any:
     return LearnedStatistics(spark) if parts.version.typed_schema().operators else None
 
 
-def _tell_learned(learned: Any, options: dict[str, Any]) -> None:
+def _report_learned(learned: Any, options: dict[str, Any]) -> None:
     """Report calls without an answer; store the costs and selectivities of operators."""
     if learned is None:
         return
     from tamis.spark import save_operator_statistics
 
     for fault in learned.faults:
-        print_note(tell_fault(fault))
+        print_note(describe_fault(fault))
     if options["learn"] and learned.value:
         save_operator_statistics(options["index"], learned)
 
@@ -462,19 +462,19 @@ def stream_command(context: click.Context, /, **options: Any) -> None:
     """
     totals = {"batches": 0, "matches": 0, "rejects": 0}
 
-    def tell_totals() -> str:
+    def describe_totals() -> str:
         return ", ".join(f"{n:,} {name}" for name, n in totals.items())
 
-    with spark_session(context, tell_totals) as spark:
+    with spark_session(context, describe_totals) as spark:
         import tamis.spark as pipeline
         from tamis.versions import open_version
 
-        def tell(told: Any) -> None:
+        def write_metrics(metrics: Any) -> None:
             if options["metrics"]:
                 with open(options["metrics"], "a", encoding="utf-8") as sink:
-                    sink.write(told.to_json() + "\n")
+                    sink.write(metrics.to_json() + "\n")
 
-        listener = pipeline.MetricsListener(tell)
+        listener = pipeline.MetricsListener(write_metrics)
 
         def count(report: Any) -> None:
             listener.on_batch(report)
@@ -514,5 +514,5 @@ def stream_command(context: click.Context, /, **options: Any) -> None:
             query.awaitTermination()
         except KeyboardInterrupt:
             query.stop()
-    _tell_learned(learned, options)
+    _report_learned(learned, options)
     print_summary(totals)

@@ -80,9 +80,9 @@ def find_format(path: str, asked: str | None, option: str) -> Format:
         )
     counted = Counter(filter(None, map(format_of_name, names)))
     if len(counted) > 1:
-        told = " and ".join(f"{count:,} of {kind}" for kind, count in counted.most_common())
+        listed = " and ".join(f"{count:,} of {kind}" for kind, count in counted.most_common())
         raise InputError(
-            f"{path} contains files of several formats: {told}",
+            f"{path} contains files of several formats: {listed}",
             hint=f"put them into separate folders, or select files by a pattern: {path}/*.jsonl",
         )
     if counted:

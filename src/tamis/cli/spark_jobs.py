@@ -59,13 +59,13 @@ def stats_command(context: click.Context, /, **options: Any) -> None:
             attributes=options["attributes"],
             sample_rows=options["sample_rows"],
         )
-    told = version.statistics
+    statistics = version.statistics
     rows = [["attribute", "present", "distinct", "most frequent"]]
-    for name, own in told["attributes"].items():
+    for name, own in statistics["attributes"].items():
         top = ", ".join(f"{value} {share:.1%}" for value, share in own.get("top", [])[:3])
         rows.append([name, f"{own['present']:.1%}", str(own.get("distinct", "")), top])
     print_columns(make_console(), rows)
-    print_summary({"version": version.name, "events": told["n_events"]})
+    print_summary({"version": version.name, "events": statistics["n_events"]})
 
 
 @spark_group.command("backtest")
@@ -117,30 +117,30 @@ def backtest_command(context: click.Context, /, **options: Any) -> None:
                 options,
             )
             return
-        told = pipeline.backtest(events.frame, parts, day=options["day"], **given)
-        found = told.totals if told.by_day is None else told.by_day
-        order = ["subscription_id"] if told.by_day is None else ["day", "subscription_id"]
+        result = pipeline.backtest(events.frame, parts, day=options["day"], **given)
+        found = result.totals if result.by_day is None else result.by_day
+        order = ["subscription_id"] if result.by_day is None else ["day", "subscription_id"]
         n_rows = deliver(found.orderBy(*order), options)
     print_summary(
         {
             "version": parts.version.name,
-            "events": told.n_events,
-            "looked at": told.n_looked_at,
+            "events": result.n_events,
+            "looked at": result.n_looked_at,
             "rows": n_rows,
         }
     )
 
 
-def _show_changes(told: Any, options: dict[str, Any]) -> None:
-    n_rows = deliver(told.totals.orderBy("subscription_id"), options)
+def _show_changes(result: Any, options: dict[str, Any]) -> None:
+    n_rows = deliver(result.totals.orderBy("subscription_id"), options)
     if not options["output"]:
         make_console().print()
-        deliver(told.samples.orderBy(*told.samples.columns), options)
+        deliver(result.samples.orderBy(*result.samples.columns), options)
     print_summary(
         {
-            "version": told.version,
-            "events": told.n_events,
-            "looked at": told.n_looked_at,
+            "version": result.version,
+            "events": result.n_events,
+            "looked at": result.n_looked_at,
             "rows": n_rows,
         }
     )
@@ -237,12 +237,12 @@ def audit_command(context: click.Context, /, **options: Any) -> None:
         parts = open_parts(options)
         expect_outputs(context, options, parts.version.name)
         events = open_events(spark, options)
-        told = pipeline.audit(
+        result = pipeline.audit(
             events.frame, parts, share=options["share"], by=options["by"], **where(events)
         )
-        n_compared, n_wrong = told.counts
+        n_compared, n_wrong = result.counts
         if n_wrong or options["output"]:
-            deliver(told.disagreements, options)
-    print_summary({"version": told.version, "compared": n_compared, "disagreements": n_wrong})
+            deliver(result.disagreements, options)
+    print_summary({"version": result.version, "compared": n_compared, "disagreements": n_wrong})
     if n_wrong:
         raise click.exceptions.Exit(1)

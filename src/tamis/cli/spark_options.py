@@ -124,8 +124,8 @@ def open_events(spark: SparkSession, options: dict[str, Any]) -> Events:
 
 
 def note_missing(events: Events, parts: Any) -> None:
-    """Print a note about attributes that the first events lack, if only values can tell."""
-    from tamis.match.unseen import MANY, find_likely, tell_missing
+    """Print a note about attributes that the first events lack, if only values show it."""
+    from tamis.match.unseen import MANY, describe_missing, find_likely
 
     if events.seen is None:
         return
@@ -139,8 +139,8 @@ def note_missing(events: Events, parts: Any) -> None:
     alike = find_likely(unseen, names, with_letters=has_many)
     missing = [path for path in unseen if has_many or path in alike]
     if missing:
-        told = "the header" if n_events is None else f"the first {_count(n_events)}"
-        print_note(tell_missing(missing, alike, uses, f"in {told}"))
+        place = "the header" if n_events is None else f"the first {_count(n_events)}"
+        print_note(describe_missing(missing, alike, uses, f"in {place}"))
 
 
 def _count(n_events: int) -> str:

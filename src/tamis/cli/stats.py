@@ -179,8 +179,8 @@ class _Report:
 
     def _show_bytes(self, stats: Stats) -> None:
         each = stats.bytes_per_subscription
-        told = "" if each is None else f", {each:,.0f} for each subscription"
-        self._title(f"bytes: {stats.bytes:,}{told}")
+        share = "" if each is None else f", {each:,.0f} for each subscription"
+        self._title(f"bytes: {stats.bytes:,}{share}")
         self._table(["bytes", "file"], [[f"{part.bytes:,}", part.name] for part in stats.parts])
 
     def _title(self, title: str) -> None:

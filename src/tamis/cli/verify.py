@@ -28,8 +28,8 @@ def verify_command(index_path: str, key: bytes | None, version: str | None, outp
     n_nodes = sum(part.n_nodes for part in index.parts)
     if output == "json":
         numbers = {"subscriptions": len(index), "nodes": n_nodes}
-        told = {"index": index_path, "valid": True, "signature_checked": key is not None}
-        print_json(told | numbers)
+        result = {"index": index_path, "valid": True, "signature_checked": key is not None}
+        print_json(result | numbers)
         return
     signed = ", signed with this key" if key is not None else ""
     make_console().print(

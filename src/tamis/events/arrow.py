@@ -168,8 +168,8 @@ def _collect_array(
     if values.first_row:
         rows = rows + values.first_row
     converted = convert_array(array, places, type_, is_spelled=is_spelled)
-    tell = partial(give, array, places, type_, is_spelled=is_spelled)
-    collector.add(type_, rows, attribute, converted, tell)
+    give_values = partial(give, array, places, type_, is_spelled=is_spelled)
+    collector.add(type_, rows, attribute, converted, give_values)
 
 
 # ── maps ────────────────────────────────────────────────────────────────────────────────────
@@ -200,9 +200,9 @@ def _collect_map(
         places = kept[numbers == number]
         if len(places):
             converted = convert_array(items, places, type_, is_spelled=is_spelled)
-            tell = partial(give, items, places, type_, is_spelled=is_spelled)
+            give_values = partial(give, items, places, type_, is_spelled=is_spelled)
             own_rows = values.first_row + rows[places]
-            collector.add(type_, own_rows, attributes[places], converted, tell)
+            collector.add(type_, own_rows, attributes[places], converted, give_values)
 
 
 def _open_map(array: pa.MapArray) -> tuple[Int64, pa.Array, pa.Array]:

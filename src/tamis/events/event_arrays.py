@@ -23,7 +23,7 @@ class EventArrays(NamedTuple):
     # Texts of pattern columns: the leaves that each distinct one satisfies.
     text_starts: Int64
     text_leaves: Int32
-    # A mark tells that an array or a text is present (it may be empty), and whether an element is
+    # A mark means that an array or a text is present (it may be empty), and whether an element is
     # NULL.
     mark_starts: Int64  # [n_rows + 1]
     mark_rows: Int32
@@ -52,7 +52,7 @@ class TextLeaves(NamedTuple):
 def assemble(
     n_rows: int, found: Sequence[ColumnCodes], texts: TextLeaves, marks: Sequence[ColumnCodes]
 ) -> EventArrays:
-    """Converts columns to rows; the codes of `marks` tell whether an element is NULL."""
+    """Converts columns to rows; the codes of `marks` state whether an element is NULL."""
     row_starts, columns, codes = _by_row(n_rows, found)
     mark_starts, mark_columns, has_null = _by_row(n_rows, marks)
     return EventArrays(

@@ -52,8 +52,8 @@ def refuse_event(event: Any) -> RowError:
     """The error of a value that is not an event."""
     if isinstance(event, RowError):  # it stands for a row of a file
         return event
-    told = "None" if event is None else type(event).__name__
-    return RowError("bad-row", f"an event is a mapping of attributes, not {told}")
+    given = "None" if event is None else type(event).__name__
+    return RowError("bad-row", f"an event is a mapping of attributes, not {given}")
 
 
 def _collect(
@@ -111,5 +111,5 @@ def _collect_values(
             places, own = places[is_there], own[is_there]
         if len(own):
             converted = convert_objects(own, classes - {NoneType}, type_)
-            tell = partial(give, own, type_)
-            collector.add(type_, rows[places], attributes[places], converted, tell)
+            give_values = partial(give, own, type_)
+            collector.add(type_, rows[places], attributes[places], converted, give_values)

@@ -61,10 +61,10 @@ class Oddities:
 
     def describe(self, unit: str = "row") -> list[str]:
         """One sentence about each kind, with a remedy."""
-        told = [_describe_padded(self.padded, unit)] if self.padded else []
+        notes = [_describe_padded(self.padded, unit)] if self.padded else []
         if self.repeated is not None:
-            told.append(_describe_repeated(self.n_repeated, *self.repeated, unit))
-        return told
+            notes.append(_describe_repeated(self.n_repeated, *self.repeated, unit))
+        return notes
 
 
 def _describe_padded(padded: dict[str, Padded], unit: str) -> str:

@@ -105,32 +105,32 @@ class Rejects:
         """Count a row without a valid event."""
         kind = RejectKind.BAD_ROW
         self.row_errors[row] = error
-        told = Reject(self.first_row + row, None, None, show(value), error.message, kind)
-        self._add(None, kind, [told])
+        reject = Reject(self.first_row + row, None, None, show(value), error.message, kind)
+        self._add(None, kind, [reject])
 
     def add_value(self, row: int, path: Path, type_: Type, value: Any, error: Exception) -> None:
         """Count one value; `error` describes the error."""
         kind = RejectKind.WRONG_TYPE if is_wrong_type(value, type_) else RejectKind.BAD_VALUE
         name = print_path(path)
-        told = Reject(self.first_row + row, name, str(type_), show(value), str(error), kind)
-        self._add(name, kind, [told])
+        reject = Reject(self.first_row + row, name, str(type_), show(value), str(error), kind)
+        self._add(name, kind, [reject])
 
     def add_values(self, refused: Refused, type_: Type, paths: Sequence[Path]) -> None:
         """Count values of one type; `paths` are those of all attributes, by number."""
         if self.strict and len(refused.rows):
             first = int(np.lexsort((refused.attributes, refused.rows))[0])
-            raise InputError(str(self._tell(first, refused, type_, paths)))
+            raise InputError(str(self._make_reject(first, refused, type_, paths)))
         if self._refused is not None:
             self._refused.append((refused, type_, paths))
         keys = 2 * refused.attributes.astype(np.int64) + refused.is_wrong_type
         order = np.argsort(keys, kind="stable")
         bounds = [*np.flatnonzero(np.diff(keys[order], prepend=-1)).tolist(), len(order)]
         for begin, end in pairwise(bounds):
-            told = [
-                self._tell(at, refused, type_, paths)
+            examples = [
+                self._make_reject(at, refused, type_, paths)
                 for at in order[begin : min(end, begin + EXAMPLES_PER_KIND)].tolist()
             ]
-            self._add(told[0].attribute, told[0].kind, told, end - begin)
+            self._add(examples[0].attribute, examples[0].kind, examples, end - begin)
 
     def all_values(self) -> list[Reject]:
         """Each value that `add_values` counted, by row and attribute; needs `lists_all`."""
@@ -140,13 +140,16 @@ class Rejects:
             for at in range(len(refused.rows))
         ]
         found.sort(key=lambda one: one[:2])
-        return [self._tell(at, refused, type_, paths) for _, _, refused, at, type_, paths in found]
+        return [
+            self._make_reject(at, refused, type_, paths)
+            for _, _, refused, at, type_, paths in found
+        ]
 
     def merge(self, other: Rejects) -> None:
         """Add the rejects of another batch."""
         for (attribute, kind), n_rejects in other.counts.items():
-            told = [e for e in other if (e.attribute, e.kind) == (attribute, kind)]
-            self._add(attribute, kind, told, n_rejects)
+            examples = [e for e in other if (e.attribute, e.kind) == (attribute, kind)]
+            self._add(attribute, kind, examples, n_rejects)
         self.oddities.merge(other.oddities)
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,15 +161,15 @@ class Rejects:
         return {"total": len(self), "counts": counts, "examples": [asdict(e) for e in self]}
 
     def _add(
-        self, attribute: str | None, kind: RejectKind, told: list[Reject], n_rejects: int = 1
+        self, attribute: str | None, kind: RejectKind, examples: list[Reject], n_rejects: int = 1
     ) -> None:
-        if self.strict and told:
-            raise InputError(str(told[0]))
+        if self.strict and examples:
+            raise InputError(str(examples[0]))
         n_wanted = max(0, EXAMPLES_PER_KIND - self.counts[attribute, kind])
         self.counts[attribute, kind] += n_rejects
-        self.examples.extend(told[: min(n_wanted, MAX_EXAMPLES - len(self.examples))])
+        self.examples.extend(examples[: min(n_wanted, MAX_EXAMPLES - len(self.examples))])
 
-    def _tell(self, at: int, refused: Refused, type_: Type, paths: Sequence[Path]) -> Reject:
+    def _make_reject(self, at: int, refused: Refused, type_: Type, paths: Sequence[Path]) -> Reject:
         value = refused.value_at(at)
         is_wrong_type = bool(refused.is_wrong_type[at])
         return Reject(

@@ -20,7 +20,7 @@ def has_plain_keys(text: str | bytes, found: dict[str, Any]) -> bool:
     return text.count('":') == len(found) and _BLANK.search(text) is None
 
 
-def tell_repeated(key: str) -> str:
+def describe_repeated(key: str) -> str:
     """The note on a repeated key."""
     return f'the event has the key "{key}" twice; the last value counts'
 

@@ -116,11 +116,11 @@ class Content:
             # Opening must not block if the path is a pipe.
             descriptor = os.open(self._path, os.O_RDONLY | os.O_NONBLOCK)
             with os.fdopen(descriptor, "rb") as file:
-                told = os.fstat(descriptor)
-                if not stat.S_ISREG(told.st_mode):
+                status = os.fstat(descriptor)
+                if not stat.S_ISREG(status.st_mode):
                     self._refuse("is not a file")
-                if told.st_size != entry["bytes"]:
-                    self._refuse(f"has {told.st_size} bytes instead of {entry['bytes']}")
+                if status.st_size != entry["bytes"]:
+                    self._refuse(f"has {status.st_size} bytes instead of {entry['bytes']}")
                 self._data: Any = (
                     mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ) if is_mapped else file.read()
                 )
@@ -172,7 +172,9 @@ class Content:
     def group(self, prefix: str, kind: type[Group]) -> Group:
         """Parts as the arrays of one record, whose annotations give their kinds."""
         # A NamedTuple wraps annotations that are strings.
-        kinds = {name: told.__forward_arg__ for name, told in kind.__annotations__.items()}
+        kinds = {
+            name: annotation.__forward_arg__ for name, annotation in kind.__annotations__.items()
+        }
         return kind(*(self.array(f"{prefix}.{name}", kinds[name]) for name in kinds))
 
     def buffer(self, name: str) -> pa.Buffer:

@@ -35,8 +35,8 @@ def name_deciders(rejects: Iterable[ExpressionError], contents: Contents, limits
     for reject in rejects:
         path = paths.get(id(reject))
         if path is not None and uses[path].n_subscriptions:
-            told = _describe(path, uses[path], contents.schema)
-            reject.hint = f"{reject.hint or DECLARE}; {told}"
+            decider = _describe(path, uses[path], contents.schema)
+            reject.hint = f"{reject.hint or DECLARE}; {decider}"
 
 
 def _find_path(reject: ExpressionError, schema: Schema, limits: Limits) -> Path | None:

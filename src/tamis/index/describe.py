@@ -138,7 +138,7 @@ class LeafReader:
         literal = _literal(column.constants[highest // 2], column)
         return Comparison(operator, column.attributes[0], literal)
 
-    # ── where a leaf stands ────────────────────────────────────────────────────────────────
+    # ── the place of a leaf ────────────────────────────────────────────────────────────────
 
     def _column_id(self, code: int) -> int:
         starts = self.contents.leaves.column_codes

@@ -42,8 +42,8 @@ def digest_content(chunks: Iterable[Any]) -> str:
 def sign(manifest: dict[str, Any], key: bytes) -> str:
     """The signature of a manifest, computed without its signature and checksum."""
     body = {name: manifest[name] for name in manifest if name not in ("signature", "checksum")}
-    told = json.dumps(body, sort_keys=True, ensure_ascii=False).encode()
-    return hmac.new(key, told, hashlib.sha256).hexdigest()
+    signed = json.dumps(body, sort_keys=True, ensure_ascii=False).encode()
+    return hmac.new(key, signed, hashlib.sha256).hexdigest()
 
 
 def expect_signed(manifest: dict[str, Any], key: bytes, directory: Path) -> None:

@@ -19,7 +19,7 @@ class Codec(NamedTuple):
     arrow: str | None = None  # Arrow's codec that reads it; None: not supported
 
     @property
-    def tells(self) -> str:
+    def description(self) -> str:
         """The phrase of an error message."""
         return "is a ZIP archive" if self.ending == ".zip" else f"is compressed with {self.title}"
 
@@ -76,12 +76,12 @@ def decompress(file: Any, name: str, codec: Codec) -> io.BufferedReader:
 def _refuse_ending(head: bytes, name: str, codec: Codec) -> InputError:
     """The error of a file that is not compressed as its name says."""
     plain, real = PurePath(strip_ending(name)).name, codec_of_head(head)
-    told = f"{name} is not compressed with {codec.title}, as its ending {codec.ending} says"
+    problem = f"{name} is not compressed with {codec.title}, as its ending {codec.ending} says"
     if real is None:
-        return InputError(told, hint=f"if it is not compressed, rename it to {plain}")
+        return InputError(problem, hint=f"if it is not compressed, rename it to {plain}")
     hint = f"rename it to {plain}{real.ending}"
     return InputError(
-        f"{told}: it {real.tells}", hint=hint if real.arrow else f"{hint} and unpack it"
+        f"{problem}: it {real.description}", hint=hint if real.arrow else f"{hint} and unpack it"
     )
 
 

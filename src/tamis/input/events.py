@@ -14,7 +14,7 @@ from tamis.errors import InputError, RowError, warn
 from tamis.events.encoder import EncodedEvents
 from tamis.events.json_texts import is_json, parse_event
 from tamis.events.names import SAMPLE, find_names
-from tamis.events.repeated_keys import check_keys, tell_repeated
+from tamis.events.repeated_keys import check_keys, describe_repeated
 from tamis.input.batches import peek
 from tamis.input.event_batches import split_events
 from tamis.input.formats import KNOWN_ENDINGS
@@ -83,7 +83,7 @@ def read_event(given: Any) -> Mapping[str, Any]:
                 f"event: {error.message}"
             ) from None
         if (key := check_keys(given, parsed)) is not None:
-            warn(tell_repeated(key))
+            warn(describe_repeated(key))
         return parsed
     if not is_event(given):
         raise InputError(

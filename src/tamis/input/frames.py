@@ -53,7 +53,7 @@ def to_arrow(given: Any, *, is_partial: bool = False) -> Any:
         if found is not None:
             return found
         raise InputError(
-            f"the {library} {name} cannot be read as Arrow data: {_tell(error)}",
+            f"the {library} {name} cannot be read as Arrow data: {_describe_error(error)}",
             hint="each column needs values of one type" if is_pandas else None,
         ) from None
 
@@ -69,7 +69,7 @@ def _convert_partly(frame: Any) -> pa.Table | None:
         try:
             pa.Array.from_pandas(frame[name])
         except _FAILURES as error:
-            bad[name] = _tell(error)
+            bad[name] = _describe_error(error)
     try:
         table = pa.Table.from_pandas(frame.drop(columns=list(bad)))
     except _FAILURES:
@@ -91,7 +91,7 @@ def _spell_addresses(frame: Any) -> Any:
     return spelled
 
 
-def _tell(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """Arrow's message; it may name the column in a second text."""
     return "; ".join(map(str, error.args)) or type(error).__name__
 

@@ -88,8 +88,8 @@ class _Text:
         """Consume the character, which must come next."""
         if not self.has(character):
             found = self._rest[self._at : self._at + 1]
-            told = f'"{found}"' if found else "the end of the file"
-            raise self._refuse(f"{what} is expected, not {told}", self._at)
+            shown = f'"{found}"' if found else "the end of the file"
+            raise self._refuse(f"{what} is expected, not {shown}", self._at)
 
     def take_element(self) -> Element:
         """The next element; reads as much as needed."""

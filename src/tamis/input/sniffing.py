@@ -37,7 +37,7 @@ def refuse_signature(head: bytes, name: str, file_format: str) -> None:
     codec = codec_of_head(head)
     if codec is not None:
         raise InputError(
-            f"{name} {codec.tells}, not {file_format}",
+            f"{name} {codec.description}, not {file_format}",
             hint=f"rename it so that it ends in {codec.ending}"
             if codec.arrow
             else f"unpack it first: {codec.unpack} {name}",
@@ -81,7 +81,7 @@ def guess_lines(head: bytes) -> str | None:
 
 
 def name_format(known: Format) -> str:
-    """The hint that tells how to read a file as another format."""
+    """The hint that explains how to read a file as another format."""
     ending = FORMATS[known].endings[0]
     return f"rename it so that it ends in {ending}, or in the shell write --format {known}"
 

@@ -51,7 +51,7 @@ def open_stream(source: Source, file_format: Format | None = None) -> Iterator[S
             yield Stream(content, name, chosen, not is_named and not _is_file(source))
         except OSError as error:
             reason = error.strerror or str(error).strip().partition("\n")[0]
-            packed = f", which {codec.tells}" if codec and is_read else ""
+            packed = f", which {codec.description}" if codec and is_read else ""
             raise InputError(f"cannot read {name}{packed}: {reason}") from None
 
 

@@ -91,8 +91,8 @@ def _open(given: Any) -> Any:
     if isinstance(given, str | bytes | os.PathLike):
         path = find_path(given)
         if path is None:
-            told = "bytes" if isinstance(given, bytes) else f"the string {str(given)[:SHOWN]!r}"
-            raise InputError(f"{TAKEN}, not {told}", hint='write {"some id": "an expression"}')
+            shown = "bytes" if isinstance(given, bytes) else f"the string {str(given)[:SHOWN]!r}"
+            raise InputError(f"{TAKEN}, not {shown}", hint='write {"some id": "an expression"}')
         return _Rows(read_subscriptions(path), path)
     frame = to_arrow(given)
     if frame is not None:

@@ -19,22 +19,22 @@ SCHEDULING: Final = ("tamis.operators",)
 
 
 def announce(
-    tell: Callable[[str], None] | None = None, packages: tuple[str, ...] = MATCHING
+    report: Callable[[str], None] | None = None, packages: tuple[str, ...] = MATCHING
 ) -> bool:
     """Report that kernels are about to be compiled, if they are; returns whether it was reported.
 
-    Only kernels of imported modules count: import what you are going to use first. Without `tell`,
-    the message goes to stderr if that is a terminal, and otherwise nowhere.
+    Only kernels of imported modules count: import what you are going to use first. Without
+    `report`, the message goes to stderr if that is a terminal, and otherwise nowhere.
     """
-    if tell is None:
+    if report is None:
         if sys.stderr is None or not sys.stderr.isatty():
             return False
-        tell = _print_on_terminal
+        report = _print_on_terminal
     cold = cold_packages(packages)
     if not cold:
         return False
     seconds = SECONDS_PER_KERNEL * sum(len(kernels) for kernels in cold)
-    tell(f"compiling kernels, about {5 * round(seconds / 5) or 5} s, once on this machine")
+    report(f"compiling kernels, about {5 * round(seconds / 5) or 5} s, once on this machine")
     return True
 
 

@@ -375,7 +375,7 @@ class _Checker:
                 "unbound-variable",
                 f"no operator binds ?{node.name}",
                 span=node.span,
-                hint=f"call one beside it: p(?{node.name}) AND …",
+                hint=f"call one in the same condition: p(?{node.name}) AND …",
             )
         return replace(node, type=type_)
 

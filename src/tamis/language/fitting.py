@@ -159,7 +159,7 @@ def check_constants(left: Literal, right: Literal, span: Span) -> None:
     refuse(f"{with_article(left)} and {with_article(right)} cannot be compared", span)
 
 
-# ── what is said ────────────────────────────────────────────────────────────────────────────
+# ── messages ────────────────────────────────────────────────────────────────────────────────
 
 
 def spell(value: Attribute | Variable) -> str:

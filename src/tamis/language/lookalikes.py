@@ -40,8 +40,8 @@ class Lookalike(NamedTuple):
     subscription_id: str | None  # one that uses it
 
     def __str__(self) -> str:
-        told = f"{self.attribute} ({tell_use(Use(*self[2::2]))})"
-        return f"{told} looks like {self.looks_like} ({_count(self.n_like)})"
+        used = f"{self.attribute} ({describe_use(Use(*self[2::2]))})"
+        return f"{used} looks like {self.looks_like} ({_count(self.n_like)})"
 
 
 def find_lookalikes(uses: Mapping[Path, Use]) -> list[Lookalike]:
@@ -68,7 +68,7 @@ def _of(use: Use, n_common: int) -> tuple[int, int, str | None]:
     return use.n_subscriptions, n_common, use.subscription_id
 
 
-def tell_lookalikes(found: Collection[Lookalike]) -> str:
+def describe_lookalikes(found: Collection[Lookalike]) -> str:
     """One sentence about misspelt attributes, with examples and a remedy."""
     n = len(found)
     what = "an attribute looks" if n == 1 else f"{n:,} attributes look"
@@ -79,7 +79,7 @@ def tell_lookalikes(found: Collection[Lookalike]) -> str:
     )
 
 
-def tell_use(use: Use) -> str:
+def describe_use(use: Use) -> str:
     """The number of subscriptions that use an attribute, and which."""
     if use.subscription_id is None:
         return _count(use.n_subscriptions)

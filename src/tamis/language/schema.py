@@ -185,7 +185,7 @@ class Schema:
         """The same schema with exactly these operators."""
         return Schema(self._types, self._unsupported, signatures)
 
-    # ── what it says ───────────────────────────────────────────────────────────────────────
+    # ── look-ups ───────────────────────────────────────────────────────────────────────────
 
     def __getitem__(self, path: Path | str) -> Type:
         return self._types[parse_path(path) if isinstance(path, str) else path]

@@ -38,7 +38,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
 ) -> Index:
     """An index of subscriptions, as `tamis.build` takes them.
 
-    What is wrong with those that are left out is in `index.rejects`.
+    `index.rejects` lists the subscriptions that are left out, with the reasons.
 
     `tags` gives subscriptions words by which `Index.tagged` finds them, `weights` a number by which
     `Index.match_top` orders matches. From a `sample` of events

@@ -13,7 +13,7 @@ from tamis.events.names import find_names
 from tamis.input.event_batches import encode_batches, split_events, wanted_columns
 from tamis.input.events import EventStream, open_events
 from tamis.input.rows import Wanted
-from tamis.match.unseen import Watch, tell_no_events
+from tamis.match.unseen import Watch, describe_no_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -47,17 +47,17 @@ def encode_parts(
         yield _release(batch, keep=keep)
     _report(watch, opened.find_names)
     if watch.is_idle and isinstance(opened.source, Path):
-        warn(tell_no_events(str(opened.source)))
+        warn(describe_no_events(str(opened.source)))
 
 
 def _report(watch: Watch, find_names: Callable[[], set[AttributePath]]) -> None:
-    unread = watch.tell_unread()
+    unread = watch.describe_unread()
     if unread is not None:
         warn(unread, RejectWarning)
-    missing = watch.tell_missing(find_names)
-    for told in (watch.tell_unreadable(), missing, *watch.tell_oddities()):
-        if told is not None:
-            warn(told)
+    missing = watch.describe_missing(find_names)
+    for note in (watch.describe_unreadable(), missing, *watch.describe_oddities()):
+        if note is not None:
+            warn(note)
 
 
 def encode_whole(

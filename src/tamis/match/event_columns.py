@@ -95,12 +95,12 @@ class EventColumn:
         if isinstance(source, pa.Table | pa.RecordBatch) and batch.column is None:
             return _column_at(source, path)
         found = [None if event is None else value_at(event, path) for event in self._events(batch)]
-        with _telling(self.name):
+        with _naming_column(self.name):
             return to_array(found)
 
     def _find_texts(self, batch: EncodedEvents) -> pa.Array:
         """Whole events as JSON."""
-        with _telling(self.name):
+        with _naming_column(self.name):
             spelled = [None if event is None else _to_json(event) for event in self._events(batch)]
             return pa.array(spelled, pa.string())
 
@@ -110,7 +110,7 @@ class EventColumn:
 
 
 @contextmanager
-def _telling(name: str) -> Iterator[None]:
+def _naming_column(name: str) -> Iterator[None]:
     """Raise an error that names the column whose values cannot be written: they contain themselves,
     or unusual keys.
     """

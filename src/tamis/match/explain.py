@@ -55,8 +55,8 @@ from tamis.logic.evaluate import (
     value_at,
 )
 from tamis.logic.leaves import FALSE, inverse
-from tamis.match.found_patterns import tell_patterns
-from tamis.match.found_words import tell_found
+from tamis.match.found_patterns import describe_patterns
+from tamis.match.found_words import describe_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -193,20 +193,20 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Kn
             if (raw := raw_value(attribute, event)) is not None
             and attribute_value(attribute, event) is None
         )
-        notes += tuple(_tell_likely(mentioned, event))
+        notes += tuple(_describe_likely(mentioned, event))
     values += tuple(
         (f"?{variable.name}", known.values.get(variable.name))
         for variable in (() if below else variables_of(node))
     )
     truth = evaluate_under(node, event, known, missing)
     if isinstance(node, Matches):
-        notes += tell_found(node, truth, event)
+        notes += describe_found(node, truth, event)
     if isinstance(node, PatternList):
-        notes += tell_patterns(node, event)
+        notes += describe_patterns(node, event)
     return Step(print_expression(node), truth, values, notes, below)
 
 
-def _tell_likely(wanted: Iterable[Path], event: Mapping[str, Any]) -> Iterator[str]:
+def _describe_likely(wanted: Iterable[Path], event: Mapping[str, Any]) -> Iterator[str]:
     """For attributes that the event lacks, the similar names in it."""
     missing = [path for path in wanted if value_at(event, path) is None]
     names = find_names([event]) if missing else ()

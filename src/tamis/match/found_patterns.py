@@ -16,23 +16,23 @@ _N_SHOWN: Final = 3
 _LONGEST: Final = 40  # characters of a pattern that are shown
 
 
-def tell_patterns(node: PatternList, event: Mapping[str, Any]) -> tuple[str, ...]:
+def describe_patterns(node: PatternList, event: Mapping[str, Any]) -> tuple[str, ...]:
     """The patterns that match, or those that do not if all must match."""
     text = attribute_value(node.operand, event)
     if text is None:
         return ()
     matching = [test_text(own, text) for own in node.tests]
-    told = not node.needs_all
+    lists_matches = not node.needs_all
     shown = [
         pattern
         for pattern, is_found in zip(node.patterns, matching, strict=True)
-        if is_found == told
+        if is_found == lists_matches
     ]
     if not shown:
         return ()
     few = [_short(pattern) for pattern in shown[:_N_SHOWN]]
     more = [f"{len(shown) - len(few)} more"] if len(shown) > len(few) else []
-    return (f"{'matches' if told else 'does not match'}: {', '.join([*few, *more])}",)
+    return (f"{'matches' if lists_matches else 'does not match'}: {', '.join([*few, *more])}",)
 
 
 def _short(pattern: str) -> str:

@@ -19,10 +19,8 @@ _N_SHOWN: Final = 5  # words
 _LONGEST: Final = 30  # characters of a word that are shown
 
 
-def tell_found(node: Matches, truth: Truth, event: Mapping[str, Any]) -> tuple[str, ...]:
-    """The words of a query that were found and not found, if the truth of the query does not
-    tell.
-    """
+def describe_found(node: Matches, truth: Truth, event: Mapping[str, Any]) -> tuple[str, ...]:
+    """The words of a query that were found and not found, if they do not follow from its truth."""
     has_text = any(attribute_value(one, event) is not None for one in node.attributes)
     if not has_text or len(query_words(node)) == 1:
         return ()

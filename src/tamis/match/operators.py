@@ -154,12 +154,12 @@ class Operators:
                 bindings[place] = verdict.bindings.get(ordinal)
         starts = np.zeros(len(pairs.starts), dtype=np.int64)
         np.cumsum(np.bincount(owners[keep], minlength=len(starts) - 1), out=starts[1:])
-        told = [one for one, is_kept in zip(bindings, keep.tolist(), strict=True) if is_kept]
+        kept = [one for one, is_kept in zip(bindings, keep.tolist(), strict=True) if is_kept]
         return Pairs(
             pairs.first_row,
             starts,
             pairs.subscriptions[keep],
-            told if with_bindings else None,
+            kept if with_bindings else None,
         )
 
     def know(self, ordinal: int, text: str, event: Mapping[str, Any]) -> Known:
@@ -231,8 +231,8 @@ class Operators:
 
 def spell_bindings(pairs: Pairs) -> pa.StringArray:
     """Substitutions as JSON objects; NULL if nothing is bound."""
-    told = pairs.bindings if pairs.bindings is not None else [None] * len(pairs.subscriptions)
-    return pa.array([_spell(one) if one else None for one in told], pa.string())
+    bindings = pairs.bindings if pairs.bindings is not None else [None] * len(pairs.subscriptions)
+    return pa.array([_spell(one) if one else None for one in bindings], pa.string())
 
 
 def _spell(bindings: Mapping[str, Any]) -> str:

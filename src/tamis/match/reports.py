@@ -11,11 +11,11 @@ from tamis.index.attributes import parse_attributes
 from tamis.index.stored_texts import all_texts
 from tamis.index.uses import count_uses, used_paths
 from tamis.language.lookalikes import (
+    describe_lookalikes,
     find_alike,
     find_likeness,
     find_lookalikes,
     fold,
-    tell_lookalikes,
 )
 from tamis.language.weights import WEIGHT
 from tamis.match.switches import Switches, is_switch
@@ -50,22 +50,22 @@ def report_build(
     names are meant: what it does not have is a reject already.
     """
     if index.rejects:
-        warn(_tell_rejects(index), RejectWarning)
+        warn(_describe_rejects(index), RejectWarning)
     if n_expired := index.contents.provenance.get("expired"):
-        warn(tell_expired(n_expired), RejectWarning)
+        warn(describe_expired(n_expired), RejectWarning)
     contents = index.contents
-    columns = tell_columns(contents.attribute_names, find_switches(contents))
-    for told in (columns, tell_separators(contents), tell_swapped(contents)):
-        if told is not None:
-            warn(told)
+    columns = describe_unused_columns(contents.attribute_names, find_switches(contents))
+    for note in (columns, describe_separators(contents), describe_swapped(contents)):
+        if note is not None:
+            warn(note)
     found = [] if is_declared else lookalikes(index.contents)
     if found:
-        warn(tell_lookalikes(found))
+        warn(describe_lookalikes(found))
     refused = {reject.subscription_id for reject in index.rejects}
     for argument, given in named.items():
         unknown = [one for one in given or () if one not in index and one not in refused]
         if unknown:
-            warn(_tell_unknown(unknown, argument, index))
+            warn(_describe_unknown(unknown, argument, index))
 
 
 def lookalikes(contents: Contents) -> list[Lookalike]:
@@ -85,7 +85,7 @@ def find_switches(contents: Contents) -> Switches:
     return switches
 
 
-def tell_columns(names: Iterable[str], switches: Switches) -> str | None:
+def describe_unused_columns(names: Iterable[str], switches: Switches) -> str | None:
     """A note on columns of subscriptions that are stored but have no effect."""
     found = []
     names = tuple(names)
@@ -105,7 +105,7 @@ def tell_columns(names: Iterable[str], switches: Switches) -> str | None:
     return f"{what} stored with the subscriptions and not used: {'; '.join(found)}"
 
 
-def tell_swapped(contents: Contents) -> str | None:
+def describe_swapped(contents: Contents) -> str | None:
     """A note on expressions that are words, with ids that look like expressions."""
     texts, ids = all_texts(contents.texts)[:SAMPLE].to_pylist(), contents.ids[:SAMPLE].to_pylist()
     if not texts or not all(map(str.isidentifier, texts)) or not all(map(COMPARED.search, ids)):
@@ -116,7 +116,7 @@ def tell_swapped(contents: Contents) -> str | None:
     )
 
 
-def tell_separators(contents: Contents) -> str | None:
+def describe_separators(contents: Contents) -> str | None:
     """A note on tags that seem to be several in one."""
     odd = [tag for tag in dict.fromkeys(contents.tags.flatten().to_pylist()) if SEVERAL.search(tag)]
     if not odd:
@@ -125,7 +125,7 @@ def tell_separators(contents: Contents) -> str | None:
     return f'{what} to be several in one: "{odd[0]}". Separate tags by commas, or write a list'
 
 
-def tell_unused(names: Sequence[str]) -> str:
+def describe_unused(names: Sequence[str]) -> str:
     """One sentence about attributes of a schema that no subscription uses."""
     shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
     if len(names) == 1:
@@ -134,13 +134,13 @@ def tell_unused(names: Sequence[str]) -> str:
     return f"no subscription in the index uses {n} attributes that the schema declares: {shown}"
 
 
-def tell_expired(n_expired: int) -> str:
+def describe_expired(n_expired: int) -> str:
     """One sentence about subscriptions that will never be valid again."""
     what = "1 subscription has" if n_expired == 1 else f"{n_expired:,} subscriptions have"
     return f"{what} expired (valid_until is past) and {'is' if n_expired == 1 else 'are'} left out"
 
 
-def _tell_rejects(index: Index) -> str:
+def _describe_rejects(index: Index) -> str:
     n = len(index.rejects)
     what = "1 subscription was" if n == 1 else f"{n:,} subscriptions were"
     first = index.rejects[0]
@@ -151,7 +151,7 @@ def _tell_rejects(index: Index) -> str:
     )
 
 
-def _tell_unknown(unknown: list[Any], argument: str, index: Index) -> str:
+def _describe_unknown(unknown: list[Any], argument: str, index: Index) -> str:
     likely = suggest(str(unknown[0]), index.ids[:10_000].to_pylist())
     n = len(unknown)
     what = f"an id in {argument} belongs" if n == 1 else f"{n:,} ids in {argument} belong"

@@ -22,12 +22,12 @@ def report_tags(asked: Sequence[str], tags: pa.Array) -> None:
         return
     n = len(unknown)
     likely = suggest(unknown[0], known)
-    hint = f'did you mean "{likely}"?' if likely else _tell_known(known)
-    told = f'the tag "{unknown[0]}"' if n == 1 else f'{n:,} of the tags, such as "{unknown[0]}"'
-    warn(f"no subscription has {told}; {hint}")
+    hint = f'did you mean "{likely}"?' if likely else _describe_known(known)
+    shown = f'the tag "{unknown[0]}"' if n == 1 else f'{n:,} of the tags, such as "{unknown[0]}"'
+    warn(f"no subscription has {shown}; {hint}")
 
 
-def _tell_known(known: list[str]) -> str:
+def _describe_known(known: list[str]) -> str:
     if not known:
         return "the index has no tags"
     return f"there are: {', '.join(known[:SHOWN])}" + (", …" if len(known) > SHOWN else "")

@@ -17,7 +17,7 @@ from tamis.events.names import ELEMENT, IN_TEXT
 from tamis.events.oddities import Oddities
 from tamis.events.rejects import Rejects
 from tamis.index.uses import add_uses, asked_paths, count_uses
-from tamis.language.lookalikes import Use, find_alike, fold, is_same_but_case, tell_use
+from tamis.language.lookalikes import Use, describe_use, find_alike, fold, is_same_but_case
 from tamis.language.names import print_path
 
 if TYPE_CHECKING:
@@ -51,17 +51,17 @@ class NeededAttributes:
 class SingleRejects(Rejects):
     """Warns about the first invalid value of each attribute; counts nothing."""
 
-    __slots__ = ("_told",)
+    __slots__ = ("_reported",)
 
     def __init__(self) -> None:
         super().__init__()
-        self._told: set[Path] = set()
+        self._reported: set[Path] = set()
 
     def add_value(self, row: int, path: Path, type_: Type, value: Any, error: Exception) -> None:
         """Warn about the value, unless an earlier value of the same attribute was reported."""
-        if path in self._told:
+        if path in self._reported:
             return
-        self._told.add(path)
+        self._reported.add(path)
         warn(
             f"a value of attribute {print_path(path)} was not read and is treated as missing: "
             f"{error}. index.encode([event]).rejects lists the errors of an event; no more "
@@ -104,7 +104,7 @@ class Watch:
         paths = self._asked.table.paths
         return [paths[at] for at in np.flatnonzero(~self._has_values).tolist()]
 
-    def tell_unread(self) -> str | None:
+    def describe_unread(self) -> str | None:
         """A note on single values and rows that are invalid."""
         single = self._n_rejects - Counter({name: self._n_rejects[name] for name in self._unusable})
         if not single:
@@ -118,7 +118,7 @@ class Watch:
             "index.encode(events).rejects lists them"
         )
 
-    def tell_oddities(self, unit: str = "row") -> list[str]:
+    def describe_oddities(self, unit: str = "row") -> list[str]:
         """Sentences about suspicious values that are read nevertheless."""
         return self._oddities.describe(unit)
 
@@ -127,25 +127,25 @@ class Watch:
         """The attributes with values of which none is valid."""
         return [name for name in map(print_path, self._unseen) if self._n_rejects[name]]
 
-    def tell_unreadable(self) -> str | None:
+    def describe_unreadable(self) -> str | None:
         """A note on them; None if there are none."""
         names = self._unusable
         if not names:
             return None
         what = "an attribute has" if len(names) == 1 else f"{len(names):,} attributes have"
-        shown = "; ".join(map(self._tell_values, names[:SHOWN])) + "; …" * (len(names) > SHOWN)
+        shown = "; ".join(map(self._describe_values, names[:SHOWN])) + "; …" * (len(names) > SHOWN)
         return (
             f"{what} no usable value: {shown}. The values are treated as missing: convert them, or "
             "declare the type that they have in the schema of the index"
         )
 
-    def _tell_values(self, name: str) -> str:
+    def _describe_values(self, name: str) -> str:
         n_values, example = self._n_rejects[name], self._examples.get(name)
         values = f"{n_values:,} value{'s' * (n_values != 1)}"
         shown = "" if example is None else f"; row {example.row}: {example.reason}"
         return f"{name} ({values}{shown})"
 
-    def tell_missing(self, find_names: Callable[[], Collection[Path]]) -> str | None:
+    def describe_missing(self, find_names: Callable[[], Collection[Path]]) -> str | None:
         """A note on attributes that no event has; None if there are none."""
         unseen = [path for path in self._unseen if not self._n_rejects[print_path(path)]]
         if not self._n_events or not unseen:
@@ -163,10 +163,10 @@ class Watch:
         uses = self._asked.uses if missing else {}
         missing = [path for path in missing if path in uses]
         where = f"in every event ({self._n_events:,} event{'s' * (self._n_events != 1)})"
-        return tell_missing(missing, alike, uses, where) if missing else None
+        return describe_missing(missing, alike, uses, where) if missing else None
 
 
-def tell_no_events(place: str) -> str:
+def describe_no_events(place: str) -> str:
     """One sentence about a file without events to match."""
     return f"there are no events in {place}"
 
@@ -219,7 +219,7 @@ def find_likely(
     return found
 
 
-def tell_missing(
+def describe_missing(
     missing: Collection[Path],
     alike: Mapping[Path, Path],
     uses: Mapping[Path, Use],
@@ -231,7 +231,7 @@ def tell_missing(
     what += "" if n == 1 else "subscriptions use are"
     # Those similar to another name first, then by the number of subscriptions affected.
     ordered = sorted(missing, key=lambda path: (path not in alike, -_count(uses, path), path))
-    shown = "; ".join(_tell_one(path, alike, uses) for path in ordered[:SHOWN])
+    shown = "; ".join(_describe_one(path, alike, uses) for path in ordered[:SHOWN])
     shown += "; …" if n > SHOWN else ""
     return (
         f"{what} missing {where}: {shown}. Correct the expressions or the names in the events, "
@@ -239,20 +239,20 @@ def tell_missing(
     )
 
 
-def _tell_one(path: Path, alike: Mapping[Path, Path], uses: Mapping[Path, Use]) -> str:
-    told = print_path(path)
+def _describe_one(path: Path, alike: Mapping[Path, Path], uses: Mapping[Path, Use]) -> str:
+    missing = print_path(path)
     if path in uses:
-        told += f" ({tell_use(uses[path])})"
+        missing += f" ({describe_use(uses[path])})"
     if path not in alike:
-        return told
+        return missing
     *where, last = alike[path]
     if IN_TEXT in alike[path]:
         whole = print_path(alike[path][: alike[path].index(IN_TEXT)])
-        return f"{told}, but the JSON inside the text {whole} has it: parse that text first"
+        return f"{missing}, but the JSON inside the text {whole} has it: parse that text first"
     if last == ELEMENT:
         whole = print_path(tuple(where))
-        return f"{told}, but the objects in the list {whole} have it: match these"
-    return f"{told}, but they have {print_path(alike[path])}"
+        return f"{missing}, but the objects in the list {whole} have it: match these"
+    return f"{missing}, but they have {print_path(alike[path])}"
 
 
 def _count(uses: Mapping[Path, Use], path: Path) -> int:

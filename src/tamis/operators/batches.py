@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.language.names import print_path
 from tamis.language.types import WrongTypeError
-from tamis.operators.faults import tell
+from tamis.operators.faults import describe_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -80,7 +80,7 @@ def _table(operator: Operator, events: Sequence[Mapping[str, Any]]) -> pa.Table 
                 f"{operator.name} reads {print_path((str(name),))}, which cannot be converted to "
                 "an Arrow column"
             )
-            return WrongTypeError(f"{read}: {tell(error)}")
+            return WrongTypeError(f"{read}: {describe_error(error)}")
     # An unused column, so that a table without other columns has rows.
     return pa.table(columns or {"": pa.nulls(len(events))})
 

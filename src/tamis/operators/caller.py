@@ -15,7 +15,7 @@ from tamis.language.printer import print_value
 from tamis.language.types import WrongTypeError
 from tamis.operators.answers import TooManyBindingsError, read_answer
 from tamis.operators.batches import call_batch, tables_of
-from tamis.operators.faults import Breaker, FaultKind, FaultReport, tell
+from tamis.operators.faults import Breaker, FaultKind, FaultReport, describe_error
 from tamis.operators.views import MissingAttributeError
 from tamis.operators.workers import Abandoned, CallTimeoutError, run_within
 
@@ -124,18 +124,18 @@ class Caller:
         operator = self.operators[number]
         own, all_calls = self._breakers_of(number)
         if own.is_open or all_calls.is_open:
-            told = f"{self.texts[number] if own.is_open else operator.name} failed too often"
-            return [Failure(FaultKind.BREAKER, f"{told}: not called")] * n_events
+            message = f"{self.texts[number] if own.is_open else operator.name} failed too often"
+            return [Failure(FaultKind.BREAKER, f"{message}: not called")] * n_events
         if (n_running := self._abandoned[operator.name].n_running) >= self.limits.abandoned_calls:
-            told = (
+            message = (
                 f"{n_running} calls of {operator.name} timed out and still run; it is not called "
                 "until they end"
             )
-            return [Failure(FaultKind.BREAKER, told)] * n_events
+            return [Failure(FaultKind.BREAKER, message)] * n_events
         answers = attempt()
         if not all(isinstance(one, Failure) and one.is_of_event for one in answers):
-            all_calls.tell(is_fault=_common_fault(answers) is FaultKind.TIMEOUT)
-            own.tell(is_fault=_common_fault(answers) is not None)
+            all_calls.count_call(is_fault=_common_fault(answers) is FaultKind.TIMEOUT)
+            own.count_call(is_fault=_common_fault(answers) is not None)
         return answers
 
     def _attempt_parts(self, number: int, table: pa.Table) -> list[Answer | Failure]:
@@ -169,8 +169,8 @@ class Caller:
         except CallTimeoutError:
             failure = Failure(FaultKind.TIMEOUT, f"no answer within {operator.timeout} seconds")
         except MissingAttributeError as error:
-            told = f"KeyError: {error}"
-            failure = Failure(FaultKind.RAISED, told, is_of_event=True)
+            message = f"KeyError: {error}"
+            failure = Failure(FaultKind.RAISED, message, is_of_event=True)
         except WrongTypeError as error:
             failure = Failure(FaultKind.WRONG_TYPE, str(error))
         except TooManyBindingsError as error:
@@ -178,7 +178,7 @@ class Caller:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # any error that an operator may raise, asyncio's included
-            failure = Failure(FaultKind.RAISED, tell(error))
+            failure = Failure(FaultKind.RAISED, describe_error(error))
         else:
             seconds = (time.perf_counter() - started) / max(1, n_events)
             return [self._read(number, one, seconds) for one in returned]
@@ -205,7 +205,7 @@ class Caller:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # inspecting the returned value may raise an error
-            return Failure(FaultKind.RAISED, tell(error))
+            return Failure(FaultKind.RAISED, describe_error(error))
         self.statistics.add(self.texts[number], is_true=bool(answer), seconds=seconds)
         return answer
 

@@ -46,7 +46,7 @@ class EventCandidates:
                         self._by_call.setdefault(call, []).append(gate)
             for test in self._sources.tests_of_row(row):
                 truth = self.facts.test(self._sources.test(test))
-                self._run.tell(self._sources.n_calls + test, truth is True)
+                self._run.record_result(self._sources.n_calls + test, truth is True)
 
     def next_call(self) -> int:
         """The call to make now, or -1 if there is none."""
@@ -59,13 +59,13 @@ class EventCandidates:
                 return int(open_calls[0])
         raise AssertionError("a subscription is undecided, but no call can decide it")
 
-    def tell(self, call: int, answer: Answer | Failure) -> None:
+    def record_answer(self, call: int, answer: Answer | Failure) -> None:
         """Take an answer and propagate its consequences."""
         known = self.take(call, answer, None)
         truth = None if known is None else bool(known)
         if truth is None and self._sources.is_signed:
             truth = False
-        following = self._run.tell(call, truth)
+        following = self._run.record_result(call, truth)
         gates = self._by_call.get(call, ())
         for gate in gates:
             self._judge(gate)

@@ -47,7 +47,7 @@ class Fault:
         }
 
 
-def tell(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """The text of an error, if it can be obtained."""
     try:
         return f"{type(error).__name__}: {error}"
@@ -111,7 +111,7 @@ class Breaker:
         """Whether calls are blocked now."""
         return self._n_faults >= self._most_faults and self._clock() < self._closed_until
 
-    def tell(self, *, is_fault: bool) -> None:
+    def count_call(self, *, is_fault: bool) -> None:
         """Count a call that was made."""
         if not is_fault:
             self._n_faults = 0

@@ -161,7 +161,7 @@ class OperatorPhase:
                     Failure(FaultKind.BUDGET, f"more than {limits.calls_per_event} calls")
                 )
                 break
-            candidates.tell(call, (yield call))
+            candidates.record_answer(call, (yield call))
         matched = [self._sources.ordinal(row) for row in run.matched.tolist()]
         found: dict[int, dict[str, Any]] = {}
         if with_bindings:

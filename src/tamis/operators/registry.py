@@ -166,7 +166,7 @@ REGISTRY: Final = Registry()
 ATTRIBUTE: Final = "__tamis_operator__"
 
 
-def operator(  # noqa: PLR0913 - all that the engine should know of an operator
+def operator(  # noqa: PLR0913 - all that the engine should know about an operator
     signature: str,
     *,
     reads: Iterable[str] | None = None,

@@ -78,16 +78,16 @@ class Statistics:
     def to_json(self) -> dict[str, dict[str, float]]:
         """{call: counts}, which `merge` reads back."""
         with self._lock:
-            return _tell(self._calls)
+            return _to_json(self._calls)
 
     def take_news(self) -> dict[str, dict[str, float]]:
         """The counts since the last time, without those merged from elsewhere."""
         with self._lock:
             news, self._news = self._news, {}
-            return _tell(news)
+            return _to_json(news)
 
 
-def _tell(calls: dict[str, CallStatistics]) -> dict[str, dict[str, float]]:
+def _to_json(calls: dict[str, CallStatistics]) -> dict[str, dict[str, float]]:
     return {
         call: {
             "calls": round(own.n_calls, 3),

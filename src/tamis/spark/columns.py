@@ -31,9 +31,9 @@ from pyspark.sql.types import (
 
 from tamis.errors import warn
 from tamis.events.arrow_values import can_hold
-from tamis.language.lookalikes import tell_use
+from tamis.language.lookalikes import describe_use
 from tamis.language.names import print_path
-from tamis.match.unseen import find_likely, tell_missing
+from tamis.match.unseen import describe_missing, find_likely
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -98,13 +98,13 @@ def report_columns(
     if missing:
         names = [name for name in _leaves(columns, ()) if name not in parts.version.attributes]
         alike = find_likely(missing, names)
-        warn(tell_missing(missing, alike, uses, "in the columns of the events"))
+        warn(describe_missing(missing, alike, uses, "in the columns of the events"))
     if unfit:
-        warn(_tell_unfit(unfit, uses))
+        warn(_describe_unfit(unfit, uses))
 
 
 def _known_columns(events: DataFrame, attributes: str | Sequence[str] | None) -> DataType | None:
-    """The type whose fields are the attributes; None if the schema does not tell."""
+    """The type whose fields are the attributes; None if it is not in the schema."""
     if not isinstance(attributes, str):
         wanted = events.columns if attributes is None else attributes
         return StructType([field for field in events.schema.fields if field.name in wanted])
@@ -141,12 +141,12 @@ def _leaves(type_: DataType, prefix: Path) -> Iterator[Path]:
             yield path
 
 
-def _tell_unfit(unfit: list[tuple[Path, DataType, Type]], uses: Any) -> str:
+def _describe_unfit(unfit: list[tuple[Path, DataType, Type]], uses: Any) -> str:
     n = len(unfit)
     what = "a column is" if n == 1 else f"{n:,} columns are"
     shown = "; ".join(
         f"{print_path(path)} is {found.simpleString()}, not {type_}"
-        + (f" ({tell_use(uses[path])})" if path in uses else "")
+        + (f" ({describe_use(uses[path])})" if path in uses else "")
         for path, found, type_ in unfit[:SHOWN]
     )
     it = "it" if n == 1 else "them"

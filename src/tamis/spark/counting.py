@@ -59,12 +59,12 @@ class CountRuns(Matcher):
         for batch in cut(batches):
             for value, own in self._by_kept(batch):
                 if kept is not None and not kept.equals(value):
-                    yield from self._tell(index, counts, kept)
+                    yield from self._make_rows(index, counts, kept)
                     counts[:] = 0
                 kept = value
                 counts += index.count_by_subscription(self.encode(index, own), **options)
-        yield from self._tell(index, counts, kept)
-        self.tell_news(index)
+        yield from self._make_rows(index, counts, kept)
+        self.report_news(index)
 
     def _by_kept(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, pa.RecordBatch]]:
         """The batch split into runs of equal kept values."""
@@ -77,7 +77,7 @@ class CountRuns(Matcher):
             yield value, batch.slice(start, end - start)
             start = end
 
-    def _tell(self, index: Index, counts: np.ndarray, kept: Any) -> Iterator[pa.RecordBatch]:
+    def _make_rows(self, index: Index, counts: np.ndarray, kept: Any) -> Iterator[pa.RecordBatch]:
         for part, numbering in zip(self.parts.parts, index.catalogue.numberings, strict=True):
             so_far = numbering.to_part(counts)
             for first in range(0, len(so_far), RUN):

@@ -33,20 +33,20 @@ class ListedRejects(Rejects):
     def add_values(self, refused: Refused, type_: Type, paths: Sequence[Path]) -> None:
         """Keep each value."""
         for at in np.argsort(refused.rows, kind="stable").tolist():
-            told = self._tell(at, refused, type_, paths)
-            self._add(told.attribute, told.kind, [told])
+            reject = self._make_reject(at, refused, type_, paths)
+            self._add(reject.attribute, reject.kind, [reject])
 
     def _add(
-        self, attribute: str | None, kind: RejectKind, told: list[Reject], n_rejects: int = 1
+        self, attribute: str | None, kind: RejectKind, rejects: list[Reject], n_rejects: int = 1
     ) -> None:
         if len(self.listed) < MOST_LISTED:
-            self.listed.extend(told)
+            self.listed.extend(rejects)
 
     def add_nulls(self, is_null: pa.Array) -> None:
         """Keep a row for each whole event that is NULL."""
         for row in np.flatnonzero(is_null.to_numpy(zero_copy_only=False)).tolist():
-            told = Reject(row, None, None, "NULL", NULL_EVENT, RejectKind.BAD_ROW)
-            self._add(None, told.kind, [told])
+            reject = Reject(row, None, None, "NULL", NULL_EVENT, RejectKind.BAD_ROW)
+            self._add(None, reject.kind, [reject])
 
     def to_batch(self, event_ids: pa.Array) -> pa.RecordBatch:
         """The rejects with the ids of their events."""

@@ -27,7 +27,7 @@ _LACKING: Final = re.compile(
 
 
 @contextmanager
-def telling() -> Iterator[None]:
+def raising_worker_errors() -> Iterator[None]:
     """Raise the error that a worker raised; Spark's own errors are raised unchanged."""
     try:
         yield
@@ -38,11 +38,11 @@ def telling() -> Iterator[None]:
         raise own from error
 
 
-def read_failure(told: str) -> errors.TamisError | None:
+def read_failure(message: str) -> errors.TamisError | None:
     """The Tamis error at the end of a worker's traceback, or the error for a missing module."""
-    found = _OURS.search(told)
+    found = _OURS.search(message)
     if found is None:
-        lacking = _LACKING.search(told)
+        lacking = _LACKING.search(message)
         return lacking and errors.MissingDependencyError(
             f"{LACKING} '{lacking[1] or lacking[2]}'", hint=WHAT_TO_DO
         )
@@ -58,9 +58,9 @@ _CLASS: Final = re.compile(r"\b(?:[a-z]\w*\.){2,}(?=[A-Z])")
 MOST_CHARACTERS: Final = 500
 
 
-def shorten_failure(told: str) -> str:
+def shorten_failure(message: str) -> str:
     """The reason that Spark gives, on one line: the innermost cause, if there is one."""
-    causes = _PYTHON.findall(told) if "Traceback (most recent" in told else []
-    causes = causes or _CAUSE.findall(told)
-    reason = causes[-1] if causes else told.strip().partition("\n")[0]
+    causes = _PYTHON.findall(message) if "Traceback (most recent" in message else []
+    causes = causes or _CAUSE.findall(message)
+    reason = causes[-1] if causes else message.strip().partition("\n")[0]
     return _CLASS.sub("", reason.strip())[:MOST_CHARACTERS]

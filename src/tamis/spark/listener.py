@@ -41,12 +41,12 @@ class StreamMetrics:
 
 
 class MetricsListener(StreamingQueryListener):
-    """Passes metrics to `tell` after each batch. Add it with `spark.streams.addListener`, and let
+    """Passes metrics to `report` after each batch. Add it with `spark.streams.addListener`, and let
     `stream(on_batch=…)` call its `on_batch`.
     """
 
-    def __init__(self, tell: Callable[[StreamMetrics], None]) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[StreamMetrics], None]) -> None:
+        self._report = report
         self._reports: dict[int, BatchReport] = {}
 
     def on_batch(self, report: BatchReport) -> None:
@@ -59,7 +59,7 @@ class MetricsListener(StreamingQueryListener):
         report = self._reports.pop(progress.batchId, None)
         if report is None:
             return  # a trigger without new events
-        self._tell(
+        self._report(
             StreamMetrics(
                 progress.batchId,
                 progress.timestamp,

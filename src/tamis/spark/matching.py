@@ -73,7 +73,7 @@ class Matcher:
         options = self.question.choose(index)
         for batch in cut(batches):
             yield from self.read(index, batch, options)
-        self.tell_news(index)
+        self.report_news(index)
 
     def read(
         self, index: Index, batch: pa.RecordBatch, options: dict[str, Any]
@@ -81,10 +81,10 @@ class Matcher:
         """What is made of one batch."""
         raise NotImplementedError
 
-    def tell_news(self, index: Index) -> None:
-        """Hand over what was seen of operators since the last task."""
+    def report_news(self, index: Index) -> None:
+        """Report on operators since the last task."""
         if self.question.news is not None:
-            self.question.news.tell(index)
+            self.question.news.report(index)
 
     def encode(self, index: Index, batch: pa.RecordBatch) -> EncodedEvents:
         """The events of a batch as the index reads them."""
@@ -111,10 +111,10 @@ class MatchRows(Matcher):
             chunks.append(chunk)
             n_waiting += len(chunk)
             if n_waiting >= OUTPUT_ROWS:
-                yield from self._tell(index, batch, chunks)
+                yield from self._make_rows(index, batch, chunks)
                 chunks, n_waiting = [], 0
         if n_waiting:
-            yield from self._tell(index, batch, chunks)
+            yield from self._make_rows(index, batch, chunks)
 
     def _match(
         self, index: Index, events: EncodedEvents, options: dict[str, Any]
@@ -124,7 +124,7 @@ class MatchRows(Matcher):
         best: list[pa.RecordBatch] = index.match_top(events, self.n_best, **options).to_batches()
         return best
 
-    def _tell(
+    def _make_rows(
         self, index: Index, batch: pa.RecordBatch, chunks: list[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         all_rows = np.concatenate([chunk["event_row"].to_numpy() for chunk in chunks])

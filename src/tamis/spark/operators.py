@@ -53,7 +53,7 @@ class News:
     counts: Accumulator[Counts]
     faults: Accumulator[list[Fault]]
 
-    def tell(self, index: Index) -> None:
+    def report(self, index: Index) -> None:
         """Report the changes since the last task of this worker."""
         self.counts.add(index.operators.take_news())
         self.faults.add(index.operators.take_faults())

@@ -92,11 +92,11 @@ def _expect_fitting(spark: SparkSession, parts: PartSet, how: str) -> None:
 
 def worker_memory(spark: SparkSession) -> int:
     """Bytes one worker may use for an index: as configured, else a fair share of this machine."""
-    told = spark.conf.get(MEMORY, None)
-    if told is not None:
-        if not told.isdecimal():
-            raise InputError(f'{MEMORY} is "{told}"; a number of bytes is allowed')
-        return int(told)
+    given = spark.conf.get(MEMORY, None)
+    if given is not None:
+        if not given.isdecimal():
+            raise InputError(f'{MEMORY} is "{given}"; a number of bytes is allowed')
+        return int(given)
     # All workers share the index's pages but not their masks; half is left to the JVM.
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return int(physical // (2 * (os.cpu_count() or 1)))

@@ -34,7 +34,7 @@ def _find_notes(
 ) -> Iterator[tuple[str, str | None]]:
     watch = Watch(index.asked)
     watch.add(events)
-    yield "unread", watch.tell_unread()
-    yield "unreadable", watch.tell_unreadable()
-    yield "missing", watch.tell_missing(lambda: find_names(source))
-    yield from (("odd", told) for told in watch.tell_oddities())
+    yield "unread", watch.describe_unread()
+    yield "unreadable", watch.describe_unreadable()
+    yield "missing", watch.describe_missing(lambda: find_names(source))
+    yield from (("odd", note) for note in watch.describe_oddities())

@@ -41,8 +41,8 @@ def _explained(task: Task) -> Task:
         try:
             own = pickle.loads(content)
         except ModuleNotFoundError as error:
-            told = f"{lacking} '{error.name}'; {what_to_do}"
-            raise ModuleNotFoundError(told, name=error.name) from None
+            message = f"{lacking} '{error.name}'; {what_to_do}"
+            raise ModuleNotFoundError(message, name=error.name) from None
         yield from own(batches)
 
     return run

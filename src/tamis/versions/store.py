@@ -164,9 +164,9 @@ class IndexStore:
             is_there = not self.storage.is_local or self.storage.local_path("").exists()
             return "it holds no versions" if is_there else "that folder does not exist"
         shown = ", ".join(map(version_name, numbers[-SHOWN:]))
-        told = f"existing versions: {'…, ' * (len(numbers) > SHOWN)}{shown}"
+        existing = f"existing versions: {'…, ' * (len(numbers) > SHOWN)}{shown}"
         was_deleted = missing is not None and 0 < missing < numbers[-1]
-        return f"{told}; that one was deleted" if was_deleted else told
+        return f"{existing}; that one was deleted" if was_deleted else existing
 
     def versions(self) -> Versions:
         """All versions, oldest first; warns of damaged ones and leaves them out."""

@@ -56,7 +56,7 @@ def test_found_are_those_that_hold(seed: int, n_leaves: int) -> None:
 
 
 def test_lists_are_skipped() -> None:
-    """One rare leaf beside a common one: few postings of the long list are read."""
+    """One rare leaf next to a common one: few postings of the long list are read."""
     common = {Conjunction((0, leaf), ()): [leaf] for leaf in range(1, 5_000)}
     index = ConjunctionIndex(common, 5_000, np.int32)
     found = index.find(0, rows([{0, 4_321}]))

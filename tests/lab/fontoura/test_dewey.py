@@ -62,7 +62,7 @@ def test_short_and_long_ids_side_by_side(seed: int) -> None:
 
 
 def chain(depth: int) -> Expression:
-    """AND, OR, AND, … with a leaf beside each."""
+    """AND, OR, AND, … with a leaf next to each."""
     node: Expression = Conjunction((depth,), ())
     for level in range(depth - 1, -1, -1):
         node = Branch(AND if level % 2 == 0 else OR, (Conjunction((level,), ()), node))

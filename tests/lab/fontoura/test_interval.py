@@ -60,7 +60,7 @@ def draw(seed: int) -> tuple[random.Random, Expression, int]:
 @given(seed=st.integers(0, 2**40))
 def test_labellings_are_valid(seed: int) -> None:
     _, tree, line_end = draw(seed)
-    # Every node once: equal subtrees are told apart by where they stand.
+    # Every node once: equal subtrees differ in their places.
     spans = [(node, begin, end) for node, begin, end in label(tree, 1, line_end)]
     later_starts: list[int] = []
     place = 0

@@ -36,7 +36,7 @@ def walk(run, results) -> list[int]:
     while call >= 0:
         assert run.next_call() == call, "asking again changes nothing"
         made.append(call)
-        call = run.tell(call, RESULTS[int(results[call])])
+        call = run.record_result(call, RESULTS[int(results[call])])
     return made
 
 
@@ -105,7 +105,7 @@ def test_a_call_is_made_only_while_it_is_needed(name, seed):
             decided = set(run.decided.tolist())
             open_ones = set(range(gates.n_subscriptions)) - decided
             assert any(call in calls_below(gates, each) for each in open_ones)
-            call = run.tell(call, RESULTS[int(results[call])])
+            call = run.record_result(call, RESULTS[int(results[call])])
 
 
 def test_naive_evaluates_each_by_itself():

@@ -55,7 +55,7 @@ def take_all(row: Row) -> bool:
     return True
 
 
-def tell_block(ours: Row, rival: Row) -> str:
+def describe_block(ours: Row, rival: Row) -> str:
     """Why the product is behind, as far as counts explain it."""
     looked = " and ".join(f"{rival[name]:,.0f} {name}" for name in COUNTED if rival.get(name))
     return (
@@ -75,12 +75,12 @@ class Experiment:
     columns: tuple[str, ...]  # columns of the rows shown; RATIO is computed
     verdict: Callable[[list[Row]], list[str]]  # sentences on what reproduces
     published: tuple[Row, ...] = ()  # the paper's figures, with our column names
-    told: str = ""  # the paper's statement, if its figures are not printed
+    claim: str = ""  # the paper's statement, if its figures are not printed
     charts: tuple[Chart, ...] = field(default=())
     shows: Callable[[Row], bool] = take_all
     ours: str = BATCH  # the product's row
     measure: str = MICROSECONDS  # the measure compared with the best of the others
-    behind: Callable[[Row, Row], str] = tell_block  # why, given its row and the best
+    behind: Callable[[Row, Row], str] = describe_block  # why, given its row and the best
 
 
 def add_ratios(rows: list[Row], x: str, column: str = MICROSECONDS) -> list[Row]:

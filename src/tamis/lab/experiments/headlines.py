@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from tamis.lab.experiments.atree import task as atree
 from tamis.lab.experiments.atree.ads import PUBLISHED as PUBLISHED_ADS
-from tamis.lab.experiments.atree.ads import tell_counts, tell_each
+from tamis.lab.experiments.atree.ads import describe_counts, describe_each
 from tamis.lab.experiments.experiment import ALGORITHM, MICROSECONDS, series
 from tamis.lab.experiments.fontoura import task as fontoura
-from tamis.lab.experiments.irmak.clusters import OVERLAP, tell_costs
+from tamis.lab.experiments.irmak.clusters import OVERLAP, describe_costs
 from tamis.lab.experiments.irmak.task import PRIMITIVE, ratio_of
 from tamis.lab.experiments.liu import calls as liu
 from tamis.lab.experiments.sentences import does, over, times
@@ -82,12 +82,14 @@ def check_interval(results: Results) -> list[Check]:
     costs = [1e3 * took[depth] / read[depth] for depth in took]
     rule = "flat is per annotation read, not per event: evaluating one takes at most "
     rule += f"{FLAT} times as long at the last depth as at 1"
-    found = f"{', '.join(f'{cost:.1f}' for cost in costs)} ns by depth; {_tell_events(took, read)}"
+    found = (
+        f"{', '.join(f'{cost:.1f}' for cost in costs)} ns by depth; {_describe_events(took, read)}"
+    )
     checks.append(Check(rule, found, costs[-1] <= FLAT * costs[0]))
     return checks
 
 
-def _tell_events(took: dict[int, float], read: dict[int, float]) -> str:
+def _describe_events(took: dict[int, float], read: dict[int, float]) -> str:
     """The growth of an event's time, which is not judged."""
     first, last = min(took), max(took)
     listed = ", ".join(f"{one:,.0f}" for one in took.values())
@@ -161,7 +163,7 @@ def check_ads(results: Results) -> list[Check]:
 def explain_ads(results: Results) -> str:
     """The cost of an advertisement for each algorithm, and the work done."""
     rows = results["atree-table-4-matching"]
-    return f"{tell_each(rows)} {tell_counts(rows)}"
+    return f"{describe_each(rows)} {describe_counts(rows)}"
 
 
 # ── Irmak ───────────────────────────────────────────────────────────────────────────────────
@@ -176,7 +178,7 @@ def check_clustered(results: Results) -> list[Check]:
 
 def explain_clustered(results: Results) -> str:
     """The cost of a posting."""
-    return tell_costs(results["irmak-figure-4.5"])
+    return describe_costs(results["irmak-figure-4.5"])
 
 
 # ── Liu ─────────────────────────────────────────────────────────────────────────────────────
@@ -209,19 +211,19 @@ def check_calls(results: Results) -> list[Check]:
 
 def explain_calls(results: Results) -> str:
     """The number of calls that every schedule needs."""
-    told = []
+    counts = []
     for name, popularity in POPULARITIES.items():
         rows = results[name]
         floors, naive = (
             series(rows, "subscriptions", w, liu.NAIVE) for w in (liu.FLOOR, liu.CALLS)
         )
         most = max(naive)
-        told.append(
+        counts.append(
             f"with {popularity} popularity, whatever the schedule, at least {floors[most]:,.0f} of "
             f"naive's {naive[most]:,.0f} calls are needed at {most:,} subscriptions"
         )
     paper = ", ".join(f"{row[liu.CALLS]:,}" for row in liu.EXPERIMENTS[0].published)
-    return f"Counted: {'; '.join(told)}. The paper has {paper} with uniform popularity."
+    return f"Counted: {'; '.join(counts)}. The paper has {paper} with uniform popularity."
 
 
 HEADLINES: Final = (

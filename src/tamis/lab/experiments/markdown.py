@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from tamis.lab.experiments.report import INTRODUCTION, describe_runs, table_of_standings
-from tamis.lab.experiments.steadiness import table_of_repeats, tell_steadiness
+from tamis.lab.experiments.steadiness import describe_steadiness, table_of_repeats
 from tamis.lab.experiments.tables import Table
 
 if TYPE_CHECKING:
@@ -19,13 +19,13 @@ def write_markdown(report: Report) -> str:
     lines += [f"- {line}" for line in describe_runs(report.sections)]
     lines += ["", "## The papers' headlines", "", *write_headlines(report.headlines)]
     if repeats := report.repeats:
-        lines += ["## How steady the times are", "", tell_steadiness(repeats), ""]
+        lines += ["## How steady the times are", "", describe_steadiness(repeats), ""]
         lines += [*write_table(table_of_repeats(repeats)), ""]
     standings = report.standings
     if standings:
         lines += ["## Where Tamis stands", "", *write_table(table_of_standings(standings)), ""]
         behind = [one for one in standings if one.behind]
-        lines += [f"- {one.experiment.name}: {' '.join(one.tell())}" for one in behind]
+        lines += [f"- {one.experiment.name}: {' '.join(one.describe())}" for one in behind]
         lines += [""] if behind else []
     for paper, sections in groupby(report.sections, lambda one: one.experiment.paper):
         lines += [f"## {paper}", ""]
@@ -52,8 +52,8 @@ def write_section(section: Section) -> list[str]:
     """One experiment."""
     experiment = section.experiment
     lines = [f"### {experiment.name}: {experiment.title}", ""]
-    if experiment.told:
-        lines += [f"*The paper:* {experiment.told}", ""]
+    if experiment.claim:
+        lines += [f"*The paper:* {experiment.claim}", ""]
     lines += [f"- {sentence}" for sentence in section.verdict]
     lines += ["", *write_table(section.table())]
     for note in section.notes:

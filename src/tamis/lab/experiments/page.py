@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tamis.lab.experiments.experiment import ALGORITHM, SINGLE
 from tamis.lab.experiments.plots import draw
 from tamis.lab.experiments.report import INTRODUCTION, describe_runs, table_of_standings
-from tamis.lab.experiments.steadiness import table_of_repeats, tell_steadiness
+from tamis.lab.experiments.steadiness import describe_steadiness, table_of_repeats
 from tamis.lab.experiments.tables import Table
 
 if TYPE_CHECKING:
@@ -46,13 +46,16 @@ def write_page(report: Report) -> str:
         *(write_headline(judged) for judged in report.headlines),
     ]
     if repeats := report.repeats:
-        parts += ["<h2>How steady the times are</h2>", f"<p>{escape(tell_steadiness(repeats))}</p>"]
+        parts += [
+            "<h2>How steady the times are</h2>",
+            f"<p>{escape(describe_steadiness(repeats))}</p>",
+        ]
         parts.append(write_table(table_of_repeats(repeats)))
     if standings := report.standings:
         parts += ["<h2>Where Tamis stands</h2>", write_table(table_of_standings(standings))]
         behind = [one for one in standings if one.behind]
-        told = [f"{one.experiment.name}: {' '.join(one.tell())}" for one in behind]
-        parts += [list_of(told, "verdict")] if told else []
+        reasons = [f"{one.experiment.name}: {' '.join(one.describe())}" for one in behind]
+        parts += [list_of(reasons, "verdict")] if reasons else []
     parts += ["<h2>All experiments</h2>", write_contents(report.sections)]
     for paper, sections in groupby(report.sections, lambda one: one.experiment.paper):
         parts += [f"<h2>{escape(paper)}</h2>", *map(write_section, sections)]
@@ -88,8 +91,8 @@ def write_section(section: Section) -> str:
     """One experiment: verdict, plots, tables."""
     experiment = section.experiment
     parts = [f'<h3 id="{experiment.name}">{experiment.name}: {escape(experiment.title)}</h3>']
-    if experiment.told:
-        parts.append(f"<p><i>The paper:</i> {escape(experiment.told)}</p>")
+    if experiment.claim:
+        parts.append(f"<p><i>The paper:</i> {escape(experiment.claim)}</p>")
     parts.append(list_of(section.verdict, "verdict"))
     for number, chart in enumerate(experiment.charts):
         parts.append(draw(chart, section.rows, f"{experiment.name}-{number}"))

@@ -51,7 +51,7 @@ class Section:
     rows: list[Row]  # shown rows
     results: list[dict[str, Any]]
     n_settings: int  # of the sweep, measured or not
-    tells_standing: bool  # the first of its sweep that shows the compared measure
+    shows_standing: bool  # the first of its sweep that shows the compared measure
 
     @property
     def x(self) -> str:
@@ -82,10 +82,10 @@ class Section:
             measured = f"{len(self.results)} of {self.n_settings} settings are measured"
             return [f"{measured}; there is no verdict before all are."]
         with refuse_others(self.experiment.name):
-            told = self.experiment.verdict(self.rows)
-            if self.tells_standing and (found := self.standing()):
-                told += found.tell()
-        return told
+            sentences = self.experiment.verdict(self.rows)
+            if self.shows_standing and (found := self.standing()):
+                sentences += found.describe()
+        return sentences
 
     def standing(self) -> Standing | None:
         """The product compared with the best of the others at each setting; for speed, of all
@@ -146,7 +146,7 @@ class Report:
         return [
             found
             for one in self.sections
-            if one.tells_standing and one.is_complete and one.experiment.measure in RACES
+            if one.shows_standing and one.is_complete and one.experiment.measure in RACES
             if (found := one.standing())
         ]
 
@@ -181,7 +181,7 @@ def refuse_others(*names: str) -> Iterator[None]:
 def collect(experiments: Iterable[Experiment], store: Store) -> Report:
     """A section for each experiment with results; raises an error if there are none."""
     sections: list[Section] = []
-    told = set()
+    seen = set()
     for experiment in experiments:
         results = store.load(experiment.sweep)
         rows = [row for result in results for row in result["rows"] if experiment.shows(row)]
@@ -190,9 +190,9 @@ def collect(experiments: Iterable[Experiment], store: Store) -> Report:
                 rows = add_ratios(rows, experiment.columns[0])
             n_settings = len(experiment.sweep.settings(store.scale))
             race = (experiment.sweep.name, experiment.measure)
-            tells = experiment.measure in experiment.columns and race not in told
-            told |= {race} if tells else set()
-            sections.append(Section(experiment, rows, results, n_settings, tells))
+            is_first = experiment.measure in experiment.columns and race not in seen
+            seen |= {race} if is_first else set()
+            sections.append(Section(experiment, rows, results, n_settings, is_first))
     if not sections:
         raise InputError(
             f"no results in {store.directory}",

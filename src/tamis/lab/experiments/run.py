@@ -22,8 +22,8 @@ class Step(NamedTuple):
     setting: Setting
 
     def __str__(self) -> str:
-        told = ", ".join(f"{name} {value}" for name, value in self.setting.items())
-        return f"{self.sweep.name}: {told}"
+        values = ", ".join(f"{name} {value}" for name, value in self.setting.items())
+        return f"{self.sweep.name}: {values}"
 
 
 def plan(experiments: Iterable[Experiment], store: Store, *, again: bool = False) -> list[Step]:

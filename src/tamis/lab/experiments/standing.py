@@ -41,7 +41,7 @@ class Standing(NamedTuple):
         """The settings at which another is better."""
         return [at for at, ratio in self.ratios(self.ours).items() if ratio > 1]
 
-    def tell(self) -> list[str]:
+    def describe(self) -> list[str]:
         """The product's lead; where it is behind, and why."""
         ratios, measure = self.ratios(self.ours).values(), self.experiment.measure
         if measure != MICROSECONDS:
@@ -49,18 +49,18 @@ class Standing(NamedTuple):
             least = f"{spread(ratios)} the {measure} of the best of the others ({self.leaders})"
             return [f"{name} has {least}."]
         ahead = f"{spread(1 / ratio for ratio in ratios)} as fast as the fastest of the others"
-        told = [f"Tamis in batches is {ahead} ({self.leaders})."]
-        told += [self._explain()] if self.behind else []
+        sentences = [f"Tamis in batches is {ahead} ({self.leaders})."]
+        sentences += [self._explain()] if self.behind else []
         if self.singles:
             longer = spread(self.ratios(self.singles).values())
-            told.append(
+            sentences.append(
                 f"One event at a time it takes {longer} as long as that one; this includes reading "
                 f"the event and finding what it satisfies, which the others are given"
-                f"{self._tell_handed()}."
+                f"{self._describe_handed()}."
             )
-        return told
+        return sentences
 
-    def _tell_handed(self) -> str:
+    def _describe_handed(self) -> str:
         """The cost of reading events and finding leaves, if measured."""
         known = [row[HANDED] for row in self.singles.values() if HANDED in row]
         low, high = (f"{end(known):,.0f}" if known else "" for end in (min, max))

@@ -66,7 +66,7 @@ def _times(settings: Iterable[list[Row]]) -> dict[str, list[float]]:
     return took
 
 
-def tell_steadiness(repeats: list[Repeat]) -> str:
+def describe_steadiness(repeats: list[Repeat]) -> str:
     """The significance of ratios of times."""
     most = max(repeats, key=lambda one: one.ratio)
     return (

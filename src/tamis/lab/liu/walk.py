@@ -52,7 +52,7 @@ class WalkRun(EventRun):
         call: int = next_call(*self._way, self.state)
         return call
 
-    def tell(self, call: int, result: bool | None) -> int:
+    def record_result(self, call: int, result: bool | None) -> int:
         """Take the result of a call, None if it has none; return the call to make now."""
         following: int = advance(*self._way, self._gates, self.state, call, RESULTS[result])
         return following

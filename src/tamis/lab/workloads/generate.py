@@ -116,7 +116,7 @@ def generate(request: Request, folder: Path) -> list[Path]:
     return list(paths.values())
 
 
-def tell_sharing(request: Request) -> list[str]:
+def describe_sharing(request: Request) -> list[str]:
     """How often parts of expressions are used, by level; empty if parts are not shared."""
     workload = make_workload(request.workload, request.settings)
     if not hasattr(workload, "sharing") or not request.n_expressions:

@@ -40,7 +40,7 @@ class Gates:
 
     Node 2c means that call c is true, node 2c + 1 that it is false, node 2 · n_calls + g is gate g.
     Gate g is true if `thresholds[g]` of its children are; children come before it. A joined gate
-    becomes true only when the caller says so, after its children.
+    becomes true only when the caller settles it, after its children.
     """
 
     n_calls: int

@@ -61,8 +61,8 @@ class Schedule:
 class EventRun:
     """The state of one event.
 
-    After `start`, `next_call` and `tell` alternate until no call is left; then every subscription
-    that was undecided is decided.
+    After `start`, `next_call` and `record_result` alternate until no call is left; then every
+    subscription that was undecided is decided.
     """
 
     def __init__(self, schedule: Schedule) -> None:
@@ -85,9 +85,9 @@ class EventRun:
         call: int = next_call(self.state, self._merits)
         return call
 
-    def tell(self, call: int, result: bool | None) -> int:
-        """Take the result of a call, None if it has none, as after a fault; return the call to make
-        now.
+    def record_result(self, call: int, result: bool | None) -> int:
+        """Record the result of a call, None if it has none, as after a fault; return the call to
+        make now.
 
         A result that no subscription needs, or a second one of the same call, has no effect.
         """
@@ -130,7 +130,7 @@ class EventRun:
 
     @property
     def made(self) -> Ints:
-        """Calls whose results were passed to `tell`, in that order."""
+        """Calls whose results were passed to `record_result`, in that order."""
         return self._list(self._residue.made, N_MADE)
 
     @property

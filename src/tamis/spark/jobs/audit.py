@@ -70,8 +70,8 @@ class Audit:
     @cached_property
     def counts(self) -> tuple[int, int]:
         """How many answers were compared, and how many of them differ; computed once."""
-        (told,) = self.rows.agg(F.sum("n_compared"), F.count("subscription_id")).collect()
-        return told[0] or 0, told[1]
+        (sums,) = self.rows.agg(F.sum("n_compared"), F.count("subscription_id")).collect()
+        return sums[0] or 0, sums[1]
 
     @property
     def n_compared(self) -> int:
@@ -92,8 +92,10 @@ class Audit:
 
     def __str__(self) -> str:
         names = ["version", "by", "compared", "disagreements"]
-        told = format_table(names, [[self.version, self.by, *self.counts]])
-        return f"{told}\n\n{format_frame(self.disagreements)}" if self.n_disagreements else told
+        summary = format_table(names, [[self.version, self.by, *self.counts]])
+        return (
+            f"{summary}\n\n{format_frame(self.disagreements)}" if self.n_disagreements else summary
+        )
 
 
 def audit(  # noqa: PLR0913
@@ -155,7 +157,7 @@ class AuditBatch(Matcher):
         empty = pa.nulls(0)
         for batch in cut(batches):
             rows: list[int] = []
-            told: list[tuple[str, str, str]] = []
+            listed: list[tuple[str, str, str]] = []
             events = plain_events(batch, self.layout, self.parts.version.typed_schema())
             for row, event in enumerate(events):
                 if event is None:
@@ -165,19 +167,23 @@ class AuditBatch(Matcher):
                 )
                 n_compared += n
                 rows += [row] * len(disagreements)
-                told += disagreements
+                listed += disagreements
             empty = batch.column(ID).slice(0, 0)
             if rows:
-                yield self._tell(batch.column(ID).take(pa.array(rows, pa.int64())), told, None)
+                yield self._make_rows(
+                    batch.column(ID).take(pa.array(rows, pa.int64())), listed, None
+                )
         if n_compared:
-            yield self._tell(pa.nulls(1, empty.type), [(None, None, None)], n_compared)
+            yield self._make_rows(pa.nulls(1, empty.type), [(None, None, None)], n_compared)
 
     @staticmethod
-    def _tell(event_ids: pa.Array, told: list[Any], n_compared: int | None) -> pa.RecordBatch:
+    def _make_rows(
+        event_ids: pa.Array, disagreements: list[Any], n_compared: int | None
+    ) -> pa.RecordBatch:
         columns: dict[str, Any] = {"event_id": event_ids}
         for at, name in enumerate(_TEXTS):
-            columns[name] = pa.array([row[at] for row in told], pa.string())
-        columns["n_compared"] = pa.array([n_compared] * len(told), pa.int64())
+            columns[name] = pa.array([row[at] for row in disagreements], pa.string())
+        columns["n_compared"] = pa.array([n_compared] * len(disagreements), pa.int64())
         return pa.RecordBatch.from_pydict(columns)
 
 
@@ -202,14 +208,14 @@ class Reference:
         found = self._index.match_batch(encoded, at=self._at)
         matched = set(found["subscription_id"].combine_chunks().indices.to_pylist())
         drawn = set(rng.sample(self._shown, min(n_drawn, len(self._shown))))
-        told = []
+        disagreements = []
         for ordinal in sorted(matched | drawn):
             truth = self._evaluate(ordinal, event)
             if (truth is True) != (ordinal in matched):
                 name = self._index.ids[ordinal].as_py()
                 engine = AuditBatch.TRUTHS[True] if ordinal in matched else "not true"
-                told.append((name, engine, AuditBatch.TRUTHS[truth]))
-        return told, len(matched | drawn)
+                disagreements.append((name, engine, AuditBatch.TRUTHS[truth]))
+        return disagreements, len(matched | drawn)
 
     def _evaluate(self, ordinal: int, event: Any) -> bool | None:
         if ordinal not in self._conditions:

@@ -21,7 +21,7 @@ from tamis.language.parser import parse
 from tamis.language.printer import print_for_spark
 from tamis.language.types import print_string
 from tamis.logic.evaluate import Missing
-from tamis.spark.failures import telling
+from tamis.spark.failures import raising_worker_errors
 from tamis.spark.layout import ID
 from tamis.spark.matching import Matcher, WorkerQuestion, cut, plain_lists
 from tamis.spark.plain_events import fits_spark, plain_events, typed_rows, typed_schema
@@ -83,7 +83,7 @@ def audit_by_spark(  # noqa: PLR0913
             hint="audit it by the reference evaluator: by='reference'",
         )
     spark = selected.sparkSession
-    with telling(), contract(spark):
+    with raising_worker_errors(), contract(spark):
         drawn = draw(spark, parts, match(sampled, parts, **where), n_subscriptions, seed)
         if not drawn.ids:
             raise InputError(
@@ -242,13 +242,13 @@ def _compare(typed: DataFrame, drawn: Rendered) -> DataFrame:
     lost = f"transform(array_except(theirs, ours), x -> {row('x', NOT_TRUE, TRUE)})"
     count = f"array({row(*['CAST(NULL AS STRING)'] * 3)})"
     all_rows = f"IF(ours IS NULL, {count}, concat({wrongly}, {lost}, {count}))"
-    told = F.explode(F.expr(all_rows)).alias("told")
-    is_count = F.col("told.name").isNull()
+    compared = F.explode(F.expr(all_rows)).alias("compared")
+    is_count = F.col("compared.name").isNull()
     n_compared = F.when(F.col("ours").isNull(), 0).otherwise(len(drawn.ids)).cast("bigint")
-    return answers.select("event_id", "ours", told).select(
+    return answers.select("event_id", "ours", compared).select(
         F.when(~is_count | F.col("ours").isNull(), F.col("event_id")).alias("event_id"),
-        F.col("told.name").alias("subscription_id"),
-        F.col("told.ours").alias("engine"),
-        F.col("told.theirs").alias("reference"),
+        F.col("compared.name").alias("subscription_id"),
+        F.col("compared.ours").alias("engine"),
+        F.col("compared.theirs").alias("reference"),
         F.when(is_count, n_compared).alias("n_compared"),
     )

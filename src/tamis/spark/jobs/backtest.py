@@ -98,10 +98,10 @@ class ChangedBacktest:
         return self.totals.toPandas()
 
 
-def _describe(told: Backtest | ChangedBacktest) -> str:
-    shown = f"{told.version}, {told.n_events:,} events"
-    is_all = told.n_events == told.n_looked_at
-    return shown if is_all else f"{shown}, of which {told.n_looked_at:,} were evaluated"
+def _describe(result: Backtest | ChangedBacktest) -> str:
+    shown = f"{result.version}, {result.n_events:,} events"
+    is_all = result.n_events == result.n_looked_at
+    return shown if is_all else f"{shown}, of which {result.n_looked_at:,} were evaluated"
 
 
 @overload

@@ -17,15 +17,15 @@ from tamis.errors import InputError, TamisError, TamisWarning, warn
 from tamis.index.build import build_contents, collect_votes
 from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.lookalikes import Lookalike, find_lookalikes, tell_lookalikes
+from tamis.language.lookalikes import Lookalike, describe_lookalikes, find_lookalikes
 from tamis.language.moments import read_at
 from tamis.language.names import print_path
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
-from tamis.match.reports import tell_columns
+from tamis.match.reports import describe_unused_columns
 from tamis.operators.registry import REGISTRY, module_names, with_checks, with_registered
 from tamis.spark import partitioning as slots
-from tamis.spark.failures import telling
+from tamis.spark.failures import raising_worker_errors
 from tamis.spark.jobs.rows import (
     EMPTY_ROWS,
     ROW_NAMES,
@@ -86,8 +86,8 @@ class BuildReport:
     unknown: tuple[str, ...] = ()  # ids to remove that no subscription had
 
     def __repr__(self) -> str:
-        told = {name: getattr(self, f"n_{name}") for name in _COUNTED}
-        shown = {"version": self.version.name, **told, "bytes": self.version.n_bytes}
+        counts = {name: getattr(self, f"n_{name}") for name in _COUNTED}
+        shown = {"version": self.version.name, **counts, "bytes": self.version.n_bytes}
         shown["published"] = "yes" if self.is_published else "no: nothing has changed"
         shown |= {name: len(own) for name in _NAMED if (own := getattr(self, name))}
         return format_table(list(shown), [list(shown.values())])
@@ -145,7 +145,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     now = read_at(None)
     rows = select_rows(source, id_column, expression_column).persist(StorageLevel.DISK_ONLY)
     try:
-        with telling():
+        with raising_worker_errors():
             n_rows, n_expired = count_rows(rows, now)
             # Subscriptions from an index may be none: all of them were removed.
             if not n_rows and (stored is not None or PACKED not in source.columns):
@@ -216,16 +216,16 @@ def offered_names(schema: Schema) -> list[str]:
 
 def report_columns(names: Collection[str], switches: Switches) -> None:
     """Warn about columns of subscriptions that have no effect."""
-    told = tell_columns(names, switches)
-    if told is not None:
-        warn(told)
+    note = describe_unused_columns(names, switches)
+    if note is not None:
+        warn(note)
 
 
 def report_misspelt(version: Version, new: Container[str] | None = None) -> tuple[Lookalike, ...]:
     """The attributes that are probably misspelt, with a warning; `new` are the candidates."""
     found = [one for one in find_lookalikes(version.uses) if new is None or one.attribute in new]
     if found:
-        warn(tell_lookalikes(found))
+        warn(describe_lookalikes(found))
     return tuple(found)
 
 
@@ -297,11 +297,11 @@ def keep_given(made: Version, newest: Version | None) -> Version:
 
 def infer_schema(rows: DataFrame, limits: Limits) -> Schema:
     """The schema inferred from most uses of each attribute, over all partitions."""
-    told = run_on_workers(
+    collected = run_on_workers(
         rows.select("expression"), CollectVotes(limits), CollectVotes.SCHEMA
     ).collect()
     votes = SchemaVotes()
-    for row in sorted(told, key=lambda row: row["partition"]):
+    for row in sorted(collected, key=lambda row: row["partition"]):
         votes.merge(pickle.loads(row["votes"]))
     return votes.elect()
 
@@ -480,10 +480,10 @@ def run_parts(dealt: DataFrame, n_parts: int, task: BuildPart) -> list[BuiltPart
     """Build all parts, one task each. A few hundred bytes per part are sent to the driver."""
     rows = dealt.select(*ROW_NAMES, "part")
     by_part = rows.repartitionById(n_parts, "part")
-    told = run_on_workers(by_part, task, BuildPart.SCHEMA).collect()
+    rows_of_parts = run_on_workers(by_part, task, BuildPart.SCHEMA).collect()
     built = [
         BuiltPart(row["number"], row["n_rows"], row["is_new"], read_part(json.loads(row["part"])))
-        for row in told
+        for row in rows_of_parts
     ]
     if not built:  # no rows at all: an empty index is valid
         is_new, part = task.build(EMPTY_ROWS.empty_table())

@@ -80,8 +80,8 @@ def select_rows(
             f'column "{id_column}" is {types[id_column].simpleString()}; ids are text or integers'
         )
     if not isinstance(types[expression_column], StringType):
-        told = types[expression_column].simpleString()
-        raise InputError(f'column "{expression_column}" is {told}; expressions are text')
+        actual = types[expression_column].simpleString()
+        raise InputError(f'column "{expression_column}" is {actual}; expressions are text')
     tags = types.get("tags")
     is_list = isinstance(tags, ArrayType) and isinstance(tags.elementType, StringType)
     if not (tags is None or is_list or isinstance(tags, StringType)):
@@ -93,8 +93,8 @@ def select_rows(
     limits = {name: types[name] for name in ("valid_from", "valid_until") if name in types}
     for name, type_ in limits.items():
         if not isinstance(type_, MOMENT_TYPES):
-            told = type_.simpleString()
-            raise InputError(f'column "{name}" is {told}; timestamp, date or text is allowed')
+            actual = type_.simpleString()
+            raise InputError(f'column "{name}" is {actual}; timestamp, date or text is allowed')
     return subscriptions.select(
         F.monotonically_increasing_id().alias("position"),
         F.col(quoted(id_column)).cast("string").alias("subscription_id"),
@@ -134,8 +134,10 @@ def _is_plain(type_: DataType) -> bool:
 
 def make_problem(code: str, is_wrong: Column, message: Column, hint: str) -> Column:
     """The error of an invalid row: the reject's code, message and hint; NULL for a valid row."""
-    told = F.struct(F.lit(code).alias("code"), message.alias("message"), F.lit(hint).alias("hint"))
-    return F.when(is_wrong, told).cast(PROBLEM)
+    problem = F.struct(
+        F.lit(code).alias("code"), message.alias("message"), F.lit(hint).alias("hint")
+    )
+    return F.when(is_wrong, problem).cast(PROBLEM)
 
 
 def _found(names: list[str]) -> Column:
@@ -169,8 +171,8 @@ def has_expired(now: datetime) -> Column:
 
 def count_rows(rows: DataFrame, now: datetime) -> tuple[int, int]:
     """The number of subscriptions to build, and the number that have expired."""
-    (told,) = rows.agg(F.count(F.lit(1)), F.count_if(has_expired(now))).collect()
-    return told[0] - told[1], told[1]
+    (counts,) = rows.agg(F.count(F.lit(1)), F.count_if(has_expired(now))).collect()
+    return counts[0] - counts[1], counts[1]
 
 
 def find_switches(rows: DataFrame) -> Switches:

@@ -16,7 +16,7 @@ from pyspark.sql.types import ArrayType, BooleanType, DateType, NumericType, Str
 from tamis.errors import InputError
 from tamis.language.names import print_path
 from tamis.language.types import STRING
-from tamis.spark.failures import telling
+from tamis.spark.failures import raising_worker_errors
 from tamis.spark.layout import expect_frame, expect_some, quoted, select_events, undisguised
 from tamis.spark.transforms import count_terms
 from tamis.versions.part_set import PartSet
@@ -81,19 +81,19 @@ def save_statistics(
         raise InputError(f"a sample of {sample_rows} events; at least 1")
     events = _flatten(events, attributes)
     expect_some(events, version.attributes, None)
-    with telling():
-        told = compute_statistics(events, [path for path in version.attributes if path])
-        sample = _sample(events, version, told["n_events"], sample_rows, seed)
+    with raising_worker_errors():
+        statistics = compute_statistics(events, [path for path in version.attributes if path])
+        sample = _sample(events, version, statistics["n_events"], sample_rows, seed)
         terms = _count_terms(events, target, version)
     if terms is not None and terms.num_rows:
-        counted = write_terms(terms, told["n_events"])
-        told |= _write(target, "terms", "-terms.parquet", counted)
+        counted = write_terms(terms, statistics["n_events"])
+        statistics |= _write(target, "terms", "-terms.parquet", counted)
     sink = pa.BufferOutputStream()
     pq.write_table(sample, sink)
     content = sink.getvalue().to_pybytes()
-    told |= _write(target, "sample", ".parquet", content)
-    told["sample_rows"] = sample.num_rows
-    return target.publish(lambda newest: _with_statistics(newest or version, told))
+    statistics |= _write(target, "sample", ".parquet", content)
+    statistics["sample_rows"] = sample.num_rows
+    return target.publish(lambda newest: _with_statistics(newest or version, statistics))
 
 
 def _write(target: IndexStore, what: str, suffix: str, content: bytes) -> dict[str, Any]:
@@ -104,14 +104,14 @@ def _write(target: IndexStore, what: str, suffix: str, content: bytes) -> dict[s
     return {what: name, f"{what}_crc32": zlib.crc32(content)}
 
 
-def _with_statistics(version: Version, told: dict[str, Any]) -> Version | None:
+def _with_statistics(version: Version, computed: dict[str, Any]) -> Version | None:
     """The version with new statistics; None if it already has them. Statistics of operators
     stay.
     """
     learned = version.statistics.get("operators")
     kept = {} if learned is None else {"operators": learned}
     # In the form in which they are read from storage.
-    statistics = json.loads(json.dumps(kept | told))
+    statistics = json.loads(json.dumps(kept | computed))
     return None if version.statistics == statistics else replace(version, statistics=statistics)
 
 
@@ -120,9 +120,9 @@ def _flatten(events: DataFrame, attributes: str | None) -> DataFrame:
         return events
     type_ = events.schema[attributes].dataType if attributes in events.columns else None
     if not isinstance(type_, StructType):
-        told = "not there" if type_ is None else type_.simpleString()
+        actual = "not there" if type_ is None else type_.simpleString()
         raise InputError(
-            f'column "{attributes}" is {told}; statistics need typed columns or a struct',
+            f'column "{attributes}" is {actual}; statistics need typed columns or a struct',
             hint="read JSON with from_json, or write the events as Parquet",
         )
     return events.select(f"{quoted(attributes)}.*")
@@ -175,14 +175,16 @@ def _summary(path: tuple[str, ...], found: tuple[Column, Any]) -> Column:
 
 def _describe(summary: Any, n_events: int) -> dict[str, Any]:
     n_present, n_distinct, top, quantiles = summary or (0, None, None, None)
-    told: dict[str, Any] = {"present": n_present / n_events if n_events else 0.0}
+    statistics: dict[str, Any] = {"present": n_present / n_events if n_events else 0.0}
     if n_distinct is not None:
-        told["distinct"] = n_distinct
+        statistics["distinct"] = n_distinct
     if top:
-        told["top"] = [[_plain(item[0]), item[1] / n_events] for item in top if item[0] is not None]
+        statistics["top"] = [
+            [_plain(item[0]), item[1] / n_events] for item in top if item[0] is not None
+        ]
     if quantiles:
-        told["quantiles"] = dict(zip(map(str, QUANTILES), quantiles, strict=True))
-    return told
+        statistics["quantiles"] = dict(zip(map(str, QUANTILES), quantiles, strict=True))
+    return statistics
 
 
 def _plain(value: Any) -> Any:

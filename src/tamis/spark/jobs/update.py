@@ -17,7 +17,7 @@ from tamis.language.moments import read_at
 from tamis.language.names import print_path
 from tamis.logic.evaluate import Missing
 from tamis.operators.registry import REGISTRY, module_names, with_registered
-from tamis.spark.failures import telling
+from tamis.spark.failures import raising_worker_errors
 from tamis.spark.jobs.build import (
     OFFERED,
     ROWS,
@@ -86,7 +86,7 @@ def update(  # noqa: PLR0913
     gone = changes.hidden
     rows = select_rows(changes.subscriptions)
     now = read_at(None)
-    with telling():
+    with raising_worker_errors():
         expired = [
             row[0] for row in rows.where(has_expired(now)).select("subscription_id").collect()
         ]
@@ -125,7 +125,7 @@ def update(  # noqa: PLR0913
         is_published = version is not seen[-1]
     not_there = tuple(one for one in unknown if one in changes.removed)
     if not_there:
-        warn(_tell_unknown(not_there))
+        warn(_describe_unknown(not_there))
     new = {print_path(path) for path in entry.part.attributes if path not in base.typed_schema()}
     misspelt = report_misspelt(version, new)
     report_columns(set(entry.part.columns) - set(base.columns), switches)
@@ -188,7 +188,7 @@ def _check_removed(removed: Iterable[str]) -> tuple[str, ...]:
     return gone
 
 
-def _tell_unknown(unknown: Sequence[str]) -> str:
+def _describe_unknown(unknown: Sequence[str]) -> str:
     n = len(unknown)
     shown = ", ".join(f'"{one}"' for one in unknown[:SHOWN]) + (", …" if n > SHOWN else "")
     if n == 1:
@@ -207,8 +207,8 @@ def find_unknown(
         return ()
     parts = PartSet.of(store.storage, version)
     numbers = spark.range(0, len(parts.parts), 1, min(len(parts.parts), 64))
-    told = numbers.mapInArrow(FindIds(parts, tuple(ids)), FindIds.SCHEMA).collect()
-    known = {row["subscription_id"] for row in told}
+    found = numbers.mapInArrow(FindIds(parts, tuple(ids)), FindIds.SCHEMA).collect()
+    known = {row["subscription_id"] for row in found}
     return tuple(dict.fromkeys(one for one in ids if one not in known))
 
 
@@ -236,8 +236,8 @@ def count_hidden(spark: SparkSession, store: IndexStore, version: Version) -> tu
     """The parts, each with the number of its subscriptions that later parts hide."""
     parts = PartSet.of(store.storage, version)
     numbers = spark.range(0, len(parts.parts), 1, min(len(parts.parts), 64))
-    told = run_on_workers(numbers, CountHidden(parts), CountHidden.SCHEMA).collect()
-    counts: dict[Any, int] = {row["part"]: row["n"] for row in told}
+    counted = run_on_workers(numbers, CountHidden(parts), CountHidden.SCHEMA).collect()
+    counts: dict[Any, int] = {row["part"]: row["n"] for row in counted}
     return tuple(replace(part, n_hidden=counts.get(part.id, 0)) for part in version.parts)
 
 

@@ -73,7 +73,7 @@ def values_of(rows: list[Row], column: str) -> dict[str, float]:
     return {row[ALGORITHM]: row[column] for row in rows if row.get(column) is not None}
 
 
-def tell_ratios(rows: list[Row], column: str) -> str:
+def describe_ratios(rows: list[Row], column: str) -> str:
     """Each algorithm's value relative to A-Tree's, here and in the paper."""
     ours = values_of(rows, column)
     theirs = {row[ALGORITHM]: row[column] for row in published(column)}
@@ -90,10 +90,10 @@ def judge_matching(rows: list[Row]) -> list[str]:
     took = values_of(rows, MICROSECONDS)
     is_first = took[A_TREE] == min(took[name] for name in PUBLISHED if name in took)
     return [
-        tell_ratios(rows, MICROSECONDS),
+        describe_ratios(rows, MICROSECONDS),
         f"That A-Tree is fastest of the paper's {does(is_first)}.",
-        tell_each(rows),
-        tell_counts(rows),
+        describe_each(rows),
+        describe_counts(rows),
         (
             f"Fontoura's Interval and Dewey, over an index of conjunctions, take "
             f"{times(took[INTERVAL_2010] / took[A_TREE])} and "
@@ -102,7 +102,7 @@ def judge_matching(rows: list[Row]) -> list[str]:
     ]
 
 
-def tell_each(rows: list[Row]) -> str:
+def describe_each(rows: list[Row]) -> str:
     """The cost of an advertisement for each algorithm, here and in the paper."""
     took = values_of(rows, MICROSECONDS)
     n = rows[0]["expressions"] - next(row[LEFT_OUT] for row in rows)
@@ -120,18 +120,18 @@ def tell_each(rows: list[Row]) -> str:
 def judge_by(column: str) -> Callable[[list[Row]], list[str]]:
     """Whether A-Tree takes the least."""
 
-    def tell(rows: list[Row]) -> list[str]:
+    def judge(rows: list[Row]) -> list[str]:
         ours = {name: v for name, v in values_of(rows, column).items() if name in PUBLISHED}
         least = min(ours, key=lambda name: ours[name])
         more = "" if least == A_TREE else f": {least} has less"
-        told = [tell_ratios(rows, column)]
-        told.append(f"That A-Tree has the least {column} {does(least == A_TREE)}{more}.")
-        return told if least == A_TREE or column != BUILD else [*told, WHY_NOT]
+        sentences = [describe_ratios(rows, column)]
+        sentences.append(f"That A-Tree has the least {column} {does(least == A_TREE)}{more}.")
+        return sentences if least == A_TREE or column != BUILD else [*sentences, WHY_NOT]
 
-    return tell
+    return judge
 
 
-def tell_counts(rows: list[Row]) -> str:
+def describe_counts(rows: list[Row]) -> str:
     """The work done for an event."""
     counts = {row[ALGORITHM]: row for row in rows}
     tree, bop, scan = counts[A_TREE], counts[BOP], counts[SCAN]

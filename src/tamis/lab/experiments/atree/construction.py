@@ -37,7 +37,7 @@ def judge(x: str, rows: list[Row]) -> list[str]:
     ]
 
 
-def figure(letter: str, title: str, x: str, sweep: Sweep, told: str) -> Experiment:
+def figure(letter: str, title: str, x: str, sweep: Sweep, claim: str) -> Experiment:
     """A panel of Figure 13."""
     return Experiment(
         f"atree-figure-13{letter}",
@@ -46,7 +46,7 @@ def figure(letter: str, title: str, x: str, sweep: Sweep, told: str) -> Experime
         sweep,
         (x, ALGORITHM, BUILD, RAN_OUT),
         partial(judge, x),
-        told=f"{told}.",
+        claim=f"{claim}.",
         charts=(Chart(x, BUILD, is_log=True),),
         shows=lambda row: row[ALGORITHM] in (*ALGORITHMS, BATCH),
         measure=BUILD,

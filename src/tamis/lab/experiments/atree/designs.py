@@ -109,7 +109,7 @@ def judge_sharing(x: str, rows: list[Row]) -> list[str]:
     nodes_apart, nodes_binary, nodes = (
         series(rows, x, "nodes", name) for name in (NOT_SHARED, BINARY, A_TREE)
     )
-    told = [
+    sentences = [
         (
             f"A-Tree is {over(apart, whole)} as fast as without sharing, which evaluates "
             f"{over(nodes_apart, nodes)} as many nodes, and {over(binary, whole)} as fast as a "
@@ -118,19 +118,19 @@ def judge_sharing(x: str, rows: list[Row]) -> list[str]:
         )
     ]
     second = [at for at in whole if whole[at] > min(apart[at], binary[at])]
-    told.append(f"That a shared multitree is fastest {does(not second)}.")
-    told += [
+    sentences.append(f"That a shared multitree is fastest {does(not second)}.")
+    sentences += [
         f"It is not at {x} {at}: {whole[at]:.1f} µs for {nodes[at]:,.0f} nodes, {apart[at]:.1f} "
         f"for {nodes_apart[at]:,.0f} without sharing, {binary[at]:.1f} for "
         f"{nodes_binary[at]:,.0f} as a binary tree."
         for at in second
     ]
     is_far = all(scan[at] > 5 * apart[at] for at in scan)
-    return [*told, f"That one that is not shared is still far ahead of Scan {does(is_far)}."]
+    return [*sentences, f"That one that is not shared is still far ahead of Scan {does(is_far)}."]
 
 
 DESIGN_COLUMNS: Final = (ALGORITHM, MICROSECONDS, RATIO, "nodes", "propagations", MEGABYTES)
-TOLD_8 = "A shared multitree performs best; one that is not shared is still far ahead of Scan."
+CLAIM_8 = "A shared multitree performs best; one that is not shared is still far ahead of Scan."
 FIGURE_8A: Final = Experiment(
     "atree-figure-8a",
     PAPER,
@@ -138,7 +138,7 @@ FIGURE_8A: Final = Experiment(
     Sweep("atree-designs-alpha", by_alpha, measure_sharing, estimate),
     ("alpha", *DESIGN_COLUMNS),
     partial(judge_sharing, "alpha"),
-    told=TOLD_8,
+    claim=CLAIM_8,
     charts=(Chart("alpha", MICROSECONDS, is_log=True),),
 )
 FIGURE_8B: Final = Experiment(
@@ -153,7 +153,7 @@ FIGURE_8B: Final = Experiment(
     ),
     ("workload", *DESIGN_COLUMNS),
     partial(judge_sharing, "workload"),
-    told=TOLD_8,
+    claim=CLAIM_8,
 )
 
 # ── Figure 9: uniqueness and dynamicity ─────────────────────────────────────────────────────
@@ -203,7 +203,7 @@ def judge_dynamicity(rows: list[Row]) -> list[str]:
         {name: mean(series(rows, "order", column, name).values()) for name in STEPS}
         for column in (MEGABYTES, MICROSECONDS, BUILD, "index nodes")
     )
-    told = [
+    sentences = [
         (
             f"{name}: {memory[name]:.3f} MB for {nodes[name]:,.0f} inner nodes, "
             f"{took[name]:.1f} µs per event, built in {built[name]:.2f} s."
@@ -216,22 +216,22 @@ def judge_dynamicity(rows: list[Row]) -> list[str]:
         spread[name] = max(values) / min(values) - 1
     idle = [after for before, after in pairwise(STEPS) if nodes[after] >= nodes[before]]
     alike = [name for name in STEPS[:-1] if spread[A_TREE] >= spread[name] / 2]
-    told.append(f"That memory falls with each step {does_but(idle)}.")
+    sentences.append(f"That memory falls with each step {does_but(idle)}.")
     if idle:
-        told.append(
+        sentences.append(
             "Reorganisation and self-adjustment reuse a node whose operands are all among "
             "another's. In these advertisements, which are made of whole subexpressions, there is "
             f"none: ids leave {nodes[WITH_ID]:,.0f} nodes of {nodes[NOTHING]:,.0f}, and the steps "
             f"behind {nodes[A_TREE]:,.0f}."
         )
-    told.append(
+    sentences.append(
         f"With the order of arrival memory varies by {spread[NOTHING]:.1%}, "
         f"{spread[WITH_ID]:.1%}, {spread[WITH_REORGANISATION]:.1%} and, with self-adjustment, "
         f"{spread[A_TREE]:.1%}; that it is steady only with self-adjustment, at less than half of "
         f"what any other step varies by, {does(not alike)}"
         + (f": about as steady is {', '.join(alike)}." if alike else ".")
     )
-    return told
+    return sentences
 
 
 FIGURE_9: Final = Experiment(
@@ -241,7 +241,7 @@ FIGURE_9: Final = Experiment(
     Sweep("atree-orders", by_order, measure_dynamicity, estimate),
     ("order", ALGORITHM, MEGABYTES, "index nodes", MICROSECONDS, BUILD, "nodes", "propagations"),
     judge_dynamicity,
-    told=(
+    claim=(
         "With each optimisation memory and matching time fall and construction takes longer; only "
         "with self-adjustment memory does not depend on the order of arrival."
     ),
@@ -269,18 +269,18 @@ def judge_optimisations(rows: list[Row]) -> list[str]:
         {name: series(rows, "workload", c, name) for name in (NEITHER, FILTER, DEMAND, BOTH)}
         for c in (MICROSECONDS, "propagations")
     )
-    told = []
+    sentences = []
     for at in took[BOTH]:
         less = {name: 1 - took[name][at] / took[NEITHER][at] for name in (FILTER, DEMAND, BOTH)}
         counted = ", ".join(f"{name} {links[name][at]:,.0f}" for name in links)
         is_so = min(less[FILTER], less[DEMAND]) > 0.1
-        told.append(
+        sentences.append(
             f"{at}: zero suppression saves {less[FILTER]:.0%} (paper: up to 85%), propagation on "
             f"demand {less[DEMAND]:.0%} (paper: up to 92%, for conjunctions), both "
             f"{less[BOTH]:.0%} of the time; that each saves a tenth or more {does(is_so)}. "
             f"Propagations per event: {counted}."
         )
-    return told
+    return sentences
 
 
 FIGURE_10: Final = Experiment(
@@ -290,7 +290,7 @@ FIGURE_10: Final = Experiment(
     Sweep("atree-optimisations", by_workload, measure_optimisations, estimate),
     ("workload", *DESIGN_COLUMNS, "queue operations", "pulled results"),
     judge_optimisations,
-    told="Zero suppression saves up to 85% of the time, propagation on demand up to 92%.",
+    claim="Zero suppression saves up to 85% of the time, propagation on demand up to 92%.",
 )
 
 EXPERIMENTS: Final = (FIGURE_8A, FIGURE_8B, FIGURE_9, FIGURE_10)

@@ -10,6 +10,7 @@ from tamis.lab.experiments.atree.statements import (
     RANKING,
     are_behind_scan,
     are_similar,
+    describe_ends,
     fall,
     falls_less,
     keep_ranking,
@@ -17,7 +18,6 @@ from tamis.lab.experiments.atree.statements import (
     rise,
     scale_linearly,
     stay,
-    tell_ends,
 )
 from tamis.lab.experiments.atree.task import (
     A_TREE,
@@ -80,15 +80,15 @@ def judge(x: str, statements: tuple[Statement, ...], rows: list[Row]) -> list[st
             f"{saved(tree[last], others[next_best])} time than the next best, {next_best}, and "
             f"is {times(scan[last] / tree[last])} as fast as Scan."
         ),
-        tell_ends(x, rows),
+        describe_ends(x, rows),
         *(statement(x, rows) for statement in statements),
-        _tell_counts(rows, x, last),
-        _tell_conjunctions(rows, x),
+        _describe_counts(rows, x, last),
+        _describe_conjunctions(rows, x),
         *ran_out,
     ]
 
 
-def _tell_counts(rows: list[Row], x: str, at: object) -> str:
+def _describe_counts(rows: list[Row], x: str, at: object) -> str:
     """The work that each algorithm does for an event."""
     nodes = {name: series(rows, x, "nodes", name).get(at) for name in (A_TREE, BOP, BDDS, SCAN)}
     candidates = series(rows, x, "candidates", BOP).get(at)
@@ -100,7 +100,7 @@ def _tell_counts(rows: list[Row], x: str, at: object) -> str:
     )
 
 
-def _tell_conjunctions(rows: list[Row], x: str) -> str:
+def _describe_conjunctions(rows: list[Row], x: str) -> str:
     """Fontoura's original Interval, which the paper does not compare with."""
     tree, own = (series(rows, x, MICROSECONDS, name) for name in (A_TREE, INTERVAL_2010))
     read, by_predicate = (
@@ -116,7 +116,7 @@ def _tell_conjunctions(rows: list[Row], x: str) -> str:
 
 
 def figure(
-    letter: str, title: str, x: str, sweep: Sweep, told: str, *statements: Statement
+    letter: str, title: str, x: str, sweep: Sweep, claim: str, *statements: Statement
 ) -> Experiment:
     """A panel of Figure 12."""
     return Experiment(
@@ -126,7 +126,7 @@ def figure(
         sweep,
         (x, ALGORITHM, MICROSECONDS, RATIO, *COUNTS, "matches", RAN_OUT, LEFT_OUT),
         partial(judge, x, statements),
-        told=f"{told}.",
+        claim=f"{claim}.",
         charts=(Chart(x, MICROSECONDS, is_log=True),),
     )
 

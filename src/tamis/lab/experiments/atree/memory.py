@@ -18,8 +18,8 @@ from tamis.lab.experiments.atree.task import (
     RAN_OUT,
     SCAN,
     TRANSLATION,
+    describe_ran_out,
     rank,
-    tell_ran_out,
 )
 from tamis.lab.experiments.experiment import ALGORITHM, SINGLE, Chart, Experiment, series
 from tamis.lab.experiments.sentences import does, saved
@@ -44,12 +44,12 @@ def judge(x: str, ran_out: dict[str, str], rows: list[Row]) -> list[str]:
             f"{each[first]:,.0f} bytes per expression at {x} {first:,} and {each[last]:,.0f} at "
             f"{x} {last:,}, BoP {1e6 * bop[last] / _expressions(rows, x, last):,.0f}."
         ),
-        *([] if is_first else [_tell_nodes(rows, x, last)]),
-        *tell_ran_out(rows, x, ran_out),
+        *([] if is_first else [_describe_nodes(rows, x, last)]),
+        *describe_ran_out(rows, x, ran_out),
     ]
 
 
-def _tell_nodes(rows: list[Row], x: str, at: object) -> str:
+def _describe_nodes(rows: list[Row], x: str, at: object) -> str:
     """Why A-Tree does not take the least."""
     n = _expressions(rows, x, at)
     nodes = series(rows, x, "index nodes", A_TREE)[at]
@@ -65,7 +65,7 @@ def _expressions(rows: list[Row], x: str, at: object) -> int:
     return next(int(row["expressions"]) for row in rows if row[x] == at)
 
 
-def figure(letter: str, title: str, x: str, sweep: Sweep, told: str, **ran_out: str) -> Experiment:
+def figure(letter: str, title: str, x: str, sweep: Sweep, claim: str, **ran_out: str) -> Experiment:
     """A panel of Figure 11."""
     by_name = {BDDS: ran_out.get("bdd", ""), TRANSLATION: ran_out.get("translation", "")}
     return Experiment(
@@ -75,7 +75,7 @@ def figure(letter: str, title: str, x: str, sweep: Sweep, told: str, **ran_out: 
         sweep,
         (x, ALGORITHM, MEGABYTES, RAN_OUT, LEFT_OUT),
         partial(judge, x, {name: where for name, where in by_name.items() if where}),
-        told=f"{told}.",
+        claim=f"{claim}.",
         charts=(Chart(x, MEGABYTES, is_log=True),),
         shows=lambda row: row[ALGORITHM] not in (SCAN, SINGLE),
         measure=MEGABYTES,

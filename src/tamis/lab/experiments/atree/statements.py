@@ -40,7 +40,7 @@ def growth_of(own: dict[float, float]) -> float:
     return own[max(own)] / own[min(own)]
 
 
-def tell_ends(x: str, rows: list[Row]) -> str:
+def describe_ends(x: str, rows: list[Row]) -> str:
     """The time of each algorithm at the first and the last `x`."""
     took = times_of(x, rows)
     first, last = min(took[A_TREE]), max(took[A_TREE])

@@ -135,10 +135,10 @@ def ran_out_at(rows: list[Row], x: str, name: str) -> list[Any]:
     return sorted(row[x] for row in rows if row[ALGORITHM] == name and row.get(RAN_OUT))
 
 
-def tell_ran_out(rows: list[Row], x: str, told: dict[str, str]) -> list[str]:
+def describe_ran_out(rows: list[Row], x: str, claims: dict[str, str]) -> list[str]:
     """A sentence for each algorithm that ran out here or in the paper."""
     sentences = []
-    for name, paper in told.items():
+    for name, paper in claims.items():
         here = ran_out_at(rows, x, name)
         found = f"runs out from {x} {here[0]} on" if here else "does not run out here"
         sentences.append(f"{name} {found} (paper: {paper}).")

@@ -87,11 +87,11 @@ def judge_memory(rows: list[Row]) -> list[str]:
         ),
         *(f"DNF runs out at depth {row['depth']}: {row['ran out']}." for row in ran_out),
         f"That normal forms blow up {does(blows_up)}.",
-        _tell_bytes(rows),
+        _describe_bytes(rows),
     ]
 
 
-def _tell_bytes(rows: list[Row]) -> str:
+def _describe_bytes(rows: list[Row]) -> str:
     """Bytes per expression at depth 2: why ours are closer together than the paper's."""
     n_theirs = 1e6 * PUBLISHED[INTERVAL][1] / BYTES_OF_ONE
     ours = {
@@ -138,8 +138,8 @@ def judge_selectivity(rows: list[Row]) -> list[str]:
     ours = series(rows, "depth", SELECTIVITY, BATCH)
     beside = ", ".join(f"{ours[d]:.1f}% ({PUBLISHED_SELECTIVITY[d]}%)" for d in ours)
     has_form = all((ours[d] < ours[d + 1]) == (d % 2 == 1) for d in ours if d + 1 in ours)
-    told = f"By depth, here and in the paper: {beside}"
-    return [f"{told}; that it goes up and down with AND and OR {does(has_form)}."]
+    shares = f"By depth, here and in the paper: {beside}"
+    return [f"{shares}; that it goes up and down with AND and OR {does(has_form)}."]
 
 
 TABLE_3: Final = Experiment(
@@ -166,20 +166,20 @@ def judge_all(rows: list[Row]) -> list[str]:
     nodes = series(rows, "depth", "nodes", SCAN)
     places = series(rows, "depth", "annotations", INTERVAL)
     is_so = all(scan[d] >= 10 * interval[d] for d in interval)
-    told = [
+    sentences = [
         (
             f"Scan takes {over(scan, interval)} Interval's time, Scan with conjunction match "
             f"{over(listed, interval)}; that they are orders of magnitude behind {does(is_so)}."
         )
     ]
     if not is_so:
-        told.append(
+        sentences.append(
             f"By counts they cannot be: Scan looks at {over(nodes, places)} as many nodes as "
             f"Interval sorts annotations. It stops after {min(nodes.values()) / n:.1f} to "
             f"{max(nodes.values()) / n:.1f} nodes of a tree, and {min(looks):.0%} or more of the "
             "trees have a conjunction that holds, so that the index spares few of them."
         )
-    return told
+    return sentences
 
 
 def judge_dnf(rows: list[Row]) -> list[str]:
@@ -188,25 +188,25 @@ def judge_dnf(rows: list[Row]) -> list[str]:
     read = series(rows, "depth", "postings", DNF)
     places = series(rows, "depth", "annotations", INTERVAL)
     held = series(rows, "depth", "conjunctions", INTERVAL)
-    told = [
+    sentences = [
         (
             f"At depth 1 DNF expansion takes {dnf[1] / interval[1]:.2f} times Interval's time; "
             f"that it is as good there {does(dnf[1] < 1.5 * interval[1])}."
         )
     ]
     if 2 in dnf:
-        told.append(
+        sentences.append(
             f"At depth 2 it takes {dnf[2] / interval[2]:.2f} times Interval's time, "
             f"{times(dnf[2] / dnf[1])} its own at depth 1, and reads {times(read[2] / read[1])} "
             f"the postings; that it falls behind there {does(dnf[2] > interval[2])}."
         )
-        told.append(
+        sentences.append(
             f"DNF reads {read[2]:,.0f} postings for an event, {1e3 * dnf[2] / read[2]:.1f} ns "
             f"each; Interval sorts {places[2]:,.0f} annotations, {places[2] / held[2]:,.0f} for "
             f"each conjunction that holds, {1e3 * interval[2] / places[2]:.1f} ns each, index "
             "and evaluation included."
         )
-    return told
+    return sentences
 
 
 FIGURE_8: Final = Experiment(
@@ -216,7 +216,7 @@ FIGURE_8: Final = Experiment(
     SWEEP,
     ("depth", ALGORITHM, MICROSECONDS, RATIO, "postings", "conjunctions", "nodes"),
     judge_all,
-    told="Scan and Scan with conjunction match are orders of magnitude behind the others.",
+    claim="Scan and Scan with conjunction match are orders of magnitude behind the others.",
     charts=(Chart("depth", MICROSECONDS, is_log=True),),
     shows=lambda row: row["depth"] <= 2,
 )
@@ -228,7 +228,7 @@ FIGURE_9: Final = Experiment(
     SWEEP,
     ("depth", ALGORITHM, MICROSECONDS, RATIO, "postings", "conjunctions", "annotations"),
     judge_dnf,
-    told="DNF expansion is as good at depth 1 and does not scale even to depth 2.",
+    claim="DNF expansion is as good at depth 1 and does not scale even to depth 2.",
     charts=(Chart("depth", MICROSECONDS, is_log=True),),
     shows=lambda row: row["depth"] <= 2 and row[ALGORITHM] in (DNF, *ANNOTATED, *PRODUCT),
 )
@@ -238,7 +238,7 @@ FIGURE_9: Final = Experiment(
 
 def judge_evaluation(rows: list[Row]) -> list[str]:
     """Whether Interval's cost per annotation is independent of the depth."""
-    told = []
+    sentences = []
     costs = {}  # of an annotation, in nanoseconds, by depth
     grown = {}
     for name in ANNOTATED:
@@ -247,17 +247,17 @@ def judge_evaluation(rows: list[Row]) -> list[str]:
         costs[name] = [1000 * took[d] / read[d] for d in took]
         grown[name] = took[max(took)] - took[min(took)]
         listed = ", ".join(f"{cost:.1f}" for cost in costs[name])
-        told.append(
+        sentences.append(
             f"{name} takes {listed} ns for an annotation at depths {min(took)} to {max(took)}."
         )
     is_flat = costs[INTERVAL][-1] <= 1.2 * costs[INTERVAL][0]
-    told.append(f"That Interval's cost does not grow with depth {does(is_flat)}.")
-    told.append(
+    sentences.append(f"That Interval's cost does not grow with depth {does(is_flat)}.")
+    sentences.append(
         f"Over all depths an event's evaluation grows by {grown[DEWEY]:,.0f} µs with Dewey and by "
         f"{grown[INTERVAL]:,.0f} µs with Interval; "
         f"that Interval scales better {does(grown[INTERVAL] < grown[DEWEY])}."
     )
-    return told
+    return sentences
 
 
 FIGURE_10: Final = show_total(

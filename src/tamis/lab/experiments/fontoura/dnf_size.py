@@ -80,14 +80,14 @@ def judge(rows: list[Row]) -> list[str]:
     ran_out = {row["depth"]: row["run out"] for row in rows if row.get("run out")}
     more = "".join(f" At depth {d}, {n} of {N_EXPRESSIONS} ran out." for d, n in ran_out.items())
     shares = [bytes_of[d] / bytes_of_tree[d] for d in bytes_of]
-    told = ", ".join(f"{share:,.1f}" for share in shares)
+    growth = ", ".join(f"{share:,.1f}" for share in shares)
     is_so = bool(ran_out) or shares[-1] > 10 * shares[0]
     return [
         (
             f"Conjunctions in the tree and in its normal form, by depth: {listed}.{more} The "
             "form multiplies where an OR is below an AND, which is at every second level."
         ),
-        f"It takes {told} times the tree's bytes; that it blows up with depth {does(is_so)}.",
+        f"It takes {growth} times the tree's bytes; that it blows up with depth {does(is_so)}.",
     ]
 
 
@@ -98,6 +98,6 @@ FIGURE_7: Final = Experiment(
     Sweep("fontoura-dnf-size", settings, measure, lambda setting: setting["most"] * 4_000),
     ("depth", ALGORITHM, "conjunctions", KILOBYTES, "run out"),
     judge,
-    told="The average size grows exponentially with depth.",
+    claim="The average size grows exponentially with depth.",
     charts=(Chart("depth", KILOBYTES, is_log=True),),
 )

@@ -55,19 +55,19 @@ SWEEP: Final = Sweep("fontoura-selectivity", settings, measure, estimate)
 
 def judge(rows: list[Row]) -> list[str]:
     """Whether evaluation is linear in the selectivity."""
-    told = []
+    sentences = []
     ratios = []
     for name in ANNOTATED:
         own = series(rows, "share", EVALUATE, name)
         read = series(rows, "share", "annotations", name)
         first, last = min(own), max(own)
         ratios.append(own[last] / own[first] / (last / first))
-        told.append(
+        sentences.append(
             f"{name} takes {own[first]:,.1f} µs at {first:.0%} and {own[last]:,.1f} µs at "
             f"{last:.0%}, for {read[first]:,.0f} and {read[last]:,.0f} annotations."
         )
     is_so = all(0.6 <= ratio <= 1.4 for ratio in ratios)
-    return [*told, f"That both scale linearly with selectivity {does(is_so)}."]
+    return [*sentences, f"That both scale linearly with selectivity {does(is_so)}."]
 
 
 FIGURE_14: Final = Experiment(
@@ -77,6 +77,6 @@ FIGURE_14: Final = Experiment(
     SWEEP,
     ("share", SELECTIVITY, ALGORITHM, EVALUATE, "annotations", MICROSECONDS, RATIO),
     judge,
-    told="Both scale linearly with selectivity.",
+    claim="Both scale linearly with selectivity.",
     charts=(Chart("share", EVALUATE),),
 )

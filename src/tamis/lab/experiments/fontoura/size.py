@@ -47,17 +47,17 @@ SWEEP: Final = Sweep("fontoura-size", settings, measure, estimate)
 
 def judge_memory(rows: list[Row]) -> list[str]:
     """Whether memory is linear in the number of expressions."""
-    told = []
+    sentences = []
     for name in ANNOTATED:
         own = series(rows, X, "megabytes", name)
         more = [1e6 * (b - a) / (m - n) for (n, a), (m, b) in pairwise(own.items())]
         last = max(own)
-        told.append(
+        sentences.append(
             f"{name} takes {1e6 * own[last] / last:.0f} bytes for each of {last:,} expressions "
             f"(paper: 91 to 110), and from one size to the next {min(more):.0f} to {max(more):.0f} "
             f"for each further one; that memory grows linearly {does(max(more) < 1.5 * min(more))}."
         )
-    return told
+    return sentences
 
 
 def judge_evaluation(rows: list[Row]) -> list[str]:

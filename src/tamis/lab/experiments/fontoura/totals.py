@@ -41,7 +41,7 @@ def judge_total(x: str, rows: list[Row]) -> list[str]:
     ]
 
 
-def show_total(name: str, by: str, x: str, sweep: Sweep, told: str) -> Experiment:
+def show_total(name: str, by: str, x: str, sweep: Sweep, claim: str) -> Experiment:
     """The figure of the total time of an event."""
     return Experiment(
         name,
@@ -50,14 +50,14 @@ def show_total(name: str, by: str, x: str, sweep: Sweep, told: str) -> Experimen
         sweep,
         (x, ALGORITHM, MICROSECONDS, RATIO, INDEX, SORT),
         partial(judge_total, x),
-        told=told,
+        claim=claim,
         charts=(Chart(x, MICROSECONDS, is_log=True),),
         shows=lambda row: row[ALGORITHM] in (*ANNOTATED, *PRODUCT),
     )
 
 
 def show_evaluation(  # noqa: PLR0913 - what differs between the figures
-    name: str, by: str, x: str, sweep: Sweep, told: str, judge: Callable[[list[Row]], list[str]]
+    name: str, by: str, x: str, sweep: Sweep, claim: str, judge: Callable[[list[Row]], list[str]]
 ) -> Experiment:
     """The figure without index and sorting; Tamis has no separate evaluation."""
     return Experiment(
@@ -67,7 +67,7 @@ def show_evaluation(  # noqa: PLR0913 - what differs between the figures
         sweep,
         (x, ALGORITHM, EVALUATE, "annotations"),
         judge,
-        told=told,
+        claim=claim,
         charts=(Chart(x, EVALUATE),),
         shows=lambda row: row[ALGORITHM] in ANNOTATED,
     )

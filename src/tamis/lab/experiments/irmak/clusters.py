@@ -24,12 +24,12 @@ from tamis.lab.experiments.irmak.task import (
     POSTINGS,
     PRIMITIVE,
     STEPS,
+    describe_behind,
     draw,
     estimate,
     measure,
     overlap,
     ratio_of,
-    tell_behind,
 )
 from tamis.lab.experiments.sentences import does, does_but, times
 from tamis.lab.irmak import CLUSTERINGS
@@ -181,7 +181,7 @@ def judge_all(rows: list[Row]) -> list[str]:
             f"From primitive to superqueries by overlap: {times(whole)} (paper: more than 20); "
             f"this {does(whole > 20)}."
         ),
-        tell_costs(rows),
+        describe_costs(rows),
         (
             f"Tamis is {times(batch)} as fast as the primitive algorithm with documents that are "
             f"read, {times(single)} with one text at a time, reading included."
@@ -189,7 +189,7 @@ def judge_all(rows: list[Row]) -> list[str]:
     ]
 
 
-def tell_costs(rows: list[Row]) -> str:
+def describe_costs(rows: list[Row]) -> str:
     """The cost of a posting, here and in the paper, which explains its factor of 20."""
     primitive, clustered = find(rows, PRIMITIVE), find(rows, OVERLAP)
     each = [1e3 * row[MICROSECONDS] / row[POSTINGS] for row in (primitive, clustered)]
@@ -245,9 +245,9 @@ FIGURE_4_3: Final = Experiment(
     SWEEP,
     ("queries", ALGORITHM, MICROSECONDS, RATIO, POSTINGS),
     judge_methods,
-    told="Even the most naive clustering gains much, and overlap outperforms all others.",
+    claim="Even the most naive clustering gains much, and overlap outperforms all others.",
     shows=lambda row: row[ALGORITHM] in (BEST, *BY_METHOD.values(), *PRODUCT),
-    behind=tell_behind,
+    behind=describe_behind,
 )
 TABLE_4_3: Final = Experiment(
     "irmak-table-4.3",
@@ -271,7 +271,7 @@ TABLE_4_4: Final = Experiment(
     SWEEP,
     ("queries", ALGORITHM, MICROSECONDS, "superqueries", "index postings", ACCUMULATORS),
     judge_widths,
-    told="A slight benefit with 64 bits; with 96 and 128 further gains are lost to testing.",
+    claim="A slight benefit with 64 bits; with 96 and 128 further gains are lost to testing.",
     published=(  # microseconds are of a document: 15.05 seconds for 10,000 documents, and so on
         published(OVERLAP, 939_779, 5_522_510, 6_543_883) | {MICROSECONDS: 1505},
         published(BY_WIDTH[64], 900_359, 5_400_181, 3_527_224) | {MICROSECONDS: 1459},
@@ -287,6 +287,6 @@ FIGURE_4_5: Final = Experiment(
     SWEEP,
     ("queries", ALGORITHM, DOCUMENTS_PER_SECOND, RATIO, POSTINGS, ACCUMULATORS),
     judge_all,
-    told="Throughput increases by more than a factor of 20 when all techniques are combined.",
+    claim="Throughput increases by more than a factor of 20 when all techniques are combined.",
     shows=lambda row: row[ALGORITHM] != STATISTICS,
 )

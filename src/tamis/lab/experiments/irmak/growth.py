@@ -29,11 +29,11 @@ from tamis.lab.experiments.irmak.task import (
     PRIMITIVE,
     SPLIT,
     STEPS,
+    describe_behind,
     draw,
     estimate,
     measure,
     ratio_of,
-    tell_behind,
 )
 from tamis.lab.experiments.sentences import does, does_but, times
 
@@ -82,7 +82,7 @@ def judge_steps(rows: list[Row]) -> list[str]:
     listed = "; ".join(f"from {a} to {b} {gain:.2f} times" for (a, b), gain in gains.items())
     idle = [after for (_, after), gain in gains.items() if gain < GAIN]
     whole = ratio_of(at_most, PRIMITIVE, BEST)
-    told = [
+    sentences = [
         f"At {most:,} queries, {listed} as fast; that each step gains {does_but(idle)}.",
         f"All steps together: {times(whole)} (paper: 5 to 10 times); this {does(whole >= 5)}.",
     ]
@@ -91,12 +91,12 @@ def judge_steps(rows: list[Row]) -> list[str]:
         f"{name} {1e3 * own[name][MICROSECONDS] / own[name][POSTINGS]:.1f}"
         for name in (PRIMITIVE, SPLIT, BLOOM, BEST)
     )
-    told.append(
+    sentences.append(
         f"All read {own[PRIMITIVE][POSTINGS]:,.0f} postings for a document; split lists leave "
         f"{own[SPLIT][ACCUMULATORS]:,.0f} accumulators of {own[PRIMITIVE][ACCUMULATORS]:,.0f}. "
         f"Nanoseconds for a posting: {costs}."
     )
-    return told
+    return sentences
 
 
 def judge_growth(rows: list[Row]) -> list[str]:
@@ -107,7 +107,7 @@ def judge_growth(rows: list[Row]) -> list[str]:
     rough = [name for name in steps if not 0.6 < growth[name] < 1.6]
     slack = [name for name in steps[:-1] if not 1 < growth[name] < 1.6]
     is_linear = 1 / LINEAR < growth[BEST] < LINEAR
-    told = [
+    sentences = [
         f"Growth of the time over growth of the queries, 1 is linear: {listed}.",
         f"That times are roughly linear, 0.6 to 1.6, {does_but(rough)}.",
         (
@@ -117,11 +117,11 @@ def judge_growth(rows: list[Row]) -> list[str]:
         ),
     ]
     if rough or slack or not is_linear:
-        told.append(
+        sentences.append(
             f"Postings grow by {_growth(rows, POSTINGS, PRIMITIVE):.2f} and accumulators by "
             f"{_growth(rows, ACCUMULATORS, BEST):.2f} in these terms; the rest is what each costs."
         )
-    return told
+    return sentences
 
 
 def _growth(rows: list[Row], what: str, name: str) -> float:
@@ -156,10 +156,10 @@ FIGURE_3_3: Final = Experiment(
     SWEEP,
     ("queries", ALGORITHM, MICROSECONDS, RATIO, POSTINGS, ACCUMULATORS, "partitions"),
     judge_steps,
-    told="Each step gains; at 1.08 million queries the best takes less than 20 seconds for 10,000 "
+    claim="Each step gains; at 1.08 million queries the best takes less than 20 seconds for 10,000 "
     "documents. All steps together gain a factor of 5 to 10 on large sets.",
     charts=(Chart("queries", MICROSECONDS, is_log=True),),
-    behind=tell_behind,
+    behind=describe_behind,
 )
 FIGURE_3_4: Final = Experiment(
     "irmak-figure-3.4",
@@ -168,8 +168,8 @@ FIGURE_3_4: Final = Experiment(
     SWEEP,
     ("queries", ALGORITHM, MICROSECONDS),
     judge_growth,
-    behind=tell_behind,
-    told="Roughly linear; more exactly, slightly more than linear for the first three, "
+    behind=describe_behind,
+    claim="Roughly linear; more exactly, slightly more than linear for the first three, "
     "linear with partitions.",
     charts=(Chart("queries", MICROSECONDS),),
 )
@@ -180,6 +180,6 @@ FIGURE_3_5: Final = Experiment(
     SWEEP,
     ("queries", ALGORITHM, DOCUMENTS_PER_SECOND, RATIO),
     judge_rates,
-    told="Throughput falls as running times grow, roughly linearly in the number of queries.",
+    claim="Throughput falls as running times grow, roughly linearly in the number of queries.",
     charts=(Chart("queries", DOCUMENTS_PER_SECOND, is_log=True),),
 )

@@ -20,11 +20,11 @@ from tamis.lab.experiments.irmak.task import (
     PAPER,
     POSTINGS,
     STEPS,
+    describe_behind,
     draw,
     estimate,
     measure_paper,
     measure_product,
-    tell_behind,
 )
 from tamis.lab.experiments.sentences import does
 
@@ -81,7 +81,7 @@ FIGURE_3_7: Final = Experiment(
     SWEEP,
     ("queries", ALGORITHM, "partitions", MICROSECONDS),
     judge,
-    told="About a factor of 4 on the largest set and a machine with 512 KB of L2 cache.",
+    claim="About a factor of 4 on the largest set and a machine with 512 KB of L2 cache.",
     charts=(Chart("partitions", MICROSECONDS, is_log=True),),
-    behind=tell_behind,
+    behind=describe_behind,
 )

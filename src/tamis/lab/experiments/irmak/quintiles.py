@@ -27,12 +27,12 @@ from tamis.lab.experiments.irmak.task import (
     PRIMITIVE,
     SPLIT,
     STEPS,
+    describe_behind,
     draw,
     estimate,
     measure,
     overlap,
     pick,
-    tell_behind,
 )
 from tamis.lab.experiments.sentences import does, over
 from tamis.lab.irmak import CLUSTERINGS, IrmakIndex
@@ -117,10 +117,10 @@ FIGURE_3_6: Final = Experiment(
     SWEEP,
     (QUINTILE, ALGORITHM, MICROSECONDS, RATIO, POSTINGS),
     judge_steps,
-    told="Queries with many matches are more costly; partitions gain nothing at this size.",
+    claim="Queries with many matches are more costly; partitions gain nothing at this size.",
     charts=(Chart(QUINTILE, MICROSECONDS, is_log=True),),
     shows=lambda row: row[ALGORITHM] not in CLUSTERED,
-    behind=tell_behind,
+    behind=describe_behind,
 )
 FIGURE_4_4: Final = Experiment(
     "irmak-figure-4.4",
@@ -129,8 +129,8 @@ FIGURE_4_4: Final = Experiment(
     SWEEP,
     (QUINTILE, ALGORITHM, MICROSECONDS, RATIO, "superqueries"),
     partial(judge, tuple(CLUSTERED)),
-    told="Queries with many results are more expensive to match.",
+    claim="Queries with many results are more expensive to match.",
     charts=(Chart(QUINTILE, MICROSECONDS, is_log=True),),
     shows=lambda row: row[ALGORITHM] not in (PRIMITIVE, SPLIT, BEST),
-    behind=tell_behind,
+    behind=describe_behind,
 )

@@ -162,7 +162,7 @@ def pick(task: Task, ordinals: np.ndarray) -> Task:
     return task._replace(queries=picked(task.queries, ordinals), expressions=expressions)
 
 
-def tell_behind(ours: Row, rival: Row) -> str:
+def describe_behind(ours: Row, rival: Row) -> str:
     """Why the product is behind the best of the paper's algorithms."""
     return (
         f"That one reads {rival[POSTINGS]:,.0f} postings for a document, "

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tamis.lab.experiments.experiment import Row, Setting
 
-    Tell: TypeAlias = Callable[[list[Row]], list[str]]
+    Judge: TypeAlias = Callable[[list[Row]], list[str]]
 
 PAPER: Final = "Liu 2007"
 CALLS: Final = "calls per event"
@@ -122,14 +122,14 @@ def estimate(setting: Setting) -> int:
 # ── verdicts ────────────────────────────────────────────────────────────────────────────────
 
 
-def judge(x: str, figures: tuple[Row, ...], more: Tell, rows: list[Row]) -> list[str]:
+def judge(x: str, figures: tuple[Row, ...], more: Judge, rows: list[Row]) -> list[str]:
     """Verdicts on a sweep over `x`."""
     made = {name: series(rows, x, CALLS, name) for name in SCHEDULES}
     last = max(made[NAIVE])
     fewer = {name: 1 - own[last] / made[NAIVE][last] for name, own in made.items()}
     floor, in_use = (series(rows, x, what, NAIVE)[last] for what in (FLOOR, IN_USE))
     is_below = all(made[SUB_ORDER][at] <= made[SEQUENTIAL][at] for at in made[NAIVE])
-    told = [
+    sentences = [
         (
             f"At {x} {last:,} Sequential makes {fewer[SEQUENTIAL]:.0%} fewer calls than naive, "
             f"Sub-Order {fewer[SUB_ORDER]:.0%}, adaptive {fewer[ADAPTIVE]:.0%}. No schedule can "
@@ -145,11 +145,11 @@ def judge(x: str, figures: tuple[Row, ...], more: Tell, rows: list[Row]) -> list
         ),
         f"That Sub-Order is at or below Sequential everywhere {does(is_below)}.",
     ]
-    told += [_tell_published(row, x, floor, in_use) for row in figures if row[x] == last]
-    return told + more(rows)
+    sentences += [_describe_published(row, x, floor, in_use) for row in figures if row[x] == last]
+    return sentences + more(rows)
 
 
-def _tell_published(row: Row, x: str, floor: float, in_use: float) -> str:
+def _describe_published(row: Row, x: str, floor: float, in_use: float) -> str:
     """The verdict on a figure of the paper."""
     named = f"The paper's {row[CALLS]:,} calls of {row[ALGORITHM]} at {x} {row[x]:,}"
     if row[CALLS] < floor:
@@ -164,7 +164,7 @@ GROWN: Final = 1.2  # Sequential, from the shortest to the longest: 1,784 of 1,5
 NEAR: Final = 0.9  # of all predicates, called by naive
 
 
-def tell_lengths(rows: list[Row]) -> list[str]:
+def describe_lengths(rows: list[Row]) -> list[str]:
     """How calls depend on the length of subscriptions."""
     naive, sequential, sub_order = (
         series(rows, "longest", CALLS, name) for name in (NAIVE, SEQUENTIAL, SUB_ORDER)
@@ -193,7 +193,7 @@ def tell_lengths(rows: list[Row]) -> list[str]:
     ]
 
 
-def tell_no_more(rows: list[Row]) -> list[str]:
+def describe_no_more(rows: list[Row]) -> list[str]:
     """No verdict beyond those on every figure."""
     return []
 
@@ -210,8 +210,8 @@ def make(  # noqa: PLR0913 - what differs between the figures
     name: str,
     settings: Callable[[Scale], list[Setting]],
     *figures: Row,
-    told: str = "",
-    more: Tell = tell_no_more,
+    claim: str = "",
+    more: Judge = describe_no_more,
 ) -> Experiment:
     """One figure."""
     return Experiment(
@@ -222,7 +222,7 @@ def make(  # noqa: PLR0913 - what differs between the figures
         (x, ALGORITHM, CALLS, SHARE, FLOOR, OVERHEAD),
         partial(judge, x, figures, more),
         published=figures,
-        told=told,
+        claim=claim,
         charts=(Chart(x, CALLS),),
         ours=ADAPTIVE,
         measure=CALLS,
@@ -244,7 +244,7 @@ EXPERIMENTS: Final = (
         "subscriptions",
         "subscriptions-zipf",
         sweep_subscriptions(1.0),
-        told="The trend of Figure 4; Sequential and Sub-Order do even better.",
+        claim="The trend of Figure 4; Sequential and Sub-Order do even better.",
     ),
     make(
         6,
@@ -262,9 +262,9 @@ EXPERIMENTS: Final = (
         sweep_lengths,
         *published("longest", 5, sequential=1_593),
         *published("longest", 11, sequential=1_784),
-        told="Sequential hardly grows with the length; naive is near the number of predicates, "
+        claim="Sequential hardly grows with the length; naive is near the number of predicates, "
         "5,000, in all cases; the gap between Sequential and Sub-Order shrinks.",
-        more=tell_lengths,
+        more=describe_lengths,
     ),
     make(
         8,
@@ -272,7 +272,7 @@ EXPERIMENTS: Final = (
         "zipf",
         "popularity",
         sweep_popularity,
-        told="Sequential and Sub-Order do much better than with uniform popularity, and better "
+        claim="Sequential and Sub-Order do much better than with uniform popularity, and better "
         "still as the exponent grows.",
     ),
 )

@@ -19,8 +19,8 @@ from tamis.operators.schedule.kernels.gates import (
     UNDECIDED,
     VERDICTS,
     clear,
+    record_result,
     start,
-    tell,
 )
 
 NAIVE, SEQUENTIAL, SUB_ORDER = 0, 1, 2
@@ -124,7 +124,7 @@ def start_event(gates, state, subscriptions):
 @kernel
 def advance(kind, walk, place, gates, state, call, result):
     """Take the result of a call; return the call to make now, or NONE."""
-    tell(gates, state, call, result)
+    record_result(gates, state, call, result)
     return next_call(kind, walk, place, state)
 
 
@@ -133,5 +133,5 @@ def play(kind, walk, place, gates, state, results):
     """Make all calls of an event whose results, int32[n_calls], are known in advance."""
     call = next_call(kind, walk, place, state)
     while call != NONE:
-        tell(gates, state, call, results[call])
+        record_result(gates, state, call, results[call])
         call = next_call(kind, walk, place, state)

@@ -21,9 +21,9 @@ from tamis.operators.schedule.kernels.gates import (
     RESULTS,
     TOP,
     clear,
+    record_result,
     settle,
     start,
-    tell,
 )
 
 NONE = np.int32(-1)
@@ -117,7 +117,7 @@ def start_event(gates, state, merits, subscriptions):
 @kernel
 def advance(gates, state, merits, call, result):
     """Take the result of a call; return the call to make now, or NONE."""
-    tell(gates, state, call, result)
+    record_result(gates, state, call, result)
     return next_call(state, merits)
 
 
@@ -132,5 +132,5 @@ def play(gates, state, merits, results):
     """Make all calls of an event whose results, int32[n_calls], are known in advance."""
     call = next_call(state, merits)
     while call != NONE:
-        tell(gates, state, call, results[call])
+        record_result(gates, state, call, results[call])
         call = next_call(state, merits)

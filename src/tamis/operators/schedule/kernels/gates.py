@@ -239,7 +239,7 @@ def push_forced(forced, counters, call):
 
 
 @kernel
-def tell(gates, state, call, result):
+def record_result(gates, state, call, result):
     """Take the result of a call, TRUE, FALSE or NO_RESULT, and propagate it."""
     results = section(state, RESULTS)
     if results[call] != NOT_MADE:
