@@ -114,9 +114,11 @@ def test_versions_answer_as_the_set_of_their_change(spark, events, place, store,
     assert position_of(index) == (store.epoch, store.last_change)
     expect_answers(events, index, second)
     store.prune(store.last_change)
-    with pytest.raises(HistoryError, match=f"begins at change {store.horizon}; {half} is") as told:
+    with pytest.raises(
+        HistoryError, match=f"begins at change {store.horizon}; {half} is"
+    ) as raised:
         ts.update(spark, tmp_path / "again", place)
-    assert "build a version from the store" in told.value.hint
+    assert "build a version from the store" in raised.value.hint
     with pytest.raises(HistoryError, match=rf"as_of is 3; .* changes {store.horizon} to"):
         ts.build(place, index, as_of=3)
     ts.build(place, tmp_path / "again", schema=DDL)

@@ -206,7 +206,7 @@ def build_command(context: click.Context, /, **options: Any) -> None:
     print_summary(
         {
             "version": report.version.name,
-            **_tell_position(report.version),
+            **_describe_position(report.version),
             "subscriptions": report.n_subscriptions,
             "rejects": report.n_rejects,
             **({"expired": report.n_expired} if report.n_expired else {}),
@@ -246,7 +246,7 @@ def _build(spark: SparkSession, options: dict[str, Any]) -> Any:
     )
 
 
-def _tell_position(version: Any) -> dict[str, Any]:
+def _describe_position(version: Any) -> dict[str, Any]:
     """The change of the store that a version includes, if it was built from a store."""
     from tamis.versions.log_position import LogPosition
 

@@ -178,8 +178,8 @@ class _OddValues(NamedTuple):
     def read(self, type_: Type, places: Int64) -> Piece:
         own = self.values[places]
         converted = convert_objects(own, classes_of(own), type_)
-        tell = partial(give, own, type_)
-        return Piece(self.rows[places], self.attributes[places], converted, tell)
+        give_values = partial(give, own, type_)
+        return Piece(self.rows[places], self.attributes[places], converted, give_values)
 
 
 def _pick(event: Mapping[str, Any], tree: NameTree) -> Iterator[tuple[int, Any]]:

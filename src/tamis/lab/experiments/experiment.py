@@ -59,8 +59,9 @@ def describe_block(ours: Row, rival: Row) -> str:
     """Why the product is behind, as far as counts explain it."""
     looked = " and ".join(f"{rival[name]:,.0f} {name}" for name in COUNTED if rival.get(name))
     return (
-        f"For an event that one looks at {looked or 'little'}, and is given its leaves; Tamis "
-        f"finds them, and evaluates its {ours['index nodes']:,.0f} nodes for a block of 512 events."
+        f"For an event {rival[ALGORITHM]} looks at {looked or 'little'}, and gets the true leaves "
+        f"as input; Tamis finds them, and evaluates its {ours['index nodes']:,.0f} nodes for a "
+        "block of 512 events."
     )
 
 

@@ -80,7 +80,7 @@ def check_interval(results: Results) -> list[Check]:
         for what in (fontoura.EVALUATE, "annotations")
     )
     costs = [1e3 * took[depth] / read[depth] for depth in took]
-    rule = "flat is per annotation read, not per event: evaluating one takes at most "
+    rule = "flat refers to annotations, not to events: evaluating an annotation takes at most "
     rule += f"{FLAT} times as long at the last depth as at 1"
     found = (
         f"{', '.join(f'{cost:.1f}' for cost in costs)} ns by depth; {_describe_events(took, read)}"
@@ -155,7 +155,7 @@ def check_ads(results: Results) -> list[Check]:
         ratio = took[name] / took[atree.A_TREE]
         least = paper / SAME_ORDER
         rule = f"{name} takes at least {least:,.1f} times A-Tree's time: the paper's {paper:,.1f} "
-        rule += "less half an order of magnitude"
+        rule += "minus half an order of magnitude"
         checks.append(Check(rule, times(ratio), ratio >= least))
     return checks
 
@@ -223,7 +223,7 @@ def explain_calls(results: Results) -> str:
             f"naive's {naive[most]:,.0f} calls are needed at {most:,} subscriptions"
         )
     paper = ", ".join(f"{row[liu.CALLS]:,}" for row in liu.EXPERIMENTS[0].published)
-    return f"Counted: {'; '.join(counts)}. The paper has {paper} with uniform popularity."
+    return f"Counts: {'; '.join(counts)}. The paper has {paper} with uniform popularity."
 
 
 HEADLINES: Final = (

@@ -41,7 +41,7 @@ def write_headlines(headlines: list[Judged]) -> list[str]:
     for one in headlines:
         lines += [f"**{one.headline.claim}** {one.verdict.capitalize()}.", ""]
         lines += [
-            f"- {'kept' if check.holds else 'not kept'}: {check.rule}. Found: {check.found}."
+            f"- {'holds' if check.holds else 'does not hold'}: {check.rule}. Found: {check.found}."
             for check in one.checks
         ]
         lines += ["", one.why, ""] if one.why and one.checks else [one.why, ""]

@@ -72,7 +72,7 @@ def write_headline(judged: Judged) -> str:
     ]
     if judged.checks:
         cells = [
-            [check.rule, check.found, "kept" if check.holds else "not kept"]
+            [check.rule, check.found, "holds" if check.holds else "does not hold"]
             for check in judged.checks
         ]
         parts.append(write_table(Table(["rule", "found", ""], cells), texts={0, 1, 2}))

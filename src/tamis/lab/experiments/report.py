@@ -20,10 +20,10 @@ from tamis.lab.experiments.tables import (
     PAPERS_RATIO,
     Table,
     has_room,
+    join_published,
     keys_of,
     make_table,
     measures_of,
-    set_beside,
 )
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from tamis.lab.experiments.store import Store
 
 INTRODUCTION = (
-    "The papers' tables and figures, measured here beside Tamis: the same input in the same "
-    "process, and all give the same matches. Every verdict is computed from what was measured, by "
-    "a rule that stands beside it."
+    "The papers' tables and figures, measured here together with Tamis: with the same input, in "
+    "the same process, and with the same matches. Every verdict is computed from the measurements, "
+    "by the rule that is printed with it."
 )
 RACES = (MICROSECONDS, CALLS)  # measures of speed
 
@@ -97,7 +97,7 @@ class Section:
 
     def table(self) -> Table:
         """The measured rows, with the paper's figures where they have the same settings."""
-        rows = set_beside(self.rows, self.experiment)
+        rows = join_published(self.rows, self.experiment)
         columns = [*self.experiment.columns, OUR_RATIO, PAPERS, PAPERS_RATIO]
         return make_table(rows, columns)
 

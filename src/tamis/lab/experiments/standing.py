@@ -54,8 +54,9 @@ class Standing(NamedTuple):
         if self.singles:
             longer = spread(self.ratios(self.singles).values())
             sentences.append(
-                f"One event at a time it takes {longer} as long as that one; this includes reading "
-                f"the event and finding what it satisfies, which the others are given"
+                f"With single events it takes {longer} as long as the fastest of the others; this "
+                "includes reading the event and finding its true leaves, which the others get as "
+                "input"
                 f"{self._describe_handed()}."
             )
         return sentences
@@ -72,9 +73,9 @@ class Standing(NamedTuple):
         worst = max(self.behind, key=lambda at: ratios[at])
         ours, rival = self.ours[worst], self.rivals[worst]
         places = ", ".join(map(str, self.behind))
-        most = f"; most at {worst}" if len(self.behind) > 1 else ""
+        most = f", most at {worst}" if len(self.behind) > 1 else ""
         return (
-            f"It is behind at {self.experiment.columns[0]} {places}{most}: "
+            f"It is slower at {self.experiment.columns[0]} {places}{most}: "
             f"{ours[MICROSECONDS]:.1f} µs, {rival[ALGORITHM]} {rival[MICROSECONDS]:.1f}. "
             f"{self.experiment.behind(ours, rival)}"
         )

@@ -70,10 +70,10 @@ def describe_steadiness(repeats: list[Repeat]) -> str:
     """The significance of ratios of times."""
     most = max(repeats, key=lambda one: one.ratio)
     return (
-        "Some sweeps have a setting in common. Settings of several sweeps are one workload where "
-        "every algorithm that counts has equal counts; what an algorithm's times differ by there "
-        f"is noise. It is up to {factor(most.ratio)} ({most.algorithm}): a smaller ratio of two "
-        "times says nothing."
+        "Some sweeps share a setting. Settings of different sweeps are one workload if every "
+        "algorithm that counts its work has the same counts; the differences between an "
+        f"algorithm's times are then noise, up to {factor(most.ratio)} ({most.algorithm}). Smaller "
+        "ratios of two times are not significant."
     )
 
 

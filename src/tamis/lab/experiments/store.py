@@ -67,9 +67,9 @@ class Store:
             ],
         }
         options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
-        beside = path.with_suffix(".new")
-        beside.write_bytes(orjson.dumps(result, option=options))
-        beside.replace(path)
+        temporary = path.with_suffix(".new")
+        temporary.write_bytes(orjson.dumps(result, option=options))
+        temporary.replace(path)
 
     def load(self, sweep: Sweep) -> list[dict[str, Any]]:
         """The results of a sweep's finished settings, in the order of the settings."""

@@ -24,7 +24,7 @@ class Table:
     cells: list[list[str]]
 
 
-def set_beside(rows: list[Row], experiment: Experiment) -> list[Row]:
+def join_published(rows: list[Row], experiment: Experiment) -> list[Row]:
     """The rows with the paper's values for the same settings, and both as ratios to one
     baseline.
     """
@@ -34,11 +34,11 @@ def set_beside(rows: list[Row], experiment: Experiment) -> list[Row]:
     if not has_room(experiment) or not theirs.keys() & set(matching):
         return rows
     (measure,) = measures_of(experiment)
-    beside = [
+    compared = [
         row | ({PAPERS: theirs[key][measure]} if key in theirs else {})
         for row, key in zip(rows, matching, strict=True)
     ]
-    return add_both_ratios(beside, keys[0], measure) if ALGORITHM in keys else beside
+    return add_both_ratios(compared, keys[0], measure) if ALGORITHM in keys else compared
 
 
 def keys_of(experiment: Experiment) -> list[str]:

@@ -77,12 +77,12 @@ def describe_ratios(rows: list[Row], column: str) -> str:
     """Each algorithm's value relative to A-Tree's, here and in the paper."""
     ours = values_of(rows, column)
     theirs = {row[ALGORITHM]: row[column] for row in published(column)}
-    beside = [
+    ratios = [
         f"{name} {ours[name] / ours[A_TREE]:,.1f} ({theirs[name] / theirs[A_TREE]:,.1f})"
         for name in theirs
         if name in ours and name != A_TREE
     ]
-    return f"In terms of A-Tree's {column}, here and in the paper: {', '.join(beside)}."
+    return f"Ratios to A-Tree's {column}, here and in the paper: {', '.join(ratios)}."
 
 
 def judge_matching(rows: list[Row]) -> list[str]:
@@ -91,7 +91,7 @@ def judge_matching(rows: list[Row]) -> list[str]:
     is_first = took[A_TREE] == min(took[name] for name in PUBLISHED if name in took)
     return [
         describe_ratios(rows, MICROSECONDS),
-        f"That A-Tree is fastest of the paper's {does(is_first)}.",
+        f"That A-Tree is the fastest of the paper's algorithms {does(is_first)}.",
         describe_each(rows),
         describe_counts(rows),
         (
@@ -106,14 +106,14 @@ def describe_each(rows: list[Row]) -> str:
     """The cost of an advertisement for each algorithm, here and in the paper."""
     took = values_of(rows, MICROSECONDS)
     n = rows[0]["expressions"] - next(row[LEFT_OUT] for row in rows)
-    beside = ", ".join(
+    ratios = ", ".join(
         f"{name} {1e3 * took[name] / n:,.1f} ({1e3 * PUBLISHED[name][0] / N_PUBLISHED:,.1f})"
         for name in PUBLISHED
         if name in took
     )
     return (
         f"Nanoseconds for each of {n:,} advertisements, here and for each of the paper's "
-        f"{N_PUBLISHED:,}: {beside}."
+        f"{N_PUBLISHED:,}: {ratios}."
     )
 
 

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 WHY_NOT: Final = (
-    "All are given trees here and write them as arrays, part by part, before anything else, "
-    "which is most of what A-Tree and BoP take; the paper's A-Tree is given expressions, and does "
-    "not look at parts that it has already."
+    "Here all algorithms get trees and first write them as arrays, part by part, which is most of "
+    "the time of A-Tree and BoP; the paper's A-Tree gets expressions, and skips the parts that it "
+    "already has."
 )
 
 

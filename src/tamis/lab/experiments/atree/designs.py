@@ -126,7 +126,10 @@ def judge_sharing(x: str, rows: list[Row]) -> list[str]:
         for at in second
     ]
     is_far = all(scan[at] > 5 * apart[at] for at in scan)
-    return [*sentences, f"That one that is not shared is still far ahead of Scan {does(is_far)}."]
+    return [
+        *sentences,
+        f"That a multitree that is not shared is still far ahead of Scan {does(is_far)}.",
+    ]
 
 
 DESIGN_COLUMNS: Final = (ALGORITHM, MICROSECONDS, RATIO, "nodes", "propagations", MEGABYTES)
@@ -219,17 +222,17 @@ def judge_dynamicity(rows: list[Row]) -> list[str]:
     sentences.append(f"That memory falls with each step {does_but(idle)}.")
     if idle:
         sentences.append(
-            "Reorganisation and self-adjustment reuse a node whose operands are all among "
-            "another's. In these advertisements, which are made of whole subexpressions, there is "
-            f"none: ids leave {nodes[WITH_ID]:,.0f} nodes of {nodes[NOTHING]:,.0f}, and the steps "
-            f"behind {nodes[A_TREE]:,.0f}."
+            "Reorganisation and self-adjustment reuse a node whose operands are a subset of "
+            "another's. These advertisements consist of whole subexpressions and have no such "
+            f"node: unique ids leave {nodes[WITH_ID]:,.0f} of {nodes[NOTHING]:,.0f} nodes, and the "
+            f"later steps {nodes[A_TREE]:,.0f}."
         )
     sentences.append(
         f"With the order of arrival memory varies by {spread[NOTHING]:.1%}, "
         f"{spread[WITH_ID]:.1%}, {spread[WITH_REORGANISATION]:.1%} and, with self-adjustment, "
-        f"{spread[A_TREE]:.1%}; that it is steady only with self-adjustment, at less than half of "
-        f"what any other step varies by, {does(not alike)}"
-        + (f": about as steady is {', '.join(alike)}." if alike else ".")
+        f"{spread[A_TREE]:.1%}; that it is steady only with self-adjustment (less than half of "
+        f"the variation of any other step) {does(not alike)}"
+        + (f"; equally steady: {', '.join(alike)}." if alike else ".")
     )
     return sentences
 

@@ -109,9 +109,9 @@ def _describe_conjunctions(rows: list[Row], x: str) -> str:
     common = [at for at in own if at in by_predicate]
     fewer = spread(by_predicate[at] / max(read[at], 1) for at in common)
     return (
-        f"Interval over an index of conjunctions, which is Fontoura's and not in this paper, takes "
-        f"{spread(own[at] / tree[at] for at in own)} A-Tree's time: the index leaves {fewer} fewer "
-        "annotations to be looked at than by predicate."
+        f"Interval with Fontoura's index of conjunctions, which is not in this paper, takes "
+        f"{spread(own[at] / tree[at] for at in own)} A-Tree's time: that index selects {fewer} "
+        "fewer annotations than the index by predicate."
     )
 
 

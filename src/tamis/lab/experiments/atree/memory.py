@@ -54,10 +54,9 @@ def _describe_nodes(rows: list[Row], x: str, at: object) -> str:
     n = _expressions(rows, x, at)
     nodes = series(rows, x, "index nodes", A_TREE)[at]
     return (
-        f"A-Tree has {nodes / n:.1f} inner nodes for an expression there, with {NODE_BYTES} bytes "
-        "for a node and 8 for a link; BoP has 8 bytes for each predicate of an expression, a word "
-        "of its encoding and a posting. So A-Tree is ahead only where nodes are shared more often "
-        "than that."
+        f"A-Tree has {nodes / n:.1f} inner nodes per expression there, with {NODE_BYTES} bytes "
+        "for a node and 8 for a link; BoP has 8 bytes for each predicate of an expression: a word "
+        "of its encoding and a posting. A-Tree takes less only if nodes are shared more often."
     )
 
 

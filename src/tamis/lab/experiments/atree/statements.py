@@ -58,8 +58,8 @@ def rise(*names: str) -> Statement:
     def judge(x: str, rows: list[Row]) -> str:
         took = times_of(x, rows)
         out = [name for name in names if name in took and growth_of(took[name]) < CHANGED]
-        rule = f"rise with {x}, {CHANGED} times or more from the first to the last"
-        return f"That times of {_list(names)} {rule}, {does_but(_plain(out))}."
+        rule = f"rise with {x} ({CHANGED} times or more from the first to the last)"
+        return f"That the times of {_list(names)} {rule} {does_but(_plain(out))}."
 
     return judge
 
@@ -70,8 +70,8 @@ def fall(*names: str) -> Statement:
     def judge(x: str, rows: list[Row]) -> str:
         took = times_of(x, rows)
         out = [name for name in names if name in took and growth_of(took[name]) > 1 / CHANGED]
-        rule = f"fall with {x}, to 1/{CHANGED} or less from the first to the last"
-        return f"That times of {_list(names)} {rule}, {does_but(_plain(out))}."
+        rule = f"fall with {x} (to 1/{CHANGED} or less from the first to the last)"
+        return f"That the times of {_list(names)} {rule} {does_but(_plain(out))}."
 
     return judge
 
@@ -86,8 +86,8 @@ def stay(*names: str) -> Statement:
             for name in names
             if name in took and not 1 / CHANGED < growth_of(took[name]) < CHANGED
         ]
-        rule = f"do not change with {x}, by {CHANGED} times from the first to the last"
-        return f"That times of {_list(names)} {rule}, {does_but(_plain(out))}."
+        rule = f"do not change with {x} (by {CHANGED} times from the first to the last)"
+        return f"That the times of {_list(names)} {rule} {does_but(_plain(out))}."
 
     return judge
 
@@ -98,8 +98,8 @@ def scale_linearly(x: str, rows: list[Row]) -> str:
     bent = [name for name, share in shares.items() if not 1 / CHANGED < share < CHANGED]
     listed = "; ".join(f"{name} {share:.2f}" for name, share in shares.items())
     return (
-        f"Growth of the time over growth of {x}, 1 is linear: {listed}. That all scale linearly, "
-        f"1/{CHANGED} to {CHANGED}, {does_but(_plain(bent))}."
+        f"Growth of the time over growth of {x}, 1 is linear: {listed}. That all scale linearly "
+        f"(1/{CHANGED} to {CHANGED}) {does_but(_plain(bent))}."
     )
 
 
@@ -114,8 +114,8 @@ def only_a_tree_scales(x: str, rows: list[Row]) -> str:
         if growth_of(own) < CHANGED * growth_of({at: tree[at] for at in own})
     ]
     return (
-        f"That only A-Tree scales well, which is that any other's time grows {CHANGED} times as "
-        f"much or more, over what it has of {x}, {does_but(_plain(out))}."
+        f"That only A-Tree scales well (the time of each other grows {CHANGED} times as much or "
+        f"more, over the settings of {x} that it completes) {does_but(_plain(out))}."
     )
 
 
@@ -133,7 +133,7 @@ def are_similar(x: str, rows: list[Row]) -> str:
     is_so = all(1 / CHANGED < ratio < CHANGED for ratio in ratios)
     return (
         f"BoP takes {min(ratios):.1f} to {max(ratios):.1f} times as long as Interval; that they "
-        f"are very similar, within {CHANGED} times, {does(is_so)}."
+        f"are very similar (within {CHANGED} times) {does(is_so)}."
     )
 
 
@@ -155,8 +155,8 @@ def keep_ranking(x: str, rows: list[Row]) -> str:
         if any(took[fast][at] > CHANGED * took[slow][at] for at in took[fast] if at in took[slow])
     ]
     return (
-        f"That the ranking is {_list(ranked)} at each setting, none ahead of one before it by more "
-        f"than {CHANGED} times, {does_but(_plain(out))}."
+        f"That the ranking at each setting is {_list(ranked)} (none is ahead of an earlier one by "
+        f"more than {CHANGED} times) {does_but(_plain(out))}."
     )
 
 

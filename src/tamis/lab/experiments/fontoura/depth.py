@@ -99,15 +99,15 @@ def _describe_bytes(rows: list[Row]) -> str:
         for row in rows
         if row["depth"] == 2 and "megabytes" in row
     }
-    beside = ", ".join(
+    compared = ", ".join(
         f"{name} {ours[name]:,.0f} ({1e6 * PUBLISHED[name][1] / n_theirs:,.0f})"
         for name in (INTERVAL, DNF, SCAN)
     )
     return (
         f"Bytes for an expression of depth 2, here and in the paper if {BYTES_OF_ONE:.0f} are "
-        f"Interval's, as in its Table 4: {beside}. Here all forms are flat arrays of four-byte "
-        "numbers, and an attribute with its value is one number: what the paper's DNF and "
-        "Scan hold beyond that is not told."
+        f"Interval's, as in its Table 4: {compared}. Here all forms are flat arrays of four-byte "
+        "numbers, and an attribute with its value is one number: the paper "
+        "does not report what else its DNF and Scan store."
     )
 
 
@@ -136,9 +136,9 @@ PUBLISHED_SELECTIVITY: Final = {1: 22.85, 2: 57.97, 3: 10.97, 4: 49.23}
 def judge_selectivity(rows: list[Row]) -> list[str]:
     """Whether the workload resembles the paper's."""
     ours = series(rows, "depth", SELECTIVITY, BATCH)
-    beside = ", ".join(f"{ours[d]:.1f}% ({PUBLISHED_SELECTIVITY[d]}%)" for d in ours)
+    compared = ", ".join(f"{ours[d]:.1f}% ({PUBLISHED_SELECTIVITY[d]}%)" for d in ours)
     has_form = all((ours[d] < ours[d + 1]) == (d % 2 == 1) for d in ours if d + 1 in ours)
-    shares = f"By depth, here and in the paper: {beside}"
+    shares = f"By depth, here and in the paper: {compared}"
     return [f"{shares}; that it goes up and down with AND and OR {does(has_form)}."]
 
 
@@ -177,7 +177,7 @@ def judge_all(rows: list[Row]) -> list[str]:
             f"By counts they cannot be: Scan looks at {over(nodes, places)} as many nodes as "
             f"Interval sorts annotations. It stops after {min(nodes.values()) / n:.1f} to "
             f"{max(nodes.values()) / n:.1f} nodes of a tree, and {min(looks):.0%} or more of the "
-            "trees have a conjunction that holds, so that the index spares few of them."
+            "trees have a conjunction that holds, so the index excludes few of them."
         )
     return sentences
 

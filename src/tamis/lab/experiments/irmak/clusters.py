@@ -126,8 +126,8 @@ def judge_methods(rows: list[Row]) -> list[str]:
     return [
         (
             f"Times as fast as without clustering: {listed}; that even the most naive one gains "
-            f"much, {MUCH} times or more, {does(min(gains.values()) >= MUCH)}. That overlap "
-            f"outperforms all others, {GAIN} times or more, {does_but(near)}."
+            f"much ({MUCH} times or more) {does(min(gains.values()) >= MUCH)}. That overlap "
+            f"outperforms all others ({GAIN} times or more) {does_but(near)}."
         ),
         (
             f"Postings read for a document: {read}, and {best[POSTINGS]:,.0f} without clustering. "
@@ -166,7 +166,7 @@ def judge_widths(rows: list[Row]) -> list[str]:
     return [
         (
             f"Times as fast as 32 bits: {listed} (paper: 1.03 with 64 bits, no more beyond). That "
-            f"64 bits gain slightly, {SLIGHT} times at most, {does(is_slight)}; that wider masks "
+            f"64 bits gain slightly ({SLIGHT} times at most) {does(is_slight)}; that wider masks "
             f"are no faster than 64 bits {does_but(faster)}."
         )
     ]

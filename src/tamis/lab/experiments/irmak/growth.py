@@ -109,17 +109,17 @@ def judge_growth(rows: list[Row]) -> list[str]:
     is_linear = 1 / LINEAR < growth[BEST] < LINEAR
     sentences = [
         f"Growth of the time over growth of the queries, 1 is linear: {listed}.",
-        f"That times are roughly linear, 0.6 to 1.6, {does_but(rough)}.",
+        f"That times are roughly linear (0.6 to 1.6) {does_but(rough)}.",
         (
-            "More exactly: that the first three are slightly more than linear, 1 to 1.6, "
-            f"{does_but(slack)}; that partitions are linear, within {LINEAR} times, "
+            "More exactly: that the first three are slightly more than linear (1 to 1.6) "
+            f"{does_but(slack)}; that partitions are linear (within {LINEAR} times) "
             f"{does(is_linear)}."
         ),
     ]
     if rough or slack or not is_linear:
         sentences.append(
             f"Postings grow by {_growth(rows, POSTINGS, PRIMITIVE):.2f} and accumulators by "
-            f"{_growth(rows, ACCUMULATORS, BEST):.2f} in these terms; the rest is what each costs."
+            f"{_growth(rows, ACCUMULATORS, BEST):.2f} in these terms; the rest is the cost of each."
         )
     return sentences
 

@@ -66,10 +66,10 @@ def judge(rows: list[Row]) -> list[str]:
             f"they gain {does(gain >= 1.2)}."
         ),
         (
-            f"All read {own[1][POSTINGS]:,.0f} postings for a document. What partitions make "
-            f"smaller is the table of {made:,.0f} accumulators, 5 bytes each and half full at "
-            f"most: {made * 10 / 1e3:,.0f} to {made * 20 / 1e3:,.0f} KB with its filter beside it. "
-            "Each partition looks up the document's words anew."
+            f"All read {own[1][POSTINGS]:,.0f} postings for a document. Partitions reduce "
+            f"the table of {made:,.0f} accumulators, which takes 5 bytes for each and is at most "
+            f"half full: {made * 10 / 1e3:,.0f} to {made * 20 / 1e3:,.0f} KB with its filter. "
+            "Each partition looks up the document's words again."
         ),
     ]
 

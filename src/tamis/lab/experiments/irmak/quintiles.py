@@ -92,7 +92,7 @@ def judge(names: tuple[str, ...], rows: list[Row]) -> list[str]:
         (
             f"The last fifth of the queries has {matches[max(matches)]:,.1f} matches for a "
             f"document, the first {matches[min(matches)]:,.1f}. Its time over the first one's is "
-            f"{listed}; that many matches are dearer {does(is_so)}."
+            f"{listed}; that queries with many matches cost more {does(is_so)}."
         )
     ]
 

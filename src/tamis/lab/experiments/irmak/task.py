@@ -165,7 +165,7 @@ def pick(task: Task, ordinals: np.ndarray) -> Task:
 def describe_behind(ours: Row, rival: Row) -> str:
     """Why the product is behind the best of the paper's algorithms."""
     return (
-        f"That one reads {rival[POSTINGS]:,.0f} postings for a document, "
+        f"{rival[ALGORITHM].capitalize()} reads {rival[POSTINGS]:,.0f} postings for a document, "
         f"{1e3 * rival[MICROSECONDS] / rival[POSTINGS]:.1f} ns each; Tamis sets a bit for each of "
         f"the document's {ours[WORDS]:,.0f} words that queries have, however few queries have it, "
         f"and evaluates {ours['index nodes']:,.0f} nodes for every block of 512 documents."

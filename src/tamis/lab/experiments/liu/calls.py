@@ -177,18 +177,18 @@ def describe_lengths(rows: list[Row]) -> list[str]:
     return [
         (
             f"Sequential goes from {sequential[first]:,.0f} calls to {sequential[last]:,.0f}, "
-            f"{growth:.2f} times (paper: 1,593 to 1,784, 1.12 times); that it rises, to {GROWN} "
-            f"times at most, {does(1 <= growth <= GROWN)}."
+            f"{growth:.2f} times (paper: 1,593 to 1,784, 1.12 times); that it rises (to {GROWN} "
+            f"times at most) {does(1 <= growth <= GROWN)}."
         ),
         (
-            f"Naive makes {min(shares):.0%} to {max(shares):.0%} of as many calls as there are "
-            f"predicates; that it is near their number, {NEAR:.0%} or more, everywhere "
+            f"Naive makes {min(shares):.0%} to {max(shares):.0%} as many calls as there are "
+            f"predicates; that it is near their number everywhere ({NEAR:.0%} or more) "
             f"{does(min(shares) >= NEAR)}."
         ),
         (
             f"Sub-Order is {gaps[0]:,.0f} calls below Sequential at first and {gaps[1]:,.0f} at "
-            f"last, {parts[0]:.1%} and {parts[1]:.1%} of Sequential's; that the gap shrinks, in "
-            f"calls and as a share, {does(gaps[1] < gaps[0] and parts[1] < parts[0])}."
+            f"last, {parts[0]:.1%} and {parts[1]:.1%} of Sequential's; that the gap shrinks (in "
+            f"calls and as a share) {does(gaps[1] < gaps[0] and parts[1] < parts[0])}."
         ),
     ]
 
