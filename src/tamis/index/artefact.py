@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from tamis.durable import replace_file
 from tamis.errors import IndexFormatError, TamisError
+from tamis.index.array_checks import MisfitError
 from tamis.index.column_files import column_sections, describe_columns, read_columns
 from tamis.index.columns import TEXT
 from tamis.index.constants import ConstantArrays
@@ -32,7 +33,6 @@ from tamis.index.content_file import (
     write_content,
 )
 from tamis.index.contents import Contents
-from tamis.index.expectations import MisfitError
 from tamis.index.layout import LeafArrays, NodeArrays, RootArrays
 from tamis.index.saving import FORMAT, MANIFEST, place_index
 from tamis.index.signing import expect_signed, read_key, sign

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.index.expectations import (
+from tamis.index.array_checks import (
     expect,
     expect_length,
     expect_starts,

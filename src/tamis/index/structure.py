@@ -16,16 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import TypeCheckError
-from tamis.index.carriers import CARRIAGES, carrier_of, texts_of
-from tamis.index.column_structure import check_patterns, check_terms
-from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, TEXT
-from tamis.index.expectations import (
+from tamis.index.array_checks import (
     expect,
     expect_length,
     expect_starts,
     expect_texts,
     expect_within,
 )
+from tamis.index.carriers import CARRIAGES, carrier_of, texts_of
+from tamis.index.column_structure import check_patterns, check_terms
+from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, TEXT
 from tamis.index.layout import AT_LEAST, XOR
 from tamis.index.numbers import ENTRY_LONG, ENTRY_UNDER, N_ENTRY_KINDS
 from tamis.index.validity import NO_END, NO_START

@@ -22,7 +22,7 @@ from tamis.errors import SchemaError, suggest
 from tamis.text.fold import fold_accents, fold_case
 from tamis.text.segment import segment
 from tamis.text.stop_words import STOP_WORDS
-from tamis.text.word_break import UNICODE_VERSION
+from tamis.text.word_break_classes import UNICODE_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

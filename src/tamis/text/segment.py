@@ -13,7 +13,7 @@ from bisect import bisect_right
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from tamis.text.word_break import RANGES
+from tamis.text.word_break_classes import RANGES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,7 +24,7 @@ from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
 from tamis.match.reports import describe_unused_columns
 from tamis.operators.registry import REGISTRY, module_names, with_checks, with_registered
-from tamis.spark import partitioning as slots
+from tamis.spark import part_assignment as slots
 from tamis.spark.failures import raising_worker_errors
 from tamis.spark.jobs.rows import (
     EMPTY_ROWS,
