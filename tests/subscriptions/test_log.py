@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
-from tamis.errors import HistoryError, InputError
+from tamis.errors import HistoryError, InputError, StoreError
 from tamis.subscriptions import (
     ChangeKind,
     Renew,
@@ -183,3 +185,46 @@ def test_the_log_says_what_happened_and_when(store, clock):
     assert second == (2, ChangeKind.RENEW, "a", after(5), store.get("a"))
     assert second.subscription.revision == 2
     assert store.changes(after=0, limit=1) == [first]
+
+
+def test_states_in_ranges_of_revisions(store):
+    churn(store, seed=6)
+    last = store.last_change
+    for at in (last, last - 40):
+        whole = list(store.state_at(at))
+        bounds = [0, 7, 8, 50, last, last + 9]
+        parts = [list(store.state_at(at, after=low, up_to=high)) for low, high in pairwise(bounds)]
+        assert [one for part in parts for one in part] == whole
+        assert all(
+            low < one.revision for low, part in zip(bounds, parts, strict=False) for one in part
+        )
+    with pytest.raises(InputError, match="after is -1"):
+        store.state_at(last, after=-1)
+
+
+def test_vacuum_returns_pruned_space(place, store):
+    for n in range(30):
+        request = Subscribe if n == 0 else Replace
+        store.apply([request(f"s{m}", f"x = '{n}{'y' * 2_000}'") for m in range(50)])
+    store.prune(store.last_change)
+    file = Path(place) / "subscriptions.sqlite"
+    before = file.stat().st_size if file.exists() else None
+    store.vacuum()
+    if before is not None:
+        assert file.stat().st_size < before / 5
+    store.apply([Subscribe("new", "x = 1"), Unsubscribe("s0")])
+    assert store.count() == 50
+    assert {one.expression[:6] for one in store.state_at(1_500)} == {"x = '29"[:6]}
+    with SubscriptionStore.open(place, read_only=True) as reader:
+        assert reader.count() == 50
+        with pytest.raises(StoreError, match="reading only"):
+            reader.vacuum()
+
+
+def test_vacuum_while_followers_read(store):
+    store.apply([Subscribe(f"s{n:04}", "x = 1") for n in range(2_500)])
+    state = store.state_at(2_500)
+    first = next(state)
+    store.apply([Unsubscribe("s0001")])
+    store.vacuum()
+    assert [first.id, *(one.id for one in state)] == [f"s{n:04}" for n in range(2_500)]

@@ -100,14 +100,15 @@ def test_a_newer_format_is_refused(place):
     SubscriptionStore.open(place).close()
     run_sql(place, "UPDATE tamis_store SET format = 9")
     for read_only in (False, True):
-        with pytest.raises(StoreFormatError, match="format 9, newer than 1") as raised:
+        with pytest.raises(StoreFormatError, match="format 9, newer than 2") as raised:
             SubscriptionStore.open(place, read_only=read_only)
         assert "newer version of Tamis" in raised.value.hint
-    run_sql(place, "UPDATE tamis_store SET format = 1")
+    run_sql(place, "UPDATE tamis_store SET format = 2")
     SubscriptionStore.open(place).close()  # the lock was released
 
 
 def test_an_older_format_is_migrated_in_one_transaction(place, monkeypatch):
+    monkeypatch.setattr(tables, "MIGRATIONS", ())
     with SubscriptionStore.open(place) as store:
         store.apply([Subscribe("a", "x = 1")])
 
@@ -148,6 +149,7 @@ def test_a_store_of_format_1_is_read(tmp_path):
             "expire",
         ]
         assert store.apply([Subscribe("b", "x = 1")]) == [Accepted(7)]
+        assert [one.id for one in store.list(tag="urgent").subscriptions] == ["a"]
 
 
 def test_a_restored_backup_is_noticed(tmp_path):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Engine
+    from sqlalchemy import ColumnElement, Connection, Engine, Table
 
-    from tamis.subscriptions.rows import Row
+    from tamis.subscriptions.tags import TagEntry
 
 
 class Database(Protocol):
@@ -22,11 +22,17 @@ class Database(Protocol):
     def hold(self) -> Connection:
         """A connection for the only writer; raises `StoreInUseError` if there is another."""
 
-    def insert(self, connection: Connection, rows: Sequence[Row]) -> None:
-        """Append rows to the log."""
+    def insert(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows into a table; their fields are its columns, in order."""
 
     def supersede(self, connection: Connection, pairs: Sequence[tuple[int, int]]) -> None:
         """Mark rows as superseded: by which change, which row."""
+
+    def untag(self, connection: Connection, entries: Sequence[TagEntry]) -> None:
+        """Delete entries of the index of tags."""
+
+    def vacuum(self, connection: Connection) -> None:
+        """Return free space to the file system. There must be no transaction."""
 
     def one_of(self, ids: Sequence[str]) -> ColumnElement[bool]:
         """The condition that a row has one of these ids; one statement for any number of ids."""

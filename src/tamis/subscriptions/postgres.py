@@ -9,6 +9,7 @@ from sqlalchemy import (
     ARRAY,
     Connection,
     Engine,
+    Table,
     Text,
     any_,
     create_engine,
@@ -21,13 +22,14 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool
 
 from tamis.errors import InputError, MissingDependencyError, StoreError, StoreInUseError
-from tamis.subscriptions.rows import Row
-from tamis.subscriptions.tables import CHANGES
+from tamis.subscriptions.tables import CHANGES, TAGS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sqlalchemy import ColumnElement
+
+    from tamis.subscriptions.tags import TagEntry
 
 _LOCK_CLASS: Final = 0x7A_61_6D_69  # any number that is the same in all versions
 _TAKE_LOCK: Final = text(
@@ -39,11 +41,14 @@ _DURABLE: Final = text(
     "SELECT set_config('synchronous_commit', 'on', false) "
     "WHERE current_setting('synchronous_commit') = 'off'"
 )
-_COPY: Final = f"COPY {CHANGES.name} ({', '.join(Row._fields)}) FROM STDIN"
 _SUPERSEDE: Final = (
     f"UPDATE {CHANGES.name} SET superseded_by = pair.later "
     "FROM unnest(%s::bigint[], %s::bigint[]) AS pair(later, earlier) "
     f"WHERE {CHANGES.name}.number = pair.earlier"
+)
+_UNTAG: Final = (
+    f"DELETE FROM {TAGS.name} USING unnest(%s::text[], %s::text[]) AS gone(tag, id) "
+    f"WHERE {TAGS.name}.tag = gone.tag AND {TAGS.name}.subscription_id = gone.id"
 )
 
 
@@ -87,15 +92,28 @@ class PostgresDatabase:
             raise
         return connection
 
-    def insert(self, connection: Connection, rows: Sequence[Row]) -> None:
+    def insert(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
         driver: Any = connection.connection.dbapi_connection
-        with driver.cursor() as cursor, cursor.copy(_COPY) as copy:
+        statement = f"COPY {table.name} ({', '.join(table.columns.keys())}) FROM STDIN"
+        with driver.cursor() as cursor, cursor.copy(statement) as copy:
             for row in rows:
                 copy.write_row(row)
 
     def supersede(self, connection: Connection, pairs: Sequence[tuple[int, int]]) -> None:
         later, earlier = zip(*pairs, strict=True)
         connection.exec_driver_sql(_SUPERSEDE, (list(later), list(earlier)))
+
+    def untag(self, connection: Connection, entries: Sequence[TagEntry]) -> None:
+        tags, ids = zip(*entries, strict=True)
+        connection.exec_driver_sql(_UNTAG, (list(tags), list(ids)))
+
+    def vacuum(self, connection: Connection) -> None:
+        driver: Any = connection.connection.dbapi_connection
+        driver.autocommit = True
+        try:
+            driver.execute(f"VACUUM {CHANGES.name}, {TAGS.name}")
+        finally:
+            driver.autocommit = False
 
     def one_of(self, ids: Sequence[str]) -> ColumnElement[bool]:
         return CHANGES.c.subscription_id == any_(literal(list(ids), ARRAY(Text)))

@@ -16,7 +16,8 @@ from tamis.subscriptions.checking import is_storable
 from tamis.subscriptions.failures import translated
 from tamis.subscriptions.model import ChangeKind, State
 from tamis.subscriptions.rows import TAG_SEPARATOR, Row
-from tamis.subscriptions.tables import CHANGES, HAS_END, HAS_STATE, IS_LATEST, STORE
+from tamis.subscriptions.tables import CHANGES, HAS_END, HAS_STATE, IS_LATEST, STORE, TAGS
+from tamis.subscriptions.tags import make_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,6 +169,10 @@ def _select(database: Database, filters: Filters, now: int, after: str | None) -
         ids = end.c.subscription_id
     else:
         query = select(CHANGES).where(IS_LATEST, HAS_STATE, _is_held(filters.state, now))
+        if filters.tag is not None:
+            query = query.join(TAGS, TAGS.c.subscription_id == CHANGES.c.subscription_id)
+            query = query.where(TAGS.c.tag == make_key(filters.tag))
+            ids = TAGS.c.subscription_id
     if after is not None:
         query = query.where(ids > after)
     return query.where(*_wanted(database, filters)).order_by(ids)

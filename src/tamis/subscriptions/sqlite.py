@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import orjson
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, Table, create_engine, event, text
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from tamis.durable import make_directory, sync_directory, try_lock, unlock
 from tamis.errors import StoreError, StoreFormatError, StoreInUseError
 from tamis.places import SUBSCRIPTIONS
-from tamis.subscriptions.rows import Row
-from tamis.subscriptions.tables import CHANGES
+from tamis.subscriptions.tables import CHANGES, TAGS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement
     from sqlalchemy.pool import ConnectionPoolEntry
+
+    from tamis.subscriptions.tags import TagEntry
 
 LOCK: Final = "subscriptions.lock"
 _BUSY_MILLISECONDS: Final = 30_000
@@ -35,12 +36,8 @@ _PRAGMAS: Final = (
     f"journal_size_limit = {64 << 20}",
     "cache_size = -65536",  # 64 MB
 )
-_INSERT: Final = (
-    f"INSERT INTO {CHANGES.name} ({', '.join(Row._fields)}) "
-    f"VALUES ({', '.join('?' for _ in Row._fields)})"
-)
 _SUPERSEDE: Final = f"UPDATE {CHANGES.name} SET superseded_by = ? WHERE number = ?"
-
+_UNTAG: Final = f"DELETE FROM {TAGS.name} WHERE tag = ? AND subscription_id = ?"
 
 _EACH: Final = text("SELECT value FROM json_each(:ids)")
 
@@ -78,11 +75,22 @@ class SqliteDatabase:
         sync_directory(self._folder)
         return connection
 
-    def insert(self, connection: Connection, rows: Sequence[Row]) -> None:
-        connection.exec_driver_sql(_INSERT, list(rows))
+    def insert(self, connection: Connection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+        names = table.columns.keys()
+        values = ", ".join("?" for _ in names)
+        statement = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({values})"
+        connection.exec_driver_sql(statement, list(rows))
 
     def supersede(self, connection: Connection, pairs: Sequence[tuple[int, int]]) -> None:
         connection.exec_driver_sql(_SUPERSEDE, list(pairs))
+
+    def untag(self, connection: Connection, entries: Sequence[TagEntry]) -> None:
+        connection.exec_driver_sql(_UNTAG, list(entries))
+
+    def vacuum(self, connection: Connection) -> None:
+        driver: Any = connection.connection.dbapi_connection
+        driver.execute("VACUUM")
+        _empty_log(connection)  # the file shrinks when the log is empty
 
     def one_of(self, ids: Sequence[str]) -> ColumnElement[bool]:
         return CHANGES.c.subscription_id.in_(_EACH.bindparams(ids=orjson.dumps(ids).decode()))

@@ -146,6 +146,13 @@ class SubscriptionStore:
             n_deleted += n_page
         return n_deleted
 
+    def vacuum(self) -> None:
+        """Return free space, such as that of pruned entries, to the file system.
+
+        Without it, later changes use that space. SQLite rewrites the file, and changes wait.
+        """
+        self._expect_writer().run(self._database.vacuum, has_transaction=False)
+
     def renew_epoch(self) -> str:
         """Give the store a new epoch after a backup was restored, so that followers start over."""
         return self._expect_writer().run(_renew_epoch)

@@ -1,4 +1,4 @@
-"""The two tables, and the migration of older stores to the current format.
+"""The tables, and the migration of older stores to the current format.
 
 Migrations are a numbered tuple, without Alembic: the writer migrates a store before it is used,
 both databases change tables in a transaction, and a folder of scripts with a configuration would be
@@ -28,6 +28,7 @@ from sqlalchemy import (
 
 from tamis.errors import StoreFormatError
 from tamis.subscriptions.rows import Row
+from tamis.subscriptions.tags import TagEntry, list_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 METADATA: Final = MetaData()
+_PAGE_SIZE: Final = 10_000
 # In SQLite, only a column of exactly the type INTEGER is the row number.
 _NUMBER: Final = BigInteger().with_variant(Integer, "sqlite")
 # Both databases compare bytes and fold ASCII letters only, so that both return the same lists.
@@ -71,6 +73,15 @@ CHANGES: Final = Table(
 )
 assert tuple(CHANGES.columns.keys()) == Row._fields
 
+TAGS: Final = Table(
+    "tamis_tags",
+    METADATA,
+    Column("tag", _NAME, primary_key=True),
+    Column("subscription_id", _NAME, primary_key=True),
+    sqlite_with_rowid=False,  # the table is its index
+)
+assert tuple(TAGS.columns.keys()) == TagEntry._fields
+
 IS_LATEST: Final = CHANGES.c.superseded_by.is_(None)
 HAS_STATE: Final = CHANGES.c.created.is_not(None)
 HAS_OWNER: Final = and_(IS_LATEST, CHANGES.c.owner != "")
@@ -83,8 +94,21 @@ for _name, _columns, _rows, _is_unique in (
 ):
     Index(_name, *_columns, unique=_is_unique, sqlite_where=_rows, postgresql_where=_rows)
 
+
+def _add_tags(connection: Connection) -> None:
+    """Format 2 has the index of tags."""
+    TAGS.create(connection)
+    columns = (CHANGES.c.number, CHANGES.c.subscription_id, CHANGES.c.tags)
+    query = select(*columns).where(IS_LATEST, CHANGES.c.tags != "").order_by(CHANGES.c.number)
+    last = 0
+    while page := connection.execute(query.where(CHANGES.c.number > last).limit(_PAGE_SIZE)).all():
+        entries = [TagEntry(key, row[1])._asdict() for row in page for key in list_keys(row[2])]
+        connection.execute(insert(TAGS), entries)
+        last = page[-1][0]
+
+
 # The nth migrates a store from format n to format n + 1, within the given transaction.
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = ()
+MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_add_tags,)
 
 
 def current_format() -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
@@ -15,7 +15,8 @@ from tamis.subscriptions.checking import Checked
 from tamis.subscriptions.deciding import RequestGroup
 from tamis.subscriptions.failures import translated
 from tamis.subscriptions.rows import Row, to_change
-from tamis.subscriptions.tables import CHANGES, IS_LATEST, STORE, migrate
+from tamis.subscriptions.tables import CHANGES, IS_LATEST, STORE, TAGS, migrate
+from tamis.subscriptions.tags import find_tag_changes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,6 +42,7 @@ class _Requests(NamedTuple):
 class _Task(NamedTuple, Generic[_T]):
     run: Callable[[Connection], _T]
     future: Future[_T]
+    has_transaction: bool = True
 
 
 _Job = _Requests | _Task[Any]
@@ -72,9 +74,9 @@ class Writer:
         self._put(job)
         return job.future
 
-    def run(self, task: Callable[[Connection], _T]) -> _T:
-        """The result of a task that runs in a separate transaction."""
-        job = _Task(task, Future())
+    def run(self, task: Callable[[Connection], _T], *, has_transaction: bool = True) -> _T:
+        """The result of a task that runs in a separate transaction, or in none."""
+        job = _Task(task, Future(), has_transaction)
         self._put(job)
         return job.future.result()
 
@@ -143,7 +145,7 @@ class Writer:
             self._connection = self._open()
         first = jobs[0]
         if isinstance(first, _Task):
-            with self._connection.begin():
+            with self._connection.begin() if first.has_transaction else nullcontext():
                 result = first.run(self._connection)
             first.future.set_result(result)
             return
@@ -175,15 +177,22 @@ class Writer:
             if not group.rows:
                 transaction.rollback()
                 return results, []
-            self._write(self._connection, group, moment)
+            self._write(self._connection, group, latest, moment)
         self._last_change = group.last_change
         return results, group.rows
 
-    def _write(self, connection: Connection, group: RequestGroup, moment: int) -> None:
+    def _write(
+        self, connection: Connection, group: RequestGroup, latest: dict[str, Row], moment: int
+    ) -> None:
         # Before the insert, since an id can have only one latest row.
         if group.superseded:
             self._database.supersede(connection, group.superseded)
-        self._database.insert(connection, group.rows)
+        self._database.insert(connection, CHANGES, group.rows)
+        tags = find_tag_changes(latest, group.rows)
+        if tags.gone:
+            self._database.untag(connection, tags.gone)
+        if tags.new:
+            self._database.insert(connection, TAGS, tags.new)
         advanced = connection.execute(
             update(STORE)
             .where(STORE.c.last_change == self._last_change)
