@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 
 import numpy as np
 import pyarrow as pa
 
-from tamis.events.kernels.json_scan import NO_EVENT
+from tamis.events.kernels.lines import find_lines
 from tamis.index.carriers import frozen, view_buffer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tamis.kernels.arrays import Int64, UInt8
+
+
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+NO_EVENT: Final = -1  # as the start of a text: an event without attributes
 
 
 class JsonSpans(Sequence[Any]):
@@ -68,6 +72,13 @@ def hold_texts(texts: Iterable[Any]) -> JsonSpans:
     return JsonObjects(texts if isinstance(texts, list | tuple) else list(texts))
 
 
+def join_texts(held: Sequence[Sequence[Any]]) -> Sequence[Any]:
+    """The texts of several batches."""
+    if len(held) == 1:
+        return held[0]
+    return [text for texts in held for text in texts]
+
+
 def hold_arrow_texts(chunks: Sequence[pa.Array]) -> JsonSpans:
     """The texts of an Arrow column; NULL is an event without attributes, as in Spark."""
     whole = [chunk.cast(pa.large_binary()) for chunk in chunks]
@@ -80,3 +91,26 @@ def hold_arrow_texts(chunks: Sequence[pa.Array]) -> JsonSpans:
     if array.null_count:
         starts = np.where(array.is_null().to_numpy(zero_copy_only=False), NO_EVENT, starts)
     return JsonSpans(view_buffer(data, np.uint8), starts, ends)
+
+
+class Lines(NamedTuple):
+    """Lines that are not blank, without surrounding blanks."""
+
+    texts: JsonSpans
+    numbers: Int64  # in the file, from 1
+
+    def cut(self, begin: int, end: int) -> Lines:
+        """Some of them."""
+        return Lines(self.texts[begin:end], self.numbers[begin:end])
+
+
+def split_lines(block: bytes, end: int, n_before: int = 0) -> Lines:
+    """The lines of a block up to `end`; the first one follows `n_before` others in its file."""
+    data = frozen(np.frombuffer(block, dtype=np.uint8))
+    has_mark = n_before == 0 and block.startswith(BYTE_ORDER_MARK)
+    n_most = block.count(b"\n", 0, end) + 1
+    starts, ends, numbers = (np.empty(n_most, dtype=np.int64) for _ in range(3))
+    begin = len(BYTE_ORDER_MARK) if has_mark else 0
+    n_found = find_lines(data, begin, end, starts, ends, numbers)
+    texts = JsonSpans(data, starts[:n_found], ends[:n_found])
+    return Lines(texts, n_before + 1 + numbers[:n_found])

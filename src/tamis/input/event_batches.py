@@ -41,7 +41,7 @@ def split_events(
             yield ObjectRows(events) if isinstance(events, list) else TableRows(events, column)
         return
     with open_stream(source, chosen) as stream:
-        for rows in read_rows(stream, wanted):
+        for rows in read_rows(stream, wanted._replace(in_blocks=True)):
             if isinstance(rows, TableRows):
                 rows.column = column
             yield rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tamis.errors import InputError, RowError, warn
 from tamis.events.encoder import EncodedEvents
+from tamis.events.json_source import join_texts, split_lines
 from tamis.events.json_texts import is_json, parse_event
 from tamis.events.names import SAMPLE, find_names
 from tamis.events.repeated_keys import check_keys, describe_repeated
@@ -124,13 +125,22 @@ def _binary(stream: Any) -> Any:
     return stream.buffer if hasattr(stream, "buffer") else stream
 
 
-def _read_text(text: Any) -> list[Any]:
+def _first_line(data: bytes) -> bytes:
+    begin = len(data) - len(data.lstrip())
+    end = data.find(b"\n", begin)
+    return data[begin:] if end < 0 else data[begin:end]
+
+
+def _read_text(text: Any) -> Sequence[Any]:
     """The events of a JSON text: one object, an array of objects, or an object on each line."""
     data: bytes = text.encode(errors="surrogatepass") if isinstance(text, str) else text
     if data.lstrip()[:1] not in (b"{", b"["):
         shown = text if len(text) <= SHOWN else text[:SHOWN]
         raise InputError(f"{shown!r} is neither the path of a file nor JSON", hint=TAKEN)
-    if data.lstrip()[:1] == b"{" and is_json(data):
-        return [data]
-    batches = split_events(data, Wanted())
-    return [found for rows in batches for found in rows.hold({})]
+    if data.lstrip()[:1] == b"{":
+        if is_json(_first_line(data)):
+            return split_lines(data, len(data)).texts
+        if is_json(data):  # one object over several lines
+            return [data]
+    batches = split_events(data, Wanted(n_rows=len(data)))
+    return join_texts([rows.hold({}) for rows in batches])

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tamis.events.attributes import AttributeTable
     from tamis.events.entries import EventValues
+    from tamis.events.json_source import JsonSpans
     from tamis.events.rejects import Rejects
     from tamis.input.rows import Columns, Types, Values, Wanted
     from tamis.input.sources import Stream
@@ -24,9 +25,30 @@ def read_rows(stream: Stream, wanted: Wanted) -> Iterator[JsonRows]:
     """The rows of a stream in batches."""
     head = read_head(stream.file, stream.name, stream.file_format)
     hint = guess_lines(head)
-    for batch in wanted.gather(stream, json_texts(stream.file, head), _weigh):
-        yield JsonRows([text for _, text in batch], [line for line, _ in batch], hint)
+    read = _read_blocks if wanted.in_blocks and not is_array(head) else _read_texts
+    if wanted.as_they_come and stream.is_pipe:
+        read = _read_texts
+    for texts, lines in read(stream, wanted, head):
+        yield JsonRows(texts, lines, hint)
         hint = None
+
+
+def _read_texts(
+    stream: Stream, wanted: Wanted, head: bytes
+) -> Iterator[tuple[list[bytes | RowError], list[int]]]:
+    """The texts one by one, and their lines."""
+    for batch in wanted.gather(stream, json_texts(stream.file, head), _weigh):
+        yield [text for _, text in batch], [line for line, _ in batch]
+
+
+def _read_blocks(
+    stream: Stream, wanted: Wanted, head: bytes
+) -> Iterator[tuple[JsonSpans, list[int]]]:
+    """The texts of lines in the blocks of the file, and their lines."""
+    from tamis.input.line_blocks import read_lines
+
+    for found in read_lines(stream.file, wanted.n_rows):
+        yield found.texts, found.numbers.tolist()
 
 
 def json_texts(file: Any, head: bytes) -> Iterator[tuple[int, bytes | CutOffError]]:
@@ -57,7 +79,7 @@ class JsonRows(Rows):
 
     def __init__(
         self,
-        texts: list[bytes | RowError],
+        texts: Sequence[bytes | RowError],
         lines: list[int],
         hint: str | None = None,  # a guess at the file's format, if its first row is not an object
     ) -> None:

@@ -62,6 +62,7 @@ class Wanted(NamedTuple):
     expect: Callable[[list[str]], None] | None = None  # called with the names of a table's columns
     hint: str | None = None  # for rows of CSV that have too many fields
     as_they_come: bool = False  # rows of a pipe are returned while it waits for more
+    in_blocks: bool = False  # texts of JSON lines are spans of large blocks
 
     def choose(self, names: list[str]) -> list[str] | None:
         """The columns to read among the existing ones; None for all."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tamis.errors import InputError, RejectWarning, warn
 from tamis.events.encoder import EncodedEvents
+from tamis.events.json_source import JsonSpans, join_texts
 from tamis.events.names import find_names
 from tamis.input.event_batches import encode_batches, split_events, wanted_columns
 from tamis.input.events import EventStream, open_events
@@ -94,9 +95,9 @@ def _hold(encoder: EventEncoder, stream: EventStream, column: str | None, *, kee
     wanted = Wanted(None if keep else wanted_columns(table, column))
     batches = split_events(stream.source, wanted, column=column)
     held = [rows.hold(table.by_path) for rows in batches]
-    if held and not isinstance(held[0], list):
+    if held and not isinstance(held[0], list | JsonSpans):
         tables = (
             pa.Table.from_batches([own]) if isinstance(own, pa.RecordBatch) else own for own in held
         )
         return pa.concat_tables(tables, promote_options="permissive")
-    return [event for own in held for event in own]
+    return join_texts(held)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tamis.events.json_source import NO_EVENT
 from tamis.events.kernels.json_tokens import (
     BACKSLASH,
     CLOSE_BRACE,
@@ -39,7 +40,6 @@ TOKEN_TEXT, TOKEN_ESCAPED, TOKEN_NUMBER, TOKEN_BOOLEAN, TOKEN_LIST, TOKEN_OBJECT
 N_TOKENS = 6
 TOKEN_NULL = 6
 
-NO_EVENT = -1  # as the start of a row: an event without attributes
 MOST_DEPTH = 256
 MOST_KEYS = 2048  # of all objects that are open at a time
 _N_SLOTS = 4 * MOST_KEYS  # a power of two

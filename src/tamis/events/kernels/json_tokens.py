@@ -30,6 +30,8 @@ _HIGHS = np.uint64(0x8080808080808080)
 _QUOTES = np.uint64(QUOTE) * _ONES
 _BACKSLASHES = np.uint64(BACKSLASH) * _ONES
 _SPACES = np.uint64(_FIRST_PRINTED) * _ONES
+_ZEROS = np.uint64(_ZERO) * _ONES
+_ABOVE_NINE = np.uint64(0x80 - 10) * _ONES  # added to a byte of at most nine, the highest bit is 0
 
 TRUE_BYTES = np.frombuffer(b"true", np.uint8)
 FALSE_BYTES = np.frombuffer(b"false", np.uint8)
@@ -167,8 +169,22 @@ def skip_character(data, at, end):
 
 
 @kernel(inline="always")
+def other_bytes(word):
+    """The highest bit of each byte that is not a digit."""
+    values = word ^ _ZEROS  # 0 to 9 for digits
+    return (((values & ~_HIGHS) + _ABOVE_NINE) | values) & _HIGHS
+
+
+@kernel(inline="always")
 def skip_digits(data, at, end):
     """The first position that is not a digit."""
+    while at + 8 <= len(data):
+        others = other_bytes(load_word(data, at))
+        if others != 0:
+            return min(end, at + (trailing_zeros(others) >> 3))
+        at += 8
+        if at >= end:
+            return end
     while at < end and _ZERO <= data[at] <= _NINE:
         at += 1
     return at
