@@ -13,6 +13,7 @@ from tamis.language.ast import (
     Between,
     Comparison,
     Condition,
+    Derived,
     In,
     InNetwork,
     IsNull,
@@ -40,6 +41,7 @@ from tamis.language.types import (
     TIMESTAMP,
     Type,
 )
+from tamis.language.value_functions import FUNCTIONS
 from tests.generators.values import DECIMALS, random_literal, random_scalar
 
 if TYPE_CHECKING:
@@ -133,6 +135,8 @@ def _constant_leaf(rng: Random) -> Condition:
 
 
 def _attribute_leaf(rng: Random, schema: Schema, attribute: Attribute, type_: Type) -> Condition:
+    if type_ == STRING and rng.random() < 0.2:
+        attribute, type_ = random_derived(rng, attribute)
     if rng.random() < 0.08:
         return IsNull(attribute, rng.random() < 0.5)
     if type_.element is not None:
@@ -165,7 +169,10 @@ def _comparand(rng: Random, schema: Schema, type_: Type, others: float) -> Value
     if rng.random() < others:
         family = [path for path in schema if _are_comparable(schema[path], type_)]
         if family:
-            return Attribute(rng.choice(family))
+            other = Attribute(rng.choice(family))
+            if type_ == STRING and rng.random() < 0.3:
+                other, _ = random_derived(rng, other)
+            return other
     return random_literal(rng, type_)
 
 
@@ -182,6 +189,15 @@ def _between_leaf(rng: Random, schema: Schema, attribute: Attribute, type_: Type
         other = _comparand(rng, schema, type_, others=0.8)
         return Between(random_literal(rng, type_), attribute, other, is_negated)
     return Between(attribute, low, high, is_negated)
+
+
+def random_derived(rng: Random, attribute: Attribute) -> tuple[Derived, Type]:
+    """A function of a string, perhaps of another function of it, and its type."""
+    if rng.random() < 0.3:
+        inner = rng.choice(("lower", "upper", "trim"))
+        attribute = Derived((), None, (0, 0), inner, (attribute,))
+    function = rng.choice(list(FUNCTIONS))
+    return Derived((), None, (0, 0), function, (attribute,)), FUNCTIONS[function].result
 
 
 def _array_leaf(rng: Random, attribute: Attribute, element: Type) -> ArraysOverlap:

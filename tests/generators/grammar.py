@@ -34,6 +34,7 @@ from tests.generators.conditions import (
     OPERATORS,
     REGEXES,
     join,
+    random_derived,
     random_like_pattern,
     random_pattern_list,
 )
@@ -106,6 +107,10 @@ def _leaf(rng: Random) -> Condition:
             Like(attribute, random_like_pattern(rng, escape), escape, ignores_case, is_negated),
             Like(attribute, text, escape, ignores_case, is_negated),
             Rlike(attribute, rng.choice((*REGEXES, text)), is_negated),
+            In(random_derived(rng, attribute)[0], values, is_negated),
+            Comparison(
+                rng.choice(OPERATORS), random_any_value(rng), random_derived(rng, attribute)[0]
+            ),
             random_pattern_list(rng, attribute),
             StringTest(rng.choice(("startswith", "endswith", "contains")), attribute, text),
             ArraysOverlap(attribute, values),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tamis.errors import IndexFormatError
+from tamis.language.ast import Derived
 from tamis.language.names import parse_path, print_path
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from tamis.events.json_names import JsonNames
     from tamis.index.columns import Column
     from tamis.kernels.arrays import Int32
+    from tamis.language.ast import Attribute
     from tamis.language.schema import Path
     from tamis.language.types import Type
 
@@ -43,18 +45,23 @@ class NameTree:
 class AttributeTable:
     """All attributes by number. Other attributes of an event are never read."""
 
-    def __init__(self, types: Mapping[Path, Type]) -> None:
-        self.paths: tuple[Path, ...] = tuple(types)
-        self.types: tuple[Type, ...] = tuple(types.values())
+    def __init__(self, types: Mapping[Path, Type], derived: Iterable[Derived] = ()) -> None:
+        """`types` are of the attributes that are read, `derived` is computed from them."""
+        self.derived = tuple(derived)
+        # Attributes that are read come first, then derived values.
+        self.n_read = len(types)
+        self.paths: tuple[Path, ...] = (*types, *(own.path for own in self.derived))
+        own_types = [own.type for own in self.derived if own.type is not None]
+        self.types: tuple[Type, ...] = (*types.values(), *own_types)
         # Values are read type by type: an index has many attributes, but few types.
         self.distinct_types: tuple[Type, ...] = tuple(dict.fromkeys(self.types))
         numbers = {type_: number for number, type_ in enumerate(self.distinct_types)}
         self.type_numbers: Int32 = np.array([numbers[t] for t in self.types], dtype=np.int32)
         self.by_path = dict(types)
         self.tree = NameTree()
-        for attribute, path in enumerate(self.paths):
+        for attribute, path in enumerate(types):
             self.tree.add(path, attribute)
-        self.spellings = _spell(self.paths)
+        self.spellings = _spell(types)
         # Types for which a double instead of a number's text may lose or change digits.
         self.needs_digits = any(
             (t.element or t).name in ("integer", "float", "decimal", "number") for t in self.types
@@ -64,7 +71,15 @@ class AttributeTable:
     def of(cls, columns: Iterable[Column]) -> AttributeTable:
         """The attributes of an index's columns, which may be those of several parts."""
         types: dict[Path, Type] = {}
-        for attribute in (a for column in columns for a in column.attributes):
+        derived: dict[Path, Derived] = {}
+        for column in columns:
+            derived |= {own.path: own for own in column.attributes if isinstance(own, Derived)}
+            cls._add(types, column.sources)
+        return cls(types, derived.values())
+
+    @staticmethod
+    def _add(types: dict[Path, Type], attributes: Iterable[Attribute]) -> None:
+        for attribute in attributes:
             if attribute.type is None:
                 continue
             known = types.setdefault(attribute.path, attribute.type)
@@ -74,7 +89,6 @@ class AttributeTable:
                     f"the index, and {attribute.type} in another",
                     hint="build the parts with one schema",
                 )
-        return cls(types)
 
     def __len__(self) -> int:
         return len(self.paths)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from tamis.events.attributes import AttributeTable
+from tamis.events.derive import derive_values
 from tamis.events.part_encoder import PartEncoder
 from tamis.events.read import hold_events, read_events
 from tamis.events.rejects import Rejects
@@ -77,6 +78,7 @@ class EventEncoder:
 
     def encode_read(self, values: EventValues) -> EncodedEvents:
         """A batch of events that have been read."""
+        values = derive_values(values, self.table)
         arrays = tuple(part.encode_values(values) for part in self.parts)
         self._report_padded(values)
         encoded = EncodedEvents(values.n_rows, arrays, values.rejects, self.columns)

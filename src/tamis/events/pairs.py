@@ -60,11 +60,12 @@ def pick_attributes(
         numbers, starts = np.unique(entries.attributes[places], return_index=True)
         for number, own in zip(numbers.tolist(), np.split(places, starts[1:]), strict=False):
             rows = entries.rows[own]
-            picked[number] = AttributeValues(rows, _pick(entries.values, own))
+            picked[number] = AttributeValues(rows, pick_places(entries.values, own))
     return picked
 
 
-def _pick(values: Any, places: np.ndarray) -> Any:
+def pick_places(values: Any, places: np.ndarray) -> Any:
+    """The values at some places, in the same carrier."""
     if isinstance(values, pa.Array):
         return values.take(pa.array(places))
     return None if values is None else values[places]

@@ -9,6 +9,7 @@ import numpy as np
 from tamis.events.attributes import NameTree
 from tamis.index.columns import PAIR, PATTERN, TEXT
 from tamis.index.patterns import PatternMatcher
+from tamis.language.ast import Derived, sources
 from tamis.logic.comparing import common_type
 from tamis.text import get_analyser
 from tamis.text.finder import TermFinder
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tamis.events.attributes import AttributeTable
     from tamis.index.columns import Column
     from tamis.kernels.arrays import Int32, Int64, UInt8
+    from tamis.language.schema import Path
     from tamis.language.types import Type
 
 
@@ -67,6 +69,7 @@ class EncodingPlan:
         self.patterns: list[PatternColumn] = []
         self.texts: list[TextColumn] = []
         self.pairs: list[PairColumn] = []
+        self.derived: dict[int, Derived] = {}  # derived values, by attribute
         # The scalar or array column of each attribute, if it has one, and its first code.
         self.own_columns: list[Column | None] = [None] * len(self.table)
         self.own_numbers = np.full(len(self.table), -1, dtype=np.int32)
@@ -74,8 +77,11 @@ class EncodingPlan:
         numbers = {path: number for number, path in enumerate(self.table.paths)}
         for at, column in enumerate(columns):
             attribute, *others = (numbers[a.path] for a in column.attributes)
-            for own in column.attributes:
+            for own in column.sources:
                 self.tree.add(own.path, numbers[own.path])
+            self.derived.update(
+                (numbers[own.path], own) for own in column.attributes if isinstance(own, Derived)
+            )
             if column.kind == PATTERN:
                 assert column.pattern_arrays is not None
                 matcher = PatternMatcher(column.patterns, column.pattern_arrays)
@@ -99,6 +105,12 @@ class EncodingPlan:
     def common_type(self, pair: PairColumn) -> Type | None:
         """The type in which two attributes are compared."""
         return common_type(self.type_of(pair.left), self.type_of(pair.right))
+
+    @property
+    def arguments(self) -> dict[Path, int]:
+        """The attributes that derived values are computed from."""
+        paths = {own.path for value in self.derived.values() for own in sources(value)}
+        return {path: at for at, path in enumerate(self.table.paths) if path in paths}
 
     @property
     def asked_more(self) -> set[int]:

@@ -11,6 +11,7 @@ import numpy as np
 from tamis.events.event_arrays import EventArrays
 from tamis.language.types import INT64_MAX, INT64_MIN, WrongTypeError, read_value
 from tamis.logic.comparing import compare
+from tamis.logic.derive import compute_derived
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tamis.events.plan import EncodingPlan
     from tamis.events.ranks import Ranking
     from tamis.events.rejects import Rejects
+    from tamis.language.ast import Derived
 
 # Types whose values, if of one class, can usually be ranked unchanged.
 _PLAIN_CLASSES: Final[dict[str, type]] = {
@@ -66,13 +68,17 @@ class EventSlots:
     def __init__(self, plan: EncodingPlan, ranking: Ranking) -> None:
         self._plan = plan
         self._ranking = ranking
-        self._kept = plan.asked_more
+        self._arguments = plan.arguments
+        self._kept = plan.asked_more.union(self._arguments.values())
+        self._derived = self._make_derived()
         self._slots = self._make_slots(plan.tree)
 
     def encode(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
         """The event as a batch of one row; rejected values are added to `rejects`."""
         found = _Found()
         self._look_up(event, self._slots, found, rejects)
+        if self._derived:
+            self._derive(found)
         if found.typed or found.marks:
             return self._with_texts_and_marks(found)
         return _make_arrays(found, _NO_TEXTS, _NO_LEAVES)
@@ -181,6 +187,29 @@ class EventSlots:
         if type_name == "number":
             return self._ranking.rank_number(slot.attribute, value)
         return _rank(value, slot)
+
+    # ── derived values ─────────────────────────────────────────────────────────────────────
+
+    def _make_derived(self) -> list[tuple[Derived, Slot]]:
+        derived = self._plan.derived.items()
+        return [(own, self._make_slot(number, None)) for number, own in derived]
+
+    def _derive(self, found: _Found) -> None:
+        """Compute the derived values of the event, and add their codes."""
+        numbers, typed = self._arguments, found.typed
+        for at, (own, slot) in enumerate(self._derived):
+            value = compute_derived(own, lambda argument: typed.get(numbers[argument.path]))
+            if value is None:
+                continue
+            if slot.constants is None:
+                slot = self._load(slot)  # noqa: PLW2901 - with its constants
+                self._derived[at] = (own, slot)
+            if slot.attribute in self._kept:
+                found.typed[slot.attribute] = value
+            if slot.column >= 0:
+                assert own.type is not None
+                found.columns.append(slot.column)
+                found.codes.append(self._rank(value, own.type.name, slot))
 
     # ── patterns, pairs and arrays ─────────────────────────────────────────────────────────
 

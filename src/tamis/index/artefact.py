@@ -147,10 +147,10 @@ def _open_content(directory: Path, *, is_mapped: bool) -> tuple[dict[str, Any], 
 
 def _read_contents(manifest: dict[str, Any], content: Content, directory: Path) -> Contents:
     groups = {group: content.group(group, kind) for group, kind in _GROUPS.items()}
-    columns = read_columns(manifest["columns"], groups["constants"], content)
+    schema = Schema.of(manifest["schema"])
+    columns = read_columns(manifest["columns"], groups["constants"], content, schema)
     _expect_same_analysers(manifest["analysers"], columns, directory)
     n_subscriptions = manifest["counts"]["subscriptions"]
-    schema = Schema.of(manifest["schema"])
     return Contents(
         schema=schema,
         missing=Missing(manifest["missing"]),

@@ -12,7 +12,8 @@ from tamis.index.patterns.arrays import PatternArrays, build_arrays
 from tamis.index.patterns.kernels.automaton import Automaton
 from tamis.index.patterns.kernels.matching import Candidates, Literals
 from tamis.index.patterns.stored import PatternTexts, StoredPatterns, store_patterns
-from tamis.language.ast import Attribute
+from tamis.language.ast import Attribute, Derived
+from tamis.language.derived import read_derived
 from tamis.language.names import parse_path, print_path
 from tamis.language.types import parse_type
 from tamis.text import get_analyser
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tamis.index.constants import ConstantArrays
     from tamis.index.content_file import Content, Section
     from tamis.kernels.arrays import Int32
+    from tamis.language.schema import Schema
 
 
 class _PatternLeaves(NamedTuple):
@@ -53,14 +55,16 @@ def describe_columns(columns: Iterable[Column]) -> list[dict[str, Any]]:
     return [
         {
             "kind": column.kind,
-            "attributes": [
-                {"name": print_path(attribute.path), "type": str(attribute.type)}
-                for attribute in column.attributes
-            ],
+            "attributes": [_describe_attribute(attribute) for attribute in column.attributes],
             "constants": column.n_constants,
         }
         for column in columns
     ]
+
+
+def _describe_attribute(attribute: Attribute) -> dict[str, str]:
+    kind = "value" if isinstance(attribute, Derived) else "name"
+    return {kind: print_path(attribute.path), "type": str(attribute.type)}
 
 
 def column_sections(columns: Sequence[Column]) -> Iterator[Section]:
@@ -85,10 +89,10 @@ def _groups_of(column: Column) -> dict[str, Any]:
 
 
 def read_columns(
-    described: list[dict[str, Any]], constants: ConstantArrays, content: Content
+    described: list[dict[str, Any]], constants: ConstantArrays, content: Content, schema: Schema
 ) -> tuple[Column, ...]:
     """The columns from their manifest entries and arrays."""
-    columns = [_read_column(at, entry, content) for at, entry in enumerate(described)]
+    columns = [_read_column(at, entry, content, schema) for at, entry in enumerate(described)]
     counts = [entry["constants"] for entry in described]
     runs = split_constants(constants, [column.type for column in columns], counts)
     for column, own in zip(columns, runs, strict=True):
@@ -96,11 +100,14 @@ def read_columns(
     return tuple(columns)
 
 
-def _read_column(at: int, entry: dict[str, Any], content: Content) -> Column:
-    attributes = tuple(
-        Attribute(parse_path(attribute["name"]), parse_type(attribute["type"]))
-        for attribute in entry["attributes"]
-    )
+def _read_attribute(entry: dict[str, str], schema: Schema) -> Attribute:
+    if "value" not in entry:
+        return Attribute(parse_path(entry["name"]), parse_type(entry["type"]))
+    return read_derived(entry["value"], schema)
+
+
+def _read_column(at: int, entry: dict[str, Any], content: Content, schema: Schema) -> Column:
+    attributes = tuple(_read_attribute(own, schema) for own in entry["attributes"])
     column = Column(entry["kind"], attributes)
     name = f"column {at}"
     if column.kind == PATTERN:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from tamis.language.ast import Attribute, Like, Rlike, StringTest
+from tamis.language.ast import Attribute, Like, Rlike, StringTest, sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +65,11 @@ class Column:
         type_ = self.attributes[0].type
         assert type_ is not None
         return type_.element or type_
+
+    @property
+    def sources(self) -> tuple[Attribute, ...]:
+        """The attributes that an event must have for a code: of derived values, their arguments."""
+        return tuple(own for attribute in self.attributes for own in sources(attribute))
 
     @property
     def n_codes(self) -> int:

@@ -213,7 +213,7 @@ def _sharing(graph: Graph) -> float:
 
 def _counts(graph: Graph) -> Counts:
     contents = graph.contents
-    paths = {attribute.path for column in contents.columns for attribute in column.attributes}
+    paths = {attribute.path for column in contents.columns for attribute in column.sources}
     return Counts(
         subscriptions=len(contents.ids),
         distinct_expressions=len(contents.roots.nodes),

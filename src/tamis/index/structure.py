@@ -75,7 +75,7 @@ def _check_columns(contents: Contents) -> None:
         kind = SCALAR if column.kind == ARRAY else column.kind
         expect((kind, paths) not in seen, f"{what} occurs twice")
         seen.add((kind, paths))
-        for attribute in column.attributes:
+        for attribute in column.sources:
             known = contents.schema.get(attribute.path)
             expect(str(known) == str(attribute.type), f"{what} has another type than the schema")
         expect(_has_right_type(column), f"{what} has the type {column.attributes[0].type}")

@@ -22,7 +22,7 @@ ROWS: Final = 1 << 16  # subscriptions whose bits are counted at a time
 
 def used_paths(contents: Contents) -> dict[Path, None]:
     """The attributes that tests of the index use, without those that only operators read."""
-    paths = [attribute.path for column in contents.columns for attribute in column.attributes]
+    paths = [attribute.path for column in contents.columns for attribute in column.sources]
     return dict.fromkeys(paths)
 
 
@@ -35,7 +35,7 @@ def asked_paths(contents: Contents) -> list[Path]:
     absent = contents.leaves.absent_leaves
     is_used[absent[absent >= 0]] = False
     asked = np.unique(columns[is_used[: contents.n_leaves]]).tolist()
-    paths = {a.path: None for at in asked if at >= 0 for a in contents.columns[at].attributes}
+    paths = {a.path: None for at in asked if at >= 0 for a in contents.columns[at].sources}
     return list(paths)
 
 
@@ -95,7 +95,7 @@ def _used_bits(contents: Contents, leaf_columns: Int32, paths: list[Path]) -> np
     numbers = {path: np.uint64(1 << at) for at, path in enumerate(paths)}
     column_bits = np.zeros(len(contents.columns) + 1, dtype=np.uint64)
     for at, column in enumerate(contents.columns):
-        for attribute in column.attributes:
+        for attribute in column.sources:
             column_bits[at] |= numbers.get(attribute.path, np.uint64(0))
     bits = np.zeros(contents.n_nodes, dtype=np.uint64)
     bits[: contents.n_leaves] = column_bits[leaf_columns]  # -1 is the last entry, which is zero

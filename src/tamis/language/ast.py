@@ -33,6 +33,18 @@ class Attribute:
 
 
 @dataclass(frozen=True, slots=True)
+class Derived(Attribute):
+    """A value that a function computes from attributes, `lower(name)`.
+
+    It is used like an attribute: once checked, its path is its text, marked by `DERIVED_MARK`, so
+    that equal values are one column of an index.
+    """
+
+    function: str = ""  # of `value_functions.FUNCTIONS`
+    arguments: tuple[Attribute | Literal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Literal:
     """A constant; as a condition, TRUE or FALSE."""
 
@@ -333,7 +345,25 @@ def leaves(condition: Condition) -> Iterator[Condition]:
 
 
 def attributes(condition: Condition) -> Iterator[Attribute]:
-    """Every occurrence of an attribute in the tree, left to right."""
+    """Every occurrence of an attribute in the tree, left to right; those of derived values
+    included.
+    """
+    for tested in tested_attributes(condition):
+        yield from sources(tested)
+
+
+def sources(attribute: Attribute) -> Iterator[Attribute]:
+    """The attribute itself; of a derived value, the attributes that it is computed from."""
+    if not isinstance(attribute, Derived):
+        yield attribute
+        return
+    for argument in attribute.arguments:
+        if isinstance(argument, Attribute):
+            yield from sources(argument)
+
+
+def tested_attributes(condition: Condition) -> Iterator[Attribute]:
+    """Every attribute or derived value that a leaf of the tree tests, left to right."""
     for leaf in leaves(condition):
         yield from _attributes_of(leaf)
 

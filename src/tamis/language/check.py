@@ -25,6 +25,7 @@ from tamis.language.ast import (
     Between,
     Comparison,
     Condition,
+    Derived,
     In,
     InNetwork,
     IsNull,
@@ -62,8 +63,9 @@ from tamis.language.fitting import (
 from tamis.language.foreign_spellings import hint_at_function, hint_at_network
 from tamis.language.functions import SIGNATURES
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.names import print_path
+from tamis.language.names import DERIVED_MARK, print_path
 from tamis.language.patterns import BadPatternError, compile_regex, parse_like
+from tamis.language.printer import print_value
 from tamis.language.queries import query_words
 from tamis.language.types import (
     ANY,
@@ -74,6 +76,7 @@ from tamis.language.types import (
     WrongTypeError,
     parse_network,
 )
+from tamis.language.value_functions import FUNCTIONS
 from tamis.language.variables import check_bound, collect_types
 from tamis.text import ANY_WORD, get_analyser
 
@@ -140,11 +143,38 @@ class _Checker:
     # ── leaves ─────────────────────────────────────────────────────────────────────────────
 
     def attribute(self, node: Attribute) -> Attribute:
-        """The attribute with its declared type."""
+        """The attribute with its declared type, or the derived value with that of its function."""
+        if isinstance(node, Derived):
+            return self.derived(node)
         type_ = self.schema.get(node.path)
         if type_ is None:
             self.refuse_unknown(node)
         return replace(node, type=type_)
+
+    def derived(self, node: Derived) -> Derived:
+        """A function whose arguments have the types that it takes."""
+        function = FUNCTIONS[node.function]
+        arguments = tuple(
+            own if isinstance(own, Literal) else self.attribute(own) for own in node.arguments
+        )
+        for own, type_ in zip(arguments, function.parameters, strict=True):
+            if own.type != type_:
+                what = spell(own) if isinstance(own, Attribute) else print_value(own)
+                refuse(
+                    f"{what} is {with_article(own)}; {node.function}() takes a {type_}",
+                    own.span,
+                    hint=f"declare it as one: {what} {type_}" if type(own) is Attribute else None,
+                )
+        constants = [own.value for own in arguments if isinstance(own, Literal)]
+        if len(constants) == len(arguments):
+            value = function.compute(*constants)
+            refuse(
+                f"{print_value(node)} is a constant",
+                node.span,
+                hint=f"write its value: {print_value(Literal(value, function.result))}",
+            )
+        typed = replace(node, type=function.result, arguments=arguments)
+        return replace(typed, path=(DERIVED_MARK + print_value(typed),))
 
     def boolean_attribute(self, node: Attribute) -> Attribute:
         """An attribute used alone as a condition."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tamis.errors import TypeCheckError
 from tamis.language.ast import Arithmetic, Attribute, Literal, Span, Value, Variable
-from tamis.language.names import print_path
+from tamis.language.printer import print_value
 from tamis.language.types import (
     DOUBLE,
     FLOAT,
@@ -164,7 +164,7 @@ def check_constants(left: Literal, right: Literal, span: Span) -> None:
 
 def spell(value: Attribute | Variable) -> str:
     """The attribute or variable as it is written."""
-    return f"?{value.name}" if isinstance(value, Variable) else print_path(value.path)
+    return print_value(value)
 
 
 def with_article(value: Attribute | Literal | Variable) -> str:

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from tamis.language.comparators import EQUALITIES, Comparator
+from tamis.language.value_functions import FUNCTIONS
 
 _NAME: Final = r"`(?:[^`]|``)+`|[A-Za-z_][\w.]*"
 _STRING: Final = r"[rR]'[^']*'|'(?:[^'\\]|\\.|'')*'|\"[^\"]*\""
@@ -208,8 +209,6 @@ def hint_at_function(name: str, arguments: str) -> str | None:
     folded = name.lower().replace("_", "")
     if folded in _FOLDING:
         return f"{_ANY_CASE}, write {arguments} ILIKE '…'"
-    if folded in ("length", "len", "charlength"):
-        return "lengths cannot be tested, but patterns can: name LIKE '___%' has three or more"
     if folded in ("isnull", "isempty", "missing"):
         return f"write {arguments} IS NULL"
     if folded in ("isnotnull", "notnull", "has", "present"):
@@ -232,8 +231,8 @@ _NETWORK_TESTS: Final = (
     *("ipv4isinrange", "ipv6isinrange", "ipv4isinanyrange", "isinnet", "innet", "netcontains"),
 )
 _ANY_CASE: Final = "to compare in any case"
-_FOLDING: Final = ("lower", "upper", "lcase", "ucase", "tolower", "toupper", "casefold")
-_NO_FUNCTIONS: Final = "functions of attributes are not supported: compare the attribute itself"
+_FOLDING: Final = ("tolower", "toupper", "casefold")
+_NO_FUNCTIONS: Final = f"functions of attributes: {', '.join(FUNCTIONS)}"
 
 
 def _written(text: str, start: int, word: str, end: int) -> str | None:

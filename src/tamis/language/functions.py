@@ -10,7 +10,9 @@ from tamis.language.ast import (
     AtLeast,
     Attribute,
     Condition,
+    Derived,
     InNetwork,
+    Literal,
     Matches,
     OperatorCall,
     StringTest,
@@ -19,6 +21,7 @@ from tamis.language.ast import (
     Xor,
 )
 from tamis.language.types import INTEGER
+from tamis.language.value_functions import FUNCTIONS, find_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +43,7 @@ SIGNATURES: Final = {
     "matches_any": "matches_any(attribute, 'any of these words')",
     "matches_phrase": "matches_phrase(attribute, 'these words in a row')",
     "matches_at_least": "matches_at_least(k, attribute, 'k of these words')",
+    **{name: function.signature for name, function in FUNCTIONS.items()},
 }
 
 
@@ -51,7 +55,14 @@ def parse_call(parser: Parser, name: str, name_span: Span) -> Condition:
     try:
         reader = _READERS.get(function)
         start = name_span[0]
-        node = reader(parser, function, start) if reader else _operator_call(parser, name, start)
+        value = find_function(name) if reader is None else None
+        node: Condition
+        if value is not None:
+            node = _derived(parser, value, start)
+        else:
+            node = (
+                reader(parser, function, start) if reader else _operator_call(parser, name, start)
+            )
     except ParseError as error:
         is_misplaced = error.code in ("unexpected-token", "not-an-attribute")
         if error.hint is None and function in SIGNATURES and is_misplaced:
@@ -172,6 +183,25 @@ def _attribute_list(parser: Parser, function: str) -> tuple[Attribute, ...]:
         attributes.append(_attribute(parser, function))
     parser.expect(")")
     return tuple(attributes)
+
+
+def _derived(parser: Parser, function: str, start: int) -> Derived:
+    arguments = [_argument(parser, function)]
+    while parser.kinds[parser.at] == ",":
+        parser.at += 1
+        arguments.append(_argument(parser, function))
+    span = _close(parser, start)
+    n_parameters = len(FUNCTIONS[function].parameters)
+    if len(arguments) != n_parameters:
+        n_found = f"{len(arguments)} argument{'s' * (len(arguments) != 1)}"
+        message = f"{function}() takes {n_parameters}, not {n_found}"
+        raise ParseError("wrong-arity", message, span=span, hint=SIGNATURES[function])
+    return Derived((), None, span, function, tuple(arguments))
+
+
+def _argument(parser: Parser, function: str) -> Attribute | Literal:
+    node = parser.expression(0)
+    return node if isinstance(node, Literal) else parser.attribute(node, f"{function}()")
 
 
 def _operator_call(parser: Parser, name: str, start: int) -> OperatorCall:

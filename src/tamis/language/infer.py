@@ -19,6 +19,7 @@ from tamis.language.ast import (
     Between,
     Comparison,
     Condition,
+    Derived,
     In,
     InNetwork,
     IsNull,
@@ -31,6 +32,7 @@ from tamis.language.ast import (
     Value,
     attributes,
     leaves,
+    tested_attributes,
 )
 from tamis.language.limits import MAX_DEPTH
 from tamis.language.schema import Path, Schema
@@ -53,6 +55,7 @@ from tamis.language.types import (
     decimal_type,
     plain_value,
 )
+from tamis.language.value_functions import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -76,8 +79,22 @@ class SchemaVotes:
         for leaf in leaves(condition):
             _collect(leaf, self._votes, self._pairs)
             self._n_only_texts.update(_find_only_texts(leaf))
+        for tested in tested_attributes(condition):
+            if isinstance(tested, Derived):
+                self._add_arguments(tested)
+        # Derived values have no path yet: their functions decide on their types.
+        self._votes.pop((), None)
+        self._n_only_texts.pop((), None)
         for attribute in attributes(condition):
             self._votes[attribute.path]
+
+    def _add_arguments(self, value: Derived) -> None:
+        """Count the types that a function takes."""
+        for own, type_ in zip(value.arguments, FUNCTIONS[value.function].parameters, strict=True):
+            if isinstance(own, Derived):
+                self._add_arguments(own)
+            elif isinstance(own, Attribute):
+                self.add_uses(own.path, type_, 1, n_only_texts=int(type_ == STRING))
 
     def add_uses(self, path: Path, type_: Type, n_uses: int, *, n_only_texts: int = 0) -> None:
         """Count uses that were found in another way; `n_only_texts` of them fit only strings."""
@@ -185,6 +202,11 @@ def _collect_comparison(
 ) -> None:
     if isinstance(left, Literal):
         left, right = right, left
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, Derived) and isinstance(other, Attribute):
+            result = FUNCTIONS[one.function].result
+            votes[other.path][NUMBER if result.is_numeric else result] += 1
+            return
     if isinstance(left, Attribute) and isinstance(right, Literal):
         votes[left.path][_literal_vote(right)] += 1
     elif isinstance(left, Attribute) and isinstance(right, Attribute):

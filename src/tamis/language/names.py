@@ -25,8 +25,14 @@ _QUOTED_WORDS = (
 )
 
 
+# The path of a derived value is its text after this character, which no name can contain.
+DERIVED_MARK = "\0"
+
+
 def print_path(path: tuple[str, ...]) -> str:
-    """The path as an expression spells it."""
+    """The path as an expression spells it; of a derived value, its text."""
+    if path and path[0].startswith(DERIVED_MARK):
+        return path[0][len(DERIVED_MARK) :]
     return ".".join(map(_print_name, path))
 
 

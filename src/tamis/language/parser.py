@@ -325,7 +325,7 @@ class Parser:
             if isinstance(call, OperatorCall) and not self.is_condition(other):
                 raise ParseError(
                     "not-a-value",
-                    f"{call.name}(…) is a condition, not a value to compare",
+                    f"{call.name}() is not a function that returns a value",
                     span=call.span,
                     hint=hint_at_comparison(
                         call.name, self.spell_arguments(call), operator, self.spell(other)

@@ -22,6 +22,7 @@ from tamis.language.ast import (
     Between,
     Comparison,
     Condition,
+    Derived,
     In,
     InNetwork,
     IsNull,
@@ -39,7 +40,7 @@ from tamis.language.ast import (
     Words,
     Xnor,
     Xor,
-    attributes,
+    tested_attributes,
 )
 from tamis.language.java_regex import to_java_regex
 from tamis.language.literals import read_number
@@ -111,6 +112,9 @@ def print_value(value: Value) -> str:
 
 def _print_value(value: Value, dialect: Dialect) -> str:
     match value:
+        case Derived():
+            arguments = ", ".join(_print_value(own, dialect) for own in value.arguments)
+            return f"{value.function}({arguments})"
         case Attribute():
             return print_path(value.path)
         case Literal():
@@ -199,24 +203,25 @@ def _print_leaf(node: Condition, dialect: Dialect) -> str:
             return f"{left} {node.operator} {right}"
         case In():
             values = ", ".join(map(dialect.print_literal, node.values))
-            return f"{print_value(node.operand)}{_not(node)} IN ({values})"
+            return f"{_print_value(node.operand, dialect)}{_not(node)} IN ({values})"
         case Between():
             bounds = " AND ".join(_print_value(bound, dialect) for bound in (node.low, node.high))
             return f"{_print_value(node.operand, dialect)}{_not(node)} BETWEEN {bounds}"
         case IsNull():
-            return f"{print_value(node.operand)} IS{_not(node)} NULL"
+            return f"{_print_value(node.operand, dialect)} IS{_not(node)} NULL"
         case Like():
             word = "ILIKE" if node.ignores_case else "LIKE"
             escape = "" if node.escape == "\\" else f" ESCAPE {print_string(node.escape)}"
             pattern = print_string(node.pattern)
-            return f"{print_value(node.operand)}{_not(node)} {word} {pattern}{escape}"
+            return f"{_print_value(node.operand, dialect)}{_not(node)} {word} {pattern}{escape}"
         case Rlike():
             pattern = print_string(dialect.print_regex(node.pattern))
-            return f"{print_value(node.operand)}{_not(node)} RLIKE {pattern}"
+            return f"{_print_value(node.operand, dialect)}{_not(node)} RLIKE {pattern}"
         case PatternList():
             return dialect.print_patterns(node)
         case StringTest():
-            return f"{node.function}({print_value(node.operand)}, {print_string(node.text)})"
+            operand = _print_value(node.operand, dialect)
+            return f"{node.function}({operand}, {print_string(node.text)})"
         case ArraysOverlap():
             return dialect.print_overlap(node, dialect)
         case InNetwork():
@@ -226,7 +231,7 @@ def _print_leaf(node: Condition, dialect: Dialect) -> str:
         case OperatorCall():
             return dialect.print_call(node)
         case Attribute() | Literal():
-            return print_value(node)
+            return print_value(node)  # TRUE, FALSE or a Boolean attribute
         case _:
             raise AssertionError(node)
 
@@ -242,7 +247,7 @@ def _print_split(node: Condition, dialect: Dialect) -> str:
         element = Attribute(("e",), NUMBER)
         found = _print_split(In(element, node.values), dialect)
         return f"exists({print_value(node.operand)}, e -> {found})"
-    number = next((own for own in attributes(node) if _is_number(own)), None)
+    number = next((own for own in tested_attributes(node) if _is_number(own)), None)
     if number is None or number.type != NUMBER:
         return _print_leaf(node, dialect)
     cases = [

@@ -16,6 +16,7 @@ from tamis.language.functions import SIGNATURES
 from tamis.language.names import parse_path, print_path, split_listed
 from tamis.language.tokens import KEYWORDS, REFUSED_WORDS
 from tamis.language.types import KINDS, STRING, Type, parse_type
+from tamis.language.value_functions import find_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,8 +117,8 @@ def _check_name(name: str) -> None:
         raise SchemaError(f'"{name}" cannot be the name of an operator', hint=_EXAMPLE)
     if name.upper() in _RESERVED:
         raise SchemaError(f'"{name}" cannot be the name of an operator: it is a keyword')
-    if name.lower() in SIGNATURES:
-        known = SIGNATURES[name.lower()]
+    if (find_function(name) or name.lower()) in SIGNATURES:
+        known = SIGNATURES[find_function(name) or name.lower()]
         raise SchemaError(f'"{name}" cannot be the name of an operator: {known} is a function')
 
 

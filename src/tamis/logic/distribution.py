@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tamis.language.ast import And, Condition, Literal, Or, attributes
+from tamis.language.ast import And, Condition, Literal, Or, tested_attributes
 from tamis.logic.canonical import simplify
 from tamis.logic.leaves import FALSE, TRUE
 
@@ -23,7 +23,7 @@ def join_forms(
 ) -> Condition:
     """The canonical form of canonical conditions that AND or OR joins."""
     joined = simplify(kind(forms), missing, is_exact=is_exact)
-    tested = {attribute.path for form in forms for attribute in attributes(form)}
+    tested = {attribute.path for form in forms for attribute in tested_attributes(form)}
     if isinstance(joined, Literal) or len(tested) != 1:
         return joined
     return _distribute(kind, forms, missing, is_exact=is_exact) or joined

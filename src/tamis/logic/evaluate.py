@@ -19,6 +19,7 @@ from tamis.language.ast import (
     Between,
     Comparison,
     Condition,
+    Derived,
     In,
     InNetwork,
     IsNull,
@@ -45,6 +46,7 @@ from tamis.language.types import Type, WrongTypeError, parse_network, read_value
 from tamis.logic.arithmetic import calculate, compare_terms
 from tamis.logic.bindings import call_of, substitutions, test_call
 from tamis.logic.comparing import common_type, compare
+from tamis.logic.derive import compute_derived
 from tamis.logic.truth import Truth, and_, at_least, not_, or_, xor
 from tamis.text import get_analyser
 from tamis.text.analysers import has_words
@@ -326,6 +328,8 @@ def _value(value: Value, event: Mapping[str, Any], values: Substitution = NOTHIN
 def attribute_value(attribute: Attribute, event: Mapping[str, Any]) -> Any:
     """The event's value converted to the attribute's type; None if missing or of the wrong type."""
     type_ = _expect_type(attribute)
+    if isinstance(attribute, Derived):
+        return compute_derived(attribute, lambda own: attribute_value(own, event))
     value = raw_value(attribute, event)
     if value is None:
         return None

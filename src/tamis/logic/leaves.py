@@ -28,6 +28,7 @@ from tamis.language.ast import (
     StringTest,
     Words,
     attributes,
+    tested_attributes,
 )
 from tamis.language.comparators import Comparator, IndexTest, bound_by, compare_by
 from tamis.language.types import BOOLEAN, KINDS, NUMBER
@@ -185,5 +186,7 @@ def required_attributes(leaf: Condition) -> frozenset[tuple[str, ...]]:
         leaf,
         Comparison | In | Like | Rlike | StringTest | ArraysOverlap | Words | OperatorCall,
     ):
-        return frozenset(attribute.path for attribute in attributes(leaf))
+        # A derived value is missing if one of its arguments is.
+        tested = {own.path for own in tested_attributes(leaf)}
+        return frozenset(tested.union(own.path for own in attributes(leaf)))
     return frozenset()

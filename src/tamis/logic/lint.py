@@ -30,8 +30,8 @@ from tamis.language.ast import (
     StringTest,
     Xnor,
     Xor,
-    attributes,
     children,
+    tested_attributes,
 )
 from tamis.language.names import print_path
 from tamis.language.patterns import Wild, parse_like
@@ -45,6 +45,7 @@ from tamis.logic.leaves import FALSE, TRUE, scalar_attribute
 from tamis.logic.literal_patterns import lint_literals
 from tamis.logic.network_lists import find_network_lists
 from tamis.logic.text_order import find_text_order
+from tamis.logic.wrong_case import find_wrong_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -247,6 +248,7 @@ def _lint_leaf(leaf: Condition, reading: _Reading) -> Iterator[Finding]:
             yield from _lint_like(leaf)
         case _:
             pass
+    yield from find_wrong_case(leaf)
     if isinstance(leaf, Comparison | In):
         form = canonicalize(leaf, reading.missing)
         if form in (FALSE, TRUE):
@@ -254,7 +256,7 @@ def _lint_leaf(leaf: Condition, reading: _Reading) -> Iterator[Finding]:
 
 
 def _lint_decided(leaf: Comparison | In, form: Condition) -> Finding:
-    name = next((print_path(attribute.path) for attribute in attributes(leaf)), None)
+    name = next((print_path(own.path) for own in tested_attributes(leaf)), None)
     if name is None:
         return Finding("constant", "compares two constants: the result is fixed", leaf.span)
     if form == TRUE:

@@ -18,6 +18,7 @@ from tamis.language.ast import (
     Between,
     Comparison,
     Condition,
+    Derived,
     In,
     IsNull,
     Like,
@@ -32,6 +33,7 @@ from tamis.language.ast import (
     Xor,
     attributes,
     children,
+    tested_attributes,
     variables_of,
 )
 from tamis.language.check import check
@@ -186,6 +188,11 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Kn
         values = tuple(
             (print_path(path), _show(attribute_value(attribute, event), attribute.type))
             for path, attribute in mentioned.items()
+        )
+        values += tuple(
+            (print_path(own.path), _show(attribute_value(own, event), own.type))
+            for own in dict.fromkeys(tested_attributes(node))
+            if isinstance(own, Derived)
         )
         notes = tuple(
             f"{print_path(path)} is {_short(raw)}, not of type {attribute.type}: treated as missing"

@@ -39,7 +39,7 @@ class NeededAttributes:
 
     def __init__(self, parts: Sequence[Contents], table: AttributeTable) -> None:
         self.table = table
-        self.known = frozenset(table.paths)
+        self.known = frozenset(table.by_path)
         self._parts = parts
 
     @cached_property
@@ -102,7 +102,8 @@ class Watch:
     def _unseen(self) -> list[Path]:
         """The attributes without a valid value."""
         paths = self._asked.table.paths
-        return [paths[at] for at in np.flatnonzero(~self._has_values).tolist()]
+        has_values = self._has_values[: self._asked.table.n_read]
+        return [paths[at] for at in np.flatnonzero(~has_values).tolist()]
 
     def describe_unread(self) -> str | None:
         """A note on single values and rows that are invalid."""

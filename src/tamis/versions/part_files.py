@@ -104,7 +104,7 @@ def describe_part(contents: Contents, **own: Any) -> Part:
 
 def mentioned_paths(contents: Contents) -> tuple[tuple[str, ...], ...]:
     """The paths of the attributes that the index reads; the empty path is the whole event."""
-    paths = {a.path for column in contents.columns for a in column.attributes}
+    paths = {a.path for column in contents.columns for a in column.sources}
     paths.update(contents.plan.paths)
     for signature in contents.schema.operators:
         paths.update([()] if signature.reads is None else [read.path for read in signature.reads])

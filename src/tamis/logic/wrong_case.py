@@ -1,0 +1,45 @@
+"""Lint: constants that a derived value never equals, such as lower(name) = 'Smith'."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tamis.language.ast import Comparison, Condition, Derived, In, Literal
+from tamis.language.comparators import Comparator
+from tamis.language.names import print_path
+from tamis.language.printer import print_value
+from tamis.language.types import STRING
+from tamis.language.value_functions import FUNCTIONS
+from tamis.logic.findings import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Their results are the texts that they do not change.
+_IDEMPOTENT = ("lower", "upper", "trim", "ltrim", "rtrim")
+
+
+def find_wrong_case(leaf: Condition) -> Iterator[Finding]:
+    """Findings for equality with a string that the outermost function would change."""
+    match leaf:
+        case Comparison(Comparator.EQUAL, left=Derived() as value, right=Literal() as constant):
+            constants: tuple[Literal, ...] = (constant,)
+        case Comparison(Comparator.EQUAL, left=Literal() as constant, right=Derived() as value):
+            constants = (constant,)
+        case In(operand=Derived() as value, values=constants, negated=False):
+            pass
+        case _:
+            return
+    if value.function not in _IDEMPOTENT:
+        return
+    compute = FUNCTIONS[value.function].compute
+    wrong = [own for own in constants if compute(own.value) != own.value]
+    if wrong:
+        right = print_value(Literal(compute(wrong[0].value), STRING))
+        hint = f"write the constant as {value.function}() returns it: {right}"
+        message = f"never true: {print_path(value.path)} cannot have such a value"
+        code = "never-true"
+        if len(wrong) < len(constants):
+            message = f"{print_path(value.path)} is never {print_value(wrong[0])}"
+            code = "redundant"
+        yield Finding(code, message, leaf.span, hint=hint)
