@@ -13,6 +13,7 @@ from tamis.events.ranks import Ranking
 from tamis.events.single import EventSlots
 from tamis.events.surrounding_blanks import find_padded
 from tamis.index.carriers import TEXTS, text_buffers
+from tamis.index.patterns.kernels.matching import TextBytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -124,13 +125,13 @@ class _Texts:
     def encode(self, texts: AttributeValues, pattern: PatternColumn) -> ColumnCodes:
         """A new code for each distinct text, so that each is matched once."""
         encoded = texts.values.dictionary_encode()
-        distinct = encoded.dictionary.to_pylist()
-        starts, leaves = pattern.matcher.match_texts(distinct)
+        offsets, data = text_buffers(encoded.dictionary)
+        starts, leaves = pattern.matcher.match_bytes(TextBytes(data, offsets))
         self._starts.append(self._n_leaves + starts[1:])
         self._leaves.append(leaves)
         self._n_leaves += len(leaves)
         codes = encoded.indices.to_numpy() + np.int32(self._next_code)
-        self._next_code += len(distinct)
+        self._next_code += len(encoded.dictionary)
         columns = np.full(len(codes), pattern.column, dtype=np.int32)
         return ColumnCodes(texts.rows, columns, codes)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tamis.errors import IndexFormatError
+from tamis.index.carriers import frozen
 from tamis.index.patterns.kernels.matching import (
     N_COUNTS,
     N_LEAVES,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 # Room for the leaves of a text, and of all texts; if there are more, the kernel is called again.
 ROOM_PER_TEXT: Final = 64
 MAX_ROOM: Final = 1 << 20
+_LOWER: Final = np.frombuffer(bytes(range(128)).lower(), dtype=np.uint8)  # of ASCII
 
 
 class AlwaysEvaluated(NamedTuple):
@@ -79,15 +81,20 @@ class PatternMatcher:
 
         The leaves of one text have an arbitrary but fixed order.
         """
-        starts = np.zeros(len(texts) + 1, dtype=np.int64)
-        plain = _encode(texts) if self._reads_plain else _unread(len(texts))
-        folded = _encode(map(str.lower, texts)) if self._reads_folded else _unread(len(texts))
+        return self.match_bytes(_encode(texts))
+
+    def match_bytes(self, texts: TextBytes) -> tuple[Int64, Int32]:
+        """The same for texts in UTF-8."""
+        n_texts = len(texts.starts) - 1
+        starts = np.zeros(n_texts + 1, dtype=np.int64)
+        plain = texts if self._reads_plain else _unread(n_texts)
+        folded = _fold(texts) if self._reads_folded else _unread(n_texts)
         scratch = self._make_scratch()
         runs = [np.zeros(0, dtype=np.int32)]
         n_leaves = next_text = 0
-        while next_text < len(texts):
+        while next_text < n_texts:
             first_text = next_text
-            found = self._make_room(len(texts) - first_text, leaf_ends=starts[1:])
+            found = self._make_room(n_texts - first_text, leaf_ends=starts[1:])
             next_text = match_block(
                 first_text, len(self._patterns), plain, folded, *self._arrays, scratch, found
             )
@@ -101,13 +108,13 @@ class PatternMatcher:
             runs.append(leaves)
         return starts, np.concatenate(runs)
 
-    def _find_regexes(self, texts: Sequence[str], pairs: Int32) -> Int32:
+    def _find_regexes(self, texts: TextBytes, pairs: Int32) -> Int32:
         """The pairs of a text and a candidate whose regular expression is found in the text."""
         is_found: list[bool] = []
         latest, encoded = -1, b""
         for text, candidate in pairs.tolist():
             if text != latest:
-                latest, encoded = text, texts[text].encode()
+                latest, encoded = text, _text_at(texts, text)
             is_found.append(self._regex(candidate).search(encoded) is not None)
         return pairs[is_found]
 
@@ -155,8 +162,22 @@ def _encode(texts: Iterable[str]) -> TextBytes:
     encoded = [text.encode() for text in texts]
     starts = np.zeros(len(encoded) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=starts[1:])
-    return TextBytes(np.frombuffer(b"".join(encoded), dtype=np.uint8), starts)
+    return TextBytes(np.frombuffer(b"".join(encoded), dtype=np.uint8), frozen(starts))
+
+
+def _fold(texts: TextBytes) -> TextBytes:
+    """The texts in lower case."""
+    begin, end = int(texts.starts[0]), int(texts.starts[-1])
+    own = texts.text[begin:end]
+    if not len(own) or own.max() < len(_LOWER):
+        return TextBytes(frozen(_LOWER[own]), frozen(texts.starts - begin))
+    return _encode(_text_at(texts, at).decode().lower() for at in range(len(texts.starts) - 1))
+
+
+def _text_at(texts: TextBytes, at: int) -> bytes:
+    return texts.text[texts.starts[at] : texts.starts[at + 1]].tobytes()
 
 
 def _unread(n_texts: int) -> TextBytes:
-    return TextBytes(np.frombuffer(b"", dtype=np.uint8), np.zeros(n_texts + 1, dtype=np.int64))
+    starts = frozen(np.zeros(n_texts + 1, dtype=np.int64))
+    return TextBytes(np.frombuffer(b"", dtype=np.uint8), starts)
