@@ -147,7 +147,9 @@ class Block:
         """Add the counts of `read_settled` to each subscription's count, by ordinal of the part."""
         wanted, bad_rows = self.wanted, self.bad_rows
         end_row = self.first_row + self.n_rows
-        n_bad = np.count_nonzero((bad_rows >= self.first_row) & (bad_rows < end_row))
+        n_bad = 0
+        if len(bad_rows):
+            n_bad = int(np.count_nonzero((bad_rows >= self.first_row) & (bad_rows < end_row)))
         if n_bad:
             roots = wanted.settled
             for found, own in self.read_settled(_count_roots):
@@ -158,7 +160,8 @@ class Block:
         else:
             events = self.batch.parts[self.part.number]
             self.part.engine.count_by_subscription(events, self.first_row, wanted.settled, counts)
-        counts[wanted.settled.always] += self.n_rows - n_bad
+        if len(wanted.settled.always):
+            counts[wanted.settled.always] += self.n_rows - n_bad
 
     def _verified(self, roots: RootArrays) -> list[Pairs]:
         events, engine = self.batch.parts[self.part.number], self.part.engine
