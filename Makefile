@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 # What each target needs beyond the core, as extras of pyproject.toml.
 DEMO_EXTRAS := spark,text
 TEST_EXTRAS := avro,connect,dev,kafka,lab,live,postgres,server,spark,spatial,text
-BENCH_EXTRAS := avro,lab,spark,text
+BENCH_EXTRAS := avro,lab,live,spark,text
 
 # Two processes, which share two cores well: much of a test on Spark is waiting.
 IN_PARALLEL := -n 2 --dist loadfile
