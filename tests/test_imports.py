@@ -39,11 +39,12 @@ ALLOWED = {
     "validate": {"errors", "language", "text", "logic", "operators", "input"},
     "versions": ENGINE | {"input", "places"},
     "spark": SHARED | {"versions", "subscriptions"},
-    "broker": SHARED | {"versions"},
-    ROOT: SHARED | {"versions", "spark", "broker"},
-    "server": SHARED | {"versions", "broker", ROOT},
-    "lab": SHARED | {"versions", "spark", "broker", ROOT},
-    "cli": SHARED | {"versions", "spark", "broker", "server", "lab", ROOT},
+    "live": SHARED | {"versions", "subscriptions"},
+    "broker": SHARED | {"versions", "subscriptions", "live"},
+    ROOT: SHARED | {"versions", "spark", "live", "broker"},
+    "server": SHARED | {"versions", "live", "broker", ROOT},
+    "lab": SHARED | {"versions", "spark", "live", "broker", ROOT},
+    "cli": SHARED | {"versions", "spark", "subscriptions", "live", "broker", "server", "lab", ROOT},
     "__main__": {"cli"},
 }
 

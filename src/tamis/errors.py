@@ -78,6 +78,16 @@ class StoreFormatError(StoreError):
     """A store is damaged, of another format, or none at all."""
 
 
+class RefusedError(TamisError):
+    """A change of a subscription was refused: it exists already, does not exist, or has changed."""
+
+    def __init__(self, message: str, reason: str, revision: int | None = None) -> None:
+        """`reason` is a `tamis.subscriptions.Reason`; `revision` that of the subscription."""
+        super().__init__(message)
+        self.reason = reason
+        self.revision = revision
+
+
 class HistoryError(StoreError):
     """The log no longer has what was asked for: start from a version or from the whole state."""
 

@@ -101,7 +101,7 @@ def test_sizes_of_rows(array, sizes):
 
 def test_an_index_reads_them():
     index = tamis.build({"s": f"s = '{LONG[:60_000]}'", "any": "s IS NOT NULL"}, schema="s STRING")
-    encoded = list(encode_batches(index.encoder, as_parquet(TEXTS), file_format="parquet"))
+    encoded = list(encode_batches(index.view.encoder, as_parquet(TEXTS), file_format="parquet"))
     assert len(encoded) > 1
     assert sum(np.sum(index.count_by_event(events)) for events in encoded) == N_ROWS
 
@@ -135,7 +135,7 @@ def test_lines_are_read_in_pieces(monkeypatch, file_format, is_pipe):
     lines = [f'{{"s": "{text}"}}'] * 50 if file_format is Format.JSONL else ["s", *[text] * 50]
     data = "\n".join(lines).encode()
     index = tamis.build({"any": "s IS NOT NULL"}, schema="s STRING")
-    encoded = list(encode_batches(index.encoder, data, file_format=file_format))
+    encoded = list(encode_batches(index.view.encoder, data, file_format=file_format))
     assert [events.n_rows for events in encoded] == [10] * 5
     source = io.BytesIO(data)
     if is_pipe:
@@ -160,7 +160,7 @@ def test_a_wide_csv_file_is_read():
     names = [f"c{at}" for at in range(40_000)]
     data = (",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n").encode()
     index = tamis.build({"s": "c39999 = 1"}, schema="c39999 INT")
-    (encoded,) = encode_batches(index.encoder, data, file_format="csv")
+    (encoded,) = encode_batches(index.view.encoder, data, file_format="csv")
     assert index.match_lists(encoded).to_pylist() == [["s"]]
     (rows,) = split_events(io.BytesIO(data), Wanted(), file_format="csv")
     assert len(rows.to_mappings({})[0]) == 40_000

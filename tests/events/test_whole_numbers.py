@@ -97,7 +97,7 @@ def test_all_digits_of_json_count():
 
 
 def test_csv(index):
-    (encoded,) = encode_batches(index.encoder, b"n\n5.0\n5\n+5.\n5.5\n", file_format="csv")
+    (encoded,) = encode_batches(index.view.encoder, b"n\n5.0\n5\n+5.\n5.5\n", file_format="csv")
     found = [set(names) for names in index.match_lists(encoded).to_pylist()]
     assert found == expected([5, 5, 5, 5.5])
     assert encoded.rejects.counts == {("n", RejectKind.BAD_VALUE): 1}

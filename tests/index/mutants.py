@@ -237,7 +237,7 @@ def use(directory: Path) -> str:
             index.match_bindings(event)
         index.match_batch(EVENTS * 200)
         index.match_lists(EVENTS)
-        index.match_batch(EVENTS, at="2085-01-01", columns=index.details.names)
+        index.match_batch(EVENTS, at="2085-01-01", columns=index.view.details.names)
         for name in list(index)[:5]:
             index.attributes(name)
         index.count_by_event(EVENTS)

@@ -91,7 +91,7 @@ def test_expressions_find_them():
     events = [EVENT, EVENT | {"small": None, "mixed": 5}]
     found = [
         sorted(ids)
-        for batch in encode_batches(index.encoder, write(events), file_format="avro")
+        for batch in encode_batches(index.view.encoder, write(events), file_format="avro")
         for ids in index.match_lists(batch).to_pylist()
     ]
     assert found == [
@@ -146,7 +146,7 @@ def test_text_that_is_not_utf8_is_a_value_that_is_refused():
     schema = {"type": "record", "name": "E", "fields": [{"name": "s", "type": "string"}]}
     data = write([{"s": "aXXb"}, {"s": "good"}], schema).replace(b"aXXb", b"a\xff\xffb")
     index = tamis.build({"good": "s = 'good'", "any": "s IS NOT NULL"}, "s STRING")
-    (batch,) = encode_batches(index.encoder, data, file_format="avro")
+    (batch,) = encode_batches(index.view.encoder, data, file_format="avro")
     assert index.match_lists(batch).to_pylist() == [[], ["good", "any"]]
     assert len(batch.rejects) == 1
 

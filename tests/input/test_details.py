@@ -97,12 +97,10 @@ def test_an_explanation_names_the_validity(index):
 
 def test_an_index_without_validity_does_nothing_for_it(monkeypatch):
     index = tamis.build({"a": "age > 3"})
-    monkeypatch.setattr(
-        "tamis.match.wanted_subscriptions.read_at", lambda at: pytest.fail("asked for the time")
-    )
+    monkeypatch.setattr("tamis.match.view.read_at", lambda at: pytest.fail("asked for the time"))
     assert index.match({"age": 5}) == ["a"]
     assert index.match_lists(EVENTS).to_pylist() == [["a"], []]
-    assert index.engines[0].moments.find(None).is_wanted is None
+    assert index.view.moments[0].everyone.is_wanted is None
 
 
 @pytest.mark.parametrize("wrong", ["tomorrow", 5, "2030-13-01", "2030-01-01T25:00", float("nan")])

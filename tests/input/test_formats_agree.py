@@ -195,7 +195,7 @@ def match_bytes(index: tamis.Index, name: str, codec: str, data: bytes) -> tuple
     packed = CODECS[codec](data)
     for rows in split_events(packed, Wanted(n_rows=9), file_format=detect_format(name)):
         found = Rejects(first_row=len(matches), lists_all=True)
-        batch = index.encoder.encode_read(rows.read(index.encoder.table, found))
+        batch = index.view.encoder.encode_read(rows.read(index.view.encoder.table, found))
         matches += [sorted(own) for own in index.match_lists(batch).to_pylist()]
         rejects += [(one.row, one.attribute, one.reason) for one in found.all_values()]
         assert len(found.all_values()) == len(found)

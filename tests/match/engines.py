@@ -118,7 +118,7 @@ def _wide(index: Index, events: Sequence[Event]) -> np.ndarray:
     """Blocks of several groups of 512 events, as a large index has them."""
     found = []
     for n_groups in (2, 8):
-        parts, registry = index.catalogue.parts, index._registry
+        parts, registry = index.view.catalogue.parts, index.view.registry
         wide = Index(*parts, registry=registry, n_groups=n_groups)
         found.append(_batch(wide, events))
         assert np.array_equal(wide.count_by_event(events), found[0].sum(axis=1))

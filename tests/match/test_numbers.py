@@ -240,7 +240,7 @@ def test_json(prices):
 def test_csv(prices):
     texts = [*NAMES, "10.10", "1010e-2", "+10.", "10.100000000000000000001", "NaN", "ten"]
     data = "price\n" + "".join(f"{text}\n" for text in texts)
-    (encoded,) = encode_batches(prices.encoder, data.encode(), file_format="csv")
+    (encoded,) = encode_batches(prices.view.encoder, data.encode(), file_format="csv")
     same = [NAMES["10.1"], NAMES["10.1"], NAMES["10"], {"above", "double", "between"}, {"above"}]
     assert as_sets(prices.match_lists(encoded)) == [*NAMES.values(), *same, set()]
     assert len(encoded.rejects) == 1

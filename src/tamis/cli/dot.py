@@ -37,5 +37,5 @@ def dot_command(  # noqa: PLR0913 - one parameter per option
 
     refuse_swapped(index_path, subscription_id)
     index = tamis.open(index_path, version=version, trusted=trusted, key=key, operators=None)
-    number, ordinal = index.catalogue.place(index.ordinal(subscription_id))
+    number, ordinal = index.view.catalogue.place(index.ordinal(subscription_id))
     print_data(to_dot(index.parts[number], ordinal, depth))

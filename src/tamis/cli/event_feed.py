@@ -77,7 +77,7 @@ class EventFeed:
         return set() if self._first is None else find_names(self._first)
 
     def _encode(self, rows: Rows) -> tuple[list[Any] | None, EncodedEvents]:
-        types, encoder = self._rejects.types, self._index.encoder
+        types, encoder = self._rejects.types, self._index.view.encoder
         has_operators = bool(len(self._index.operators))
         events = None
         if has_operators or self._needed is None or self._needed:
@@ -90,11 +90,11 @@ class EventFeed:
     @property
     def _columns(self) -> frozenset[str] | None:
         """The columns to read; all if the source can be read only once."""
-        engines = [engine for engine in self._index.engines if engine.has_operators]
+        engines = [engine for engine in self._index.view.engines if engine.has_operators]
         for_operators = [engine.operators.attribute_names for engine in engines]
         if not self._is_file or self._needed is None or None in for_operators:
             return None
-        known = wanted_columns(self._index.encoder.table)
+        known = wanted_columns(self._index.view.encoder.table)
         return known.union(self._needed, *(own for own in for_operators if own))
 
     def _expect_names(self, names: list[str]) -> None:

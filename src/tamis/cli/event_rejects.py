@@ -40,7 +40,7 @@ class EventRejects:
     def __init__(self, index: tamis.Index, sink: IO[str] | None) -> None:
         from tamis.match.unseen import Watch  # imports NumPy and more
 
-        self.types: dict[Path, Type] = dict(index.encoder.table.by_path)
+        self.types: dict[Path, Type] = dict(index.view.encoder.table.by_path)
         for part in index.parts:
             for path in part.plan.paths:
                 if (type_ := part.schema.get(path)) is not None:
@@ -49,7 +49,7 @@ class EventRejects:
         self._others = {
             path: type_
             for path, type_ in self.types.items()
-            if path not in index.encoder.table.by_path
+            if path not in index.view.encoder.table.by_path
         }
         operators = [own for part in index.parts for own in part.schema.operators]
         self._reads = {read for own in operators for read in own.reads or () if read.type}
@@ -58,7 +58,7 @@ class EventRejects:
         self.n_bad_rows = 0
         self._bad_rows: list[_BadRow] = []  # the first of them
         self._cut_off: _BadRow | None = None  # after which nothing could be read
-        self._watch = Watch(index.asked)
+        self._watch = Watch(index.view.asked)
         self._n_values: Counter[str] = Counter()
         self._examples: dict[str, str] = {}
 

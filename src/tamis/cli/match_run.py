@@ -65,7 +65,7 @@ class Run:
 
     def show_details(self, columns: list[str]) -> None:
         """Print these columns of each subscription with its matches."""
-        self.index.details.expect(columns, PRINTED)
+        self.index.view.details.expect(columns, PRINTED)
         self.columns = columns
         self.ways[None] = self.print_detailed
 

@@ -57,7 +57,7 @@ def stats_command(  # noqa: PLR0913 - one parameter per option
         print_json(stats.to_dict()) if output == "json" else report.show(stats)
         return
     # Of the files of a part, not of what later parts leave of it.
-    found = [(part, compute_stats(part.contents, top=top)) for part in index.catalogue.parts]
+    found = [(part, compute_stats(part.contents, top=top)) for part in index.view.catalogue.parts]
     if output == "json":
         parts = [{"hidden": part.n_hidden, **stats.to_dict()} for part, stats in found]
         print_json({"version": index.version, "subscriptions": len(index), "parts": parts})

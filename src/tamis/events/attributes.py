@@ -11,6 +11,7 @@ import numpy as np
 from tamis.errors import IndexFormatError
 from tamis.language.ast import Derived
 from tamis.language.names import parse_path, print_path
+from tamis.language.types import ANY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -69,7 +70,11 @@ class AttributeTable:
 
     @classmethod
     def of(cls, columns: Iterable[Column]) -> AttributeTable:
-        """The attributes of an index's columns, which may be those of several parts."""
+        """The attributes of an index's columns, which may be those of several parts.
+
+        A part that only tests whether an attribute is present has it with the type `any`; the type
+        that another part gives it holds for both.
+        """
         types: dict[Path, Type] = {}
         derived: dict[Path, Derived] = {}
         for column in columns:
@@ -83,7 +88,9 @@ class AttributeTable:
             if attribute.type is None:
                 continue
             known = types.setdefault(attribute.path, attribute.type)
-            if known != attribute.type:
+            if known == ANY:
+                types[attribute.path] = attribute.type
+            elif attribute.type not in (known, ANY):
                 raise IndexFormatError(
                     f"attribute {print_path(attribute.path)} has the type {known} in one part of "
                     f"the index, and {attribute.type} in another",
@@ -99,6 +106,40 @@ class AttributeTable:
         from tamis.events.json_names import make_names
 
         return make_names(self)
+
+    def covers(self, columns: Iterable[Column]) -> bool:
+        """Whether it has all attributes and derived values of these columns, with their types."""
+        return all(
+            all(map(self._has, column.sources))
+            and all(a.path in self._derived for a in column.attributes if isinstance(a, Derived))
+            for column in columns
+        )
+
+    def _has(self, attribute: Attribute) -> bool:
+        known = self.by_path.get(attribute.path)
+        return attribute.type in (None, known) or (known is not None and attribute.type == ANY)
+
+    @cached_property
+    def _derived(self) -> frozenset[Path]:
+        return frozenset(own.path for own in self.derived)
+
+    def only(self, columns: Iterable[Column]) -> AttributeTable:
+        """The attributes and derived values of these columns, with their types here."""
+        paths: dict[Path, Type] = {}
+        derived: dict[Path, Derived] = {}
+        for column in columns:
+            paths |= {own.path: self.by_path[own.path] for own in column.sources}
+            derived |= {own.path: own for own in column.attributes if isinstance(own, Derived)}
+        return AttributeTable(paths, derived.values())
+
+    def numbers_in(self, other: AttributeTable) -> Int32 | None:
+        """The number in another table of each attribute, one more than its last if it lacks the
+        attribute; None if all have the same number in both.
+        """
+        if self.paths == other.paths:
+            return None
+        numbers = {path: number for number, path in enumerate(other.paths)}
+        return np.array([numbers.get(path, len(other)) for path in self.paths], dtype=np.int32)
 
 
 def _spell(paths: Iterable[Path]) -> dict[str, int]:

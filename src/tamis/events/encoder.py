@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tamis.events.event_arrays import EventArrays
     from tamis.index.columns import Column
     from tamis.index.contents import Contents
-    from tamis.kernels.arrays import Int64
+    from tamis.kernels.arrays import Int32, Int64
 
 
 class EncodedEvents(NamedTuple):
@@ -51,14 +51,46 @@ class EncodedEvents(NamedTuple):
         return np.array(sorted(self.rejects.bad_rows), dtype=np.int64)
 
 
+class _Reused(NamedTuple):
+    """The encoder of a part, and the numbers in its table of the attributes of all parts."""
+
+    encoder: PartEncoder
+    table: AttributeTable  # of all parts
+    numbers: Int32 | None  # None if they are the same
+
+
 class EventEncoder:
     """Encodes events for the parts of an index. Immutable: threads share it."""
 
-    def __init__(self, *parts: Contents) -> None:
-        # The attributes that are needed.
-        self.table = AttributeTable.of(column for part in parts for column in part.columns)
-        self.parts = tuple(PartEncoder(part, self.table) for part in parts)
+    def __init__(self, *parts: Contents, like: EventEncoder | None = None) -> None:
+        """`like` is an encoder for some of the same parts: what it has made for them is reused."""
+        known: dict[int, _Reused] = {} if like is None else like._reused
+        more = [part.columns for part in parts if id(part.columns) not in known]
+        # The attributes that are needed; attributes of parts that are gone may be among them.
+        self.table: AttributeTable = (
+            like.table
+            if like is not None and all(map(like.table.covers, more))
+            else AttributeTable.of(column for part in parts for column in part.columns)
+        )
         self.columns = tuple(part.columns for part in parts)
+        made = [self._make(part, known.get(id(part.columns))) for part in parts]
+        # The columns are referenced here, so no other object gets their addresses.
+        self._reused: dict[int, _Reused] = dict(zip(map(id, self.columns), made, strict=True))
+        self.parts = tuple(own.encoder for own in made)
+        self._numbers = tuple(own.numbers for own in made)
+
+    def _make(self, contents: Contents, known: _Reused | None) -> _Reused:
+        """The encoder of a part, a known one if the types of its attributes are the same."""
+        if known is not None and known.table is self.table:
+            return known
+        by_path = self.table.by_path
+        if known is not None and all(
+            by_path[path] == type_ for path, type_ in known.encoder.table.by_path.items()
+        ):
+            encoder = known.encoder
+        else:
+            encoder = PartEncoder(contents, self.table)
+        return _Reused(encoder, self.table, self.table.numbers_in(encoder.table))
 
     def encode(
         self, source: Any, *, column: str | None = None, strict: bool = False
@@ -79,18 +111,34 @@ class EventEncoder:
     def encode_read(self, values: EventValues) -> EncodedEvents:
         """A batch of events that have been read."""
         values = derive_values(values, self.table)
-        arrays = tuple(part.encode_values(values) for part in self.parts)
-        self._report_padded(values)
+        own = [_renumber(values, numbers) for numbers in self._numbers]
+        arrays = tuple(part.encode_values(its) for part, its in zip(self.parts, own, strict=True))
+        self._report_padded(own, values.rejects)
         encoded = EncodedEvents(values.n_rows, arrays, values.rejects, self.columns)
         return encoded._replace(has_values=_find_values(values, len(self.table)))
 
-    def _report_padded(self, values: EventValues) -> None:
+    def _report_padded(self, values: Sequence[EventValues], rejects: Rejects) -> None:
         # Parts that test the same attribute may find the same texts.
-        padded = {a: found for part in self.parts for a, found in part.find_padded(values)}
-        rejects = values.rejects
-        for attribute, found in padded.items():
+        padded = {
+            path: found
+            for part, own in zip(self.parts, values, strict=True)
+            for path, found in part.find_padded(own)
+        }
+        for path, found in padded.items():
             in_source = found._replace(row=rejects.first_row + found.row)
-            rejects.oddities.add_padded(print_path(self.table.paths[attribute]), in_source)
+            rejects.oddities.add_padded(print_path(path), in_source)
+
+
+def _renumber(values: EventValues, numbers: Int32 | None) -> EventValues:
+    """The values by the attributes of one part; None if it has the same numbers."""
+    if numbers is None:
+        return values
+    entries = {
+        carrier: own._replace(attributes=numbers[own.attributes])
+        for carrier, own in values.entries.items()
+    }
+    marks = values.marks._replace(attributes=numbers[values.marks.attributes])
+    return values._replace(entries=entries, marks=marks)
 
 
 def _find_values(values: EventValues, n_attributes: int) -> np.ndarray:

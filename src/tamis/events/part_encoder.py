@@ -25,27 +25,27 @@ if TYPE_CHECKING:
     from tamis.events.plan import PairColumn, PatternColumn, TextColumn
     from tamis.events.rejects import Rejects
     from tamis.index.contents import Contents
+    from tamis.language.schema import Path
 
 
 class PartEncoder:
     """Encodes events for one part of an index. Immutable: threads share it."""
 
     def __init__(self, contents: Contents, table: AttributeTable) -> None:
-        """`table` has the attributes of all parts."""
-        self.columns = contents.columns
-        self._plan = EncodingPlan(contents.columns, contents.leaves.column_codes, table)
+        """`table` has the attributes of all parts, with their types."""
+        self.table = table.only(contents.columns)
+        self._plan = EncodingPlan(contents.columns, contents.leaves.column_codes, self.table)
         self._ranking = Ranking(self._plan.own_columns, self._plan.first_codes, contents.constants)
         self._slots = EventSlots(self._plan, self._ranking)
-        self._has_own_columns = bool((self._plan.own_numbers >= 0).all())
 
     def encode_event(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
         """One event, a mapping, as a batch of one row; rejects are added to `rejects`."""
         return self._slots.encode(event, rejects)
 
     def encode_values(self, values: EventValues) -> EventArrays:
-        """All columns of a batch as codes."""
+        """All columns of a batch as codes; attributes have the numbers of this part's table."""
         plan = self._plan
-        picked = pick_attributes(values, plan.asked_more, len(plan.table))
+        picked = pick_attributes(values, plan.asked_more, len(plan.own_numbers))
         found = [self._encode_own(carrier, values) for carrier in values.entries]
         texts = _Texts(plan.n_codes)
         found.extend(
@@ -66,17 +66,19 @@ class PartEncoder:
                 marks.append(present)
         return assemble(values.n_rows, found, texts.finish(), marks)
 
-    def find_padded(self, values: EventValues) -> Iterable[tuple[int, Padded]]:
+    def find_padded(self, values: EventValues) -> Iterable[tuple[Path, Padded]]:
         """Attributes whose texts fail a test only because of surrounding blanks."""
         texts = values.entries.get(TEXTS)
-        return () if texts is None else find_padded(texts, self._plan, self._ranking)
+        if texts is not None:
+            for attribute, found in find_padded(texts, self._plan, self._ranking):
+                yield self.table.paths[attribute], found
 
     def _encode_own(self, carrier: str, values: EventValues) -> ColumnCodes:
         """Scalar columns, and the elements of array columns."""
         entries = values.entries[carrier]
         columns = self._plan.own_numbers[entries.attributes]
         found = ColumnCodes(entries.rows, columns, self._ranking.rank(carrier, entries))
-        return found if self._has_own_columns else _keep(found, columns >= 0)
+        return self._keep_own(found)
 
     def _encode_pair(
         self, pair: PairColumn, picked: dict[int, AttributeValues], n_rows: int
@@ -92,8 +94,14 @@ class PartEncoder:
     def _encode_marks(self, values: EventValues) -> ColumnCodes:
         marks = values.marks
         columns = self._plan.own_numbers[marks.attributes]
-        found = ColumnCodes(marks.rows, columns, marks.has_null.astype(np.int32))
-        return found if self._has_own_columns else _keep(found, columns >= 0)
+        return self._keep_own(ColumnCodes(marks.rows, columns, marks.has_null.astype(np.int32)))
+
+    def _keep_own(self, found: ColumnCodes) -> ColumnCodes:
+        """The codes without those of attributes for which the part has no column."""
+        is_own = found.columns >= 0
+        if is_own.all():
+            return found
+        return ColumnCodes(found.rows[is_own], found.columns[is_own], found.codes[is_own])
 
 
 def _encode_terms(texts: AttributeValues, column: TextColumn) -> tuple[ColumnCodes, ColumnCodes]:
@@ -107,10 +115,6 @@ def _encode_terms(texts: AttributeValues, column: TextColumn) -> tuple[ColumnCod
         np.zeros(n_texts, dtype=np.int32),
     )
     return ColumnCodes(texts.rows[places], of_column, codes), marks
-
-
-def _keep(found: ColumnCodes, is_kept: np.ndarray) -> ColumnCodes:
-    return ColumnCodes(found.rows[is_kept], found.columns[is_kept], found.codes[is_kept])
 
 
 class _Texts:

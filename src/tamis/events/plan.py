@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tamis.events.attributes import NameTree
 from tamis.index.columns import PAIR, PATTERN, TEXT
 from tamis.index.patterns import PatternMatcher
 from tamis.language.ast import Derived, sources
@@ -62,23 +61,21 @@ class EncodingPlan:
     def __init__(
         self, columns: Sequence[Column], column_codes: Int64, table: AttributeTable
     ) -> None:
-        """`table` has the attributes of the columns, and perhaps others."""
+        """`table` has the attributes of the columns."""
         self.table = table
-        self.tree = NameTree()  # the names of attributes that these columns look at
         self.n_codes = int(column_codes[-1])
         self.patterns: list[PatternColumn] = []
         self.texts: list[TextColumn] = []
         self.pairs: list[PairColumn] = []
         self.derived: dict[int, Derived] = {}  # derived values, by attribute
-        # The scalar or array column of each attribute, if it has one, and its first code.
-        self.own_columns: list[Column | None] = [None] * len(self.table)
-        self.own_numbers = np.full(len(self.table), -1, dtype=np.int32)
-        self.first_codes = np.full(len(self.table), -1, dtype=np.int64)
+        # The scalar or array column of each attribute, if it has one, and its first code; the last
+        # entry is for all attributes that the table does not have.
+        self.own_columns: list[Column | None] = [None] * (len(self.table) + 1)
+        self.own_numbers = np.full(len(self.table) + 1, -1, dtype=np.int32)
+        self.first_codes = np.full(len(self.table) + 1, -1, dtype=np.int64)
         numbers = {path: number for number, path in enumerate(self.table.paths)}
         for at, column in enumerate(columns):
             attribute, *others = (numbers[a.path] for a in column.attributes)
-            for own in column.sources:
-                self.tree.add(own.path, numbers[own.path])
             self.derived.update(
                 (numbers[own.path], own) for own in column.attributes if isinstance(own, Derived)
             )

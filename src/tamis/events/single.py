@@ -71,7 +71,7 @@ class EventSlots:
         self._arguments = plan.arguments
         self._kept = plan.asked_more.union(self._arguments.values())
         self._derived = self._make_derived()
-        self._slots = self._make_slots(plan.tree)
+        self._slots = self._make_slots(plan.table.tree)
 
     def encode(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
         """The event as a batch of one row; rejected values are added to `rejects`."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tamis.index.id_table import IdTable
 from tamis.index.validity import NO_VALIDITY, ValidityArrays
 from tamis.index.weights import NO_WEIGHTS, WeightArrays
 from tamis.operators.plan import NO_PLAN, Plan
@@ -64,6 +65,11 @@ class Contents:
         them.
         """
         return max(self.n_leaves, int(self.nodes.children.max(initial=-1)) + 1)
+
+    @cached_property
+    def id_table(self) -> IdTable:
+        """Finds subscriptions by id."""
+        return IdTable(self.ids)
 
     @property
     def always_true(self) -> Int32:

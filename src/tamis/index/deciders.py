@@ -29,7 +29,7 @@ def name_deciders(rejects: Iterable[ExpressionError], contents: Contents, limits
     paths = {
         id(reject): path
         for reject in rejects
-        if reject.code == "type-mismatch" and (path := _find_path(reject, contents.schema, limits))
+        if reject.code == "type-mismatch" and (path := find_path(reject, contents.schema, limits))
     }
     uses = count_uses(contents, set(paths.values())) if paths else {}
     for reject in rejects:
@@ -39,7 +39,7 @@ def name_deciders(rejects: Iterable[ExpressionError], contents: Contents, limits
             reject.hint = f"{reject.hint or DECLARE}; {decider}"
 
 
-def _find_path(reject: ExpressionError, schema: Schema, limits: Limits) -> Path | None:
+def find_path(reject: ExpressionError, schema: Schema, limits: Limits) -> Path | None:
     """The first typed attribute of the test that the reject marks."""
     assert reject.text is not None
     start, end = reject.span

@@ -49,6 +49,20 @@ def open_subscriptions(given: Any, tags: Mapping[str, Sequence[str]] | None = No
     return Given(_pairs(opened, details), details)
 
 
+def list_rows(given: Any) -> Iterator[SubscriptionRow]:
+    """The subscriptions that a caller passes, one row for each."""
+    opened = _open(given)
+    if isinstance(opened, _Rows):
+        yield from opened.rows
+        return
+    pairs = opened.items() if isinstance(opened, Mapping) else opened
+    for number, pair in enumerate(pairs, start=1):
+        if isinstance(pair, str | bytes) or not isinstance(pair, Iterable) or len(list(pair)) != 2:
+            raise InputError(f"subscription {number} is {pair!r:.60}", hint=TAKEN)
+        name, text = pair
+        yield SubscriptionRow(number, None, name, text)
+
+
 def name_ids(given: Mapping[Any, Named] | None, argument: str) -> dict[Any, Named] | None:
     """A mapping by id with whole numbers as text, as ids of rows are read."""
     if given is None:

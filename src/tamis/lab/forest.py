@@ -93,11 +93,11 @@ class Forest:
 
     def _leaves(self, events: Sequence[Mapping[str, Any]], find: Any) -> Rows:
         index = self.index
-        contents, scratch = index.contents, index.engines[0].make_single_scratch()
+        contents, scratch = index.contents, index.view.engines[0].make_single_scratch()
         found = np.empty(self.n_leaves, dtype=np.int32)
         runs: list[np.ndarray] = []
         for event in events:
-            read = index.encoder.encode_event(event)
+            read = index.view.encoder.encode_event(event)
             n_found = find(read, contents.leaves, contents.triggers, scratch, found)
             runs.append(found[:n_found].copy())
         return as_rows(runs)

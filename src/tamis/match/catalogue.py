@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from tamis.errors import InputError, suggest
 from tamis.index.hiding import hide
+from tamis.index.id_table import to_ids
 from tamis.index.weights import all_weights
 from tamis.language.schema import Schema
+from tamis.language.types import ANY
 from tamis.match.tags import report_tags
 
 if TYPE_CHECKING:
@@ -51,12 +53,22 @@ class Numbering:
     def __init__(self, part: IndexPart, first: int) -> None:
         self.first = first
         self.end = first + part.n_shown
-        self._locals: np.ndarray | None = None  # of the part's subscriptions that are not hidden
-        self._ordinals: Int32 | None = None  # [n_subscriptions of the part]
-        if part.is_hidden is not None and part.is_hidden.any():
-            self._locals = np.flatnonzero(~part.is_hidden)
-            self._ordinals = np.full(len(part.is_hidden), -1, dtype=np.int32)
-            self._ordinals[self._locals] = np.arange(first, self.end, dtype=np.int32)
+        self._is_hidden = part.is_hidden if part.n_hidden else None
+
+    # Computed on first use: an index that changes has a new numbering after each change.
+    @cached_property
+    def _locals(self) -> np.ndarray | None:
+        """The part's subscriptions that are not hidden; None if all are."""
+        return None if self._is_hidden is None else np.flatnonzero(~self._is_hidden)
+
+    @cached_property
+    def _ordinals(self) -> Int32 | None:
+        """[n_subscriptions of the part]; -1 for hidden ones; None if there are none."""
+        if self._is_hidden is None:
+            return None
+        ordinals = np.full(len(self._is_hidden), -1, dtype=np.int32)
+        ordinals[self._locals] = np.arange(self.first, self.end, dtype=np.int32)
+        return ordinals
 
     def to_index(self, ordinals: Int32) -> Int32:
         """The part's ordinals converted to those of the index."""
@@ -112,7 +124,7 @@ class Catalogue:
         return self._n_subscriptions
 
     def __contains__(self, subscription_id: object) -> bool:
-        return isinstance(subscription_id, str) and subscription_id in self._ordinals
+        return isinstance(subscription_id, str) and self._find([subscription_id])[0] >= 0
 
     @cached_property
     def ids(self) -> pa.StringArray:
@@ -140,24 +152,35 @@ class Catalogue:
             raise InputError(
                 f"a subscription's id must be a string, not {what}: {subscription_id!r}"
             )
-        ordinal = self._ordinals.get(subscription_id)
-        if ordinal is None:
-            likely = suggest(subscription_id, list(self._ordinals)[:10_000])
-            hint = f'did you mean "{likely}"?' if likely else None
-            raise InputError(f'no subscription "{subscription_id}" in the index', hint=hint)
+        ordinal = int(self._find([subscription_id])[0])
+        if ordinal < 0:
+            raise self._unknown(subscription_id)
         return ordinal
+
+    def _unknown(self, subscription_id: str) -> InputError:
+        likely = suggest(subscription_id, self.ids[:10_000].to_pylist())
+        hint = f'did you mean "{likely}"?' if likely else None
+        return InputError(f'no subscription "{subscription_id}" in the index', hint=hint)
+
+    def _find(self, ids: Sequence[str]) -> Int32:
+        """The ordinals of these subscriptions, -1 for unknown ids."""
+        wanted = to_ids(ids)
+        found = np.full(len(ids), -1, dtype=np.int32)
+        for part, numbering in zip(self.parts, self.numberings, strict=True):
+            local = part.contents.id_table.find(wanted)
+            has_it = local >= 0
+            found[has_it] = np.maximum(found[has_it], numbering.to_index(local[has_it]))
+        return found
 
     @cached_property
     def schema(self) -> Schema:
-        """The attributes of all parts; they have the same types."""
+        """The attributes of all parts; they have the same types, or `any` in some parts."""
         schemas = [part.contents.schema for part in self.parts]
         if len(schemas) == 1:
             return schemas[0]
-        return Schema({path: schema[path] for schema in schemas for path in schema})
-
-    @cached_property
-    def _ordinals(self) -> dict[str, int]:
-        return {known: at for at, known in enumerate(self.ids.to_pylist())}
+        types = {path: schema[path] for schema in schemas for path in schema}
+        known = {path: s[path] for s in schemas for path in s if s[path] != ANY}
+        return Schema(types | known)
 
     def place(self, ordinal: int) -> tuple[int, int]:
         """The number of the part that has a subscription, and its ordinal there."""
@@ -198,7 +221,13 @@ class Catalogue:
     def find(self, subset: Iterable[str]) -> np.ndarray:
         """bool[n_subscriptions]: those with these ids."""
         is_wanted = np.zeros(len(self), dtype=np.bool_)
-        is_wanted[[self.ordinal(subscription_id) for subscription_id in subset]] = True
+        names = list(subset)
+        if not all(isinstance(name, str) for name in names):
+            names = [name for name in names if self.ordinal(name) >= 0]  # raises the error
+        ordinals = self._find(names)
+        if (ordinals < 0).any():
+            raise self._unknown(names[int(np.argmin(ordinals))])
+        is_wanted[ordinals] = True
         return is_wanted
 
     def find_tagged(self, tags: Sequence[str], *, is_reported: bool = True) -> np.ndarray:

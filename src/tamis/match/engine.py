@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tamis.index.validity import Validity
 from tamis.match.batch import (
     Scratch,
+    choose_groups,
     count_block_by_subscription,
     make_scratch,
     match_block_pairs,
@@ -19,15 +21,12 @@ from tamis.match.batch import (
 from tamis.match.kernels.event import match_event
 from tamis.match.names import Names
 from tamis.match.operators import Operators
-from tamis.match.single import SingleScratch, make_single_scratch, with_all_tops
-from tamis.match.wanted_subscriptions import Moments
+from tamis.match.single import SingleScratch, make_single_scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from tamis.events.event_arrays import EventArrays
-    from tamis.events.part_encoder import PartEncoder
-    from tamis.events.rejects import Rejects
     from tamis.index.contents import Contents
     from tamis.index.layout import RootArrays
     from tamis.kernels.arrays import Int32, Int64
@@ -42,49 +41,49 @@ class Engine:
     """
 
     def __init__(
-        self,
-        contents: Contents,
-        encoder: PartEncoder,
-        registry: Registry | None,
-        rejects: Rejects,
-        n_groups: int,
+        self, contents: Contents, registry: Registry | None, n_groups: int | None = None
     ) -> None:
-        """`rejects` collects values of single events that cannot be read; `n_groups` is the number
-        of groups of 512 events in a block.
+        """`n_groups` is the number of groups of 512 events in a block, by default chosen by
+        size.
         """
         self.contents = contents
         self.operators = Operators(contents, registry)
         self.has_operators = bool(len(self.operators))
-        self.moments = Moments(contents, self.operators)
-        self._encoder = encoder
-        self._rejects = rejects
-        self._n_groups = n_groups
+        self.validity = Validity(contents.validity)
+        self.n_groups = n_groups or choose_groups(contents.n_stored)
         self._scratches: SimpleQueue[Scratch] = SimpleQueue()
         self._single_scratches: SimpleQueue[SingleScratch] = SimpleQueue()
 
     # ── one event ──────────────────────────────────────────────────────────────────────────
 
-    def match_names(self, event: Mapping[str, Any]) -> list[str]:
-        """The ids of the subscriptions that the event satisfies."""
+    def match_names(self, event: EventArrays, is_wanted: np.ndarray | None = None) -> list[str]:
+        """The ids of the subscriptions that the event satisfies; `is_wanted` selects by ordinal,
+        None all.
+        """
         with borrow(self._single_scratches, self.make_single_scratch) as scratch:
-            return self._names.at(self._match_event(event, scratch))
+            places = self._match_event(event, scratch)
+            if is_wanted is None:
+                return self._names.at(places)
+            roots = self.contents.roots
+            always = roots.always[is_wanted[roots.always]]
+            return self._names.at(places[is_wanted[roots.subscriptions[places]]], always)
 
-    def match_ordinals(self, event: Mapping[str, Any]) -> Int32:
+    def match_ordinals(self, event: EventArrays) -> Int32:
         """The subscriptions that the event satisfies."""
         roots = self.contents.roots
         with borrow(self._single_scratches, self.make_single_scratch) as scratch:
             places = self._match_event(event, scratch)
             return np.concatenate((roots.always, roots.subscriptions[places]))
 
-    def _match_event(self, event: Mapping[str, Any], scratch: SingleScratch) -> Int32:
+    def _match_event(self, event: EventArrays, scratch: SingleScratch) -> Int32:
         """The positions of the matches in `roots.subscriptions`."""
         contents = self.contents
         n_found = match_event(
             0,
-            self._encoder.encode_event(event, self._rejects),
+            event,
             contents.leaves,
             contents.nodes,
-            self._single_roots,
+            contents.roots,
             contents.triggers,
             scratch,
         )
@@ -95,13 +94,9 @@ class Engine:
     def _names(self) -> Names:
         return Names(self.contents.ids, self.contents.roots)
 
-    @cached_property
-    def _single_roots(self) -> RootArrays:
-        return with_all_tops(self.contents)
-
     def make_single_scratch(self) -> SingleScratch:
         """Scratch space for matching one event."""
-        return make_single_scratch(self.contents, self._single_roots)
+        return make_single_scratch(self.contents)
 
     # ── blocks of events ───────────────────────────────────────────────────────────────────
 
@@ -134,7 +129,7 @@ class Engine:
             count_block_by_subscription(first_row, events, self.contents, roots, scratch, counts)
 
     def _make_scratch(self) -> Scratch:
-        return make_scratch(self.contents, self._n_groups)
+        return make_scratch(self.contents, self.n_groups)
 
 
 @contextmanager

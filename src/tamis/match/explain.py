@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Path, Schema
     from tamis.logic.truth import Truth
-    from tamis.match.index import Index
+    from tamis.match.view import View
 
 WORDS = {True: "true", False: "false", None: "undefined"}
 _MARKS = {True: "✓", False: "✗", None: "?"}
@@ -143,19 +143,21 @@ class Explanation:
 
 
 def explain_match(
-    index: Index, subscription_id: str, event: Mapping[str, Any], at: Any
+    view: View, subscription_id: str, event: Mapping[str, Any], at: Any
 ) -> Explanation:
     """The explanation of a subscription of an index for one event at a moment."""
-    ordinal = index.ordinal(subscription_id)
-    number, local = index.catalogue.place(ordinal)
-    engine = index.engines[number]
-    contents, text = engine.contents, index.catalogue.text(ordinal)
+    ordinal = view.catalogue.ordinal(subscription_id)
+    number, local = view.catalogue.place(ordinal)
+    engine = view.engines[number]
+    contents, text = engine.contents, view.catalogue.text(ordinal)
     has_calls = bool(contents.schema.operators)
     known = engine.operators.know(local, text, event) if has_calls else NOTHING
-    found = explain(subscription_id, text, event, contents.schema, contents.missing, known)
-    if len(engine.moments.find(at).keep(np.array([local]))):
+    schema = view.catalogue.schema.with_operators(contents.schema.operators)
+    found = explain(subscription_id, text, event, schema, contents.missing, known)
+    moment = view.clock() if at is None else read_at(at)
+    if len(view.moments[number].find(moment).keep(np.array([local]))):
         return found
-    return found.asleep(read_at(at), **index.details.limits(ordinal))
+    return found.asleep(moment, **view.details.limits(ordinal))
 
 
 def explain(  # noqa: PLR0913 - all that decides it

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -11,19 +10,15 @@ import pyarrow as pa
 
 from tamis.arguments import expect_best, expect_names, expect_path
 from tamis.errors import InputError
-from tamis.events.encoder import EventEncoder
 from tamis.index import artefact
 from tamis.index.uses import unused_attributes
 from tamis.input.events import is_event, read_event
+from tamis.language.moments import read_at
 from tamis.language.weights import WEIGHT
-from tamis.match.batch import choose_groups
-from tamis.match.catalogue import Catalogue, IndexPart
-from tamis.match.details import Details, report_weightless
+from tamis.match.catalogue import IndexPart
+from tamis.match.details import report_weightless
 from tamis.match.encode_events import encode_parts, encode_whole
-from tamis.match.engine import Engine
-from tamis.match.joined_operators import JoinedOperators
 from tamis.match.place import Place, SavedPlace, open_saved, reopen
-from tamis.match.questions import Questions
 from tamis.match.readouts.counts import EventCounts, SubscriptionCounts
 from tamis.match.readouts.lists import Lists
 from tamis.match.readouts.rows import ResultRows
@@ -31,7 +26,7 @@ from tamis.match.readouts.summaries import Counted, EventSummary, SubscriptionSu
 from tamis.match.readouts.top import TopRows, best_of_one
 from tamis.match.result import Result, refuse_columns
 from tamis.match.terms import share_terms
-from tamis.match.unseen import NeededAttributes, SingleRejects
+from tamis.match.view import View
 from tamis.operators.registry import REGISTRY, Registry
 
 if TYPE_CHECKING:
@@ -42,6 +37,7 @@ if TYPE_CHECKING:
     from tamis.events.encoder import EncodedEvents
     from tamis.index.contents import Contents
     from tamis.match.explain import Explanation
+    from tamis.match.joined_operators import JoinedOperators
     from tamis.match.operators import Operators
     from tamis.match.question import Question, Readout
     from tamis.match.questions import Subset, Tags
@@ -71,100 +67,97 @@ class Index:
         if not parts:
             raise InputError("an index has at least one part", hint="build it: tamis.build({})")
         given = [part if isinstance(part, IndexPart) else IndexPart(part) for part in parts]
-        shown = [part.hide() for part in given]
         self.rejects = list(rejects)  # rejected by `build`; empty for an index that was opened
         self.place: Place | None = None  # where it is saved
-        self.catalogue = Catalogue(given)
-        self.details = Details(self.catalogue)  # details of subscriptions besides expressions
-        self.encoder = EventEncoder(*shown)
-        self.asked = NeededAttributes(shown, self.encoder.table)
-        self._registry = registry
-        n_groups = n_groups or min(choose_groups(own.n_stored) for own in shown)
-        single_rejects = SingleRejects()
-        self.engines = tuple(
-            Engine(contents, encoder, registry, single_rejects, n_groups)
-            for contents, encoder in zip(shown, self.encoder.parts, strict=True)
-        )
-        self._has_operators = any(engine.has_operators for engine in self.engines)
-        self._ask = Questions(self.catalogue, self.engines, n_groups).ask
+        # Each method reads it once: in an index that changes, it may be replaced at any time.
+        self.view = View(given, registry, n_groups=n_groups)
+
+    @classmethod
+    def showing(cls, view: View) -> Index:
+        """An index that answers as a view does."""
+        index = cls.__new__(cls)
+        index.rejects, index.place, index.view = [], None, view
+        return index
 
     @property
     def contents(self) -> Contents:
         """The arrays of an index of one part; raises an `InputError` if there are several."""
-        if len(self.engines) != 1:
+        parts = self.view.shown
+        if len(parts) != 1:
             raise InputError(
-                f"the index has {len(self.engines)} parts; this needs an index of one part",
+                f"the index has {len(parts)} parts; this needs an index of one part",
                 hint="build one index of all subscriptions: tamis build FILE -o INDEX",
             )
-        return self.engines[0].contents
+        return parts[0]
 
     @property
     def parts(self) -> tuple[Contents, ...]:
         """The arrays of each part; subscriptions that later parts replace match nothing."""
-        return tuple(engine.contents for engine in self.engines)
+        return self.view.shown
 
-    @cached_property
+    @property
     def operators(self) -> Operators | JoinedOperators:
         """The operators that subscriptions call: their limits, faults and statistics."""
-        if len(self.engines) == 1:
-            return self.engines[0].operators
-        return JoinedOperators([engine.operators for engine in self.engines])
+        return self.view.operators
 
     def __len__(self) -> int:
-        return len(self.catalogue)
+        return len(self.view.catalogue)
 
     def __repr__(self) -> str:
+        name = type(self).__name__
         if not self.__dict__:
-            return "Index(closed)"
-        n_nodes = sum(part.n_nodes for part in self.parts)
-        parts = f" in {len(self.parts)} parts" if len(self.parts) != 1 else ""
-        return f"Index({len(self):,} subscriptions, {n_nodes:,} nodes{parts})"
+            return f"{name}(closed)"
+        view = self.view
+        n_nodes = sum(engine.contents.n_nodes for engine in view.engines)
+        parts = f" in {len(view.engines)} parts" if len(view.engines) != 1 else ""
+        return f"{name}({len(view.catalogue):,} subscriptions, {n_nodes:,} nodes{parts})"
 
     def __iter__(self) -> Iterator[str]:
         """The ids of all subscriptions, in the order of the index."""
         return iter(self.ids.to_pylist())
 
     def __contains__(self, subscription_id: object) -> bool:
-        return subscription_id in self.catalogue
+        return subscription_id in self.view.catalogue
 
     @property
     def ids(self) -> pa.StringArray:
         """The ids of all subscriptions, by ordinal."""
-        return self.catalogue.ids
+        return self.view.catalogue.ids
 
     def ordinal(self, subscription_id: Any) -> int:
         """The number of a subscription in the index."""
-        return self.catalogue.ordinal(subscription_id)
+        return self.view.catalogue.ordinal(subscription_id)
 
     def expression(self, subscription_id: str) -> str:
         """The expression of a subscription, as it was written."""
-        return self.catalogue.text(self.ordinal(subscription_id))
+        catalogue = self.view.catalogue
+        return catalogue.text(catalogue.ordinal(subscription_id))
 
     def attributes(self, subscription_id: str) -> dict[str, Any]:
         """The details of a subscription besides its expression: tags, valid_from, valid_until, and
         the other columns of its row.
         """
-        return self.details.of(self.ordinal(subscription_id))
+        view = self.view
+        return view.details.of(view.catalogue.ordinal(subscription_id))
 
     def tagged(self, *tags: str) -> list[str]:
         """The ids of the subscriptions that have one of the tags.
 
         Warns about a tag that no subscription has.
         """
-        return self.catalogue.names(np.flatnonzero(self.catalogue.find_tagged(tags)))
+        catalogue = self.view.catalogue
+        return catalogue.names(np.flatnonzero(catalogue.find_tagged(tags)))
 
     def list_tagged(self, tags: Sequence[str]) -> list[str]:
         """The same, where it is no mistake that no subscription has a tag."""
-        is_tagged = self.catalogue.find_tagged(tags, is_reported=False)
-        return self.catalogue.names(np.flatnonzero(is_tagged))
+        catalogue = self.view.catalogue
+        is_tagged = catalogue.find_tagged(tags, is_reported=False)
+        return catalogue.names(np.flatnonzero(is_tagged))
 
     def list_valid(self, at: Any = None) -> np.ndarray:
         """The ordinals of the subscriptions that are valid at a moment."""
-        parts = [
-            numbering.shown(engine.moments.find(at).flags())
-            for engine, numbering in zip(self.engines, self.catalogue.numberings, strict=True)
-        ]
-        return np.flatnonzero(np.concatenate(parts))
+        view = self.view
+        return view.list_valid(view.clock() if at is None else read_at(at))
 
     @property
     def version(self) -> str | None:
@@ -178,7 +171,7 @@ class Index:
 
     def expect_columns(self, columns: Sequence[str]) -> None:
         """Raise an `InputError` for columns that no subscription has."""
-        self.details.expect(columns)
+        self.view.details.expect(columns)
 
     # ── keeping, sending and closing ───────────────────────────────────────────────────────
 
@@ -204,7 +197,7 @@ class Index:
         statistics = self.contents.statistics | ({"operators": learned} if learned else {})
         contents = replace(self.contents, statistics=statistics)
         artefact.save(contents, path, overwrite=overwrite, key=key)
-        self.place = SavedPlace.at(path, self._registry)
+        self.place = SavedPlace.at(path, self.view.registry)
 
     def __enter__(self) -> Index:
         return self
@@ -246,7 +239,7 @@ class Index:
         The event is a mapping of attributes, or the JSON text of one (`str` or `bytes`).
         """
         event = read_event(event)
-        return self._ask(subset, tagged, at).match_names(event)
+        return self.view.ask(subset, tagged, at).match_names(event)
 
     def match_bindings(
         self,
@@ -262,7 +255,7 @@ class Index:
         has no variables.
         """
         event = read_event(event)
-        return self._ask(subset, tagged, at).match_bindings(event)
+        return self.view.ask(subset, tagged, at).match_bindings(event)
 
     def match_batch(  # noqa: PLR0913 - what to match, and which columns to return
         self,
@@ -285,9 +278,10 @@ class Index:
         the subscription: expression, tags, valid_from, valid_until, its attributes. `event_columns`
         names attributes of the event; "*" is the whole event, as JSON in a column named attributes.
         """
-        question = self._ask(subset, tagged, at, threads, with_bindings=bindings)
-        result = Result(self.catalogue, self.details, event_id, columns, event_columns, bindings)
-        chunks = list(self._put(question, events, ResultRows(result), keep=bool(result.readers)))
+        view = self.view
+        question = view.ask(subset, tagged, at, threads, with_bindings=bindings)
+        result = Result(view.catalogue, view.details, event_id, columns, event_columns, bindings)
+        chunks = list(_put(view, question, events, ResultRows(result), bool(result.readers)))
         return pa.Table.from_batches(chunks, schema=None if chunks else result.schema())
 
     def match_chunks(  # noqa: PLR0913
@@ -306,9 +300,10 @@ class Index:
         """The rows of `match_batch`, one block of events at a time, so that memory stays
         bounded.
         """
-        question = self._ask(subset, tagged, at, threads, with_bindings=bindings)
-        result = Result(self.catalogue, self.details, event_id, columns, event_columns, bindings)
-        yield from self._put(question, events, ResultRows(result), keep=bool(result.readers))
+        view = self.view
+        question = view.ask(subset, tagged, at, threads, with_bindings=bindings)
+        result = Result(view.catalogue, view.details, event_id, columns, event_columns, bindings)
+        yield from _put(view, question, events, ResultRows(result), bool(result.readers))
 
     def match_lists(
         self,
@@ -320,8 +315,8 @@ class Index:
         at: Any = None,
     ) -> pa.ChunkedArray:
         """The list of matching subscription ids of each event."""
-        question = self._ask(subset, tagged, at, threads)
-        return self._put(question, events, Lists(self.ids))
+        view = self.view
+        return _put(view, view.ask(subset, tagged, at, threads), events, Lists(view.catalogue.ids))
 
     def match_top(  # noqa: PLR0913
         self,
@@ -343,16 +338,18 @@ class Index:
         """
         n_best = expect_best(k, "k")
         columns = (WEIGHT, *expect_names(columns, "columns"))
-        question, ranking = self._ask(subset, tagged, at, threads), self.catalogue.ranking
-        if len(self) and not self.catalogue.has_weights:
+        view = self.view
+        catalogue = view.catalogue
+        question, ranking = view.ask(subset, tagged, at, threads), catalogue.ranking
+        if len(catalogue) and not catalogue.has_weights:
             report_weightless()
         if is_event(events):
             refuse_columns(event_id=event_id, columns=columns[1:], event_columns=event_columns)
             best = best_of_one(question.match_ordinals(read_event(events)), ranking, n_best)
-            return self.catalogue.names(best)
-        result = Result(self.catalogue, self.details, event_id, columns, event_columns)
+            return catalogue.names(best)
+        result = Result(catalogue, view.details, event_id, columns, event_columns)
         readout = TopRows(result, ranking, n_best)
-        chunks = list(self._put(question, events, readout, keep=bool(result.readers)))
+        chunks = list(_put(view, question, events, readout, bool(result.readers)))
         return pa.Table.from_batches(chunks, schema=None if chunks else result.schema())
 
     def count_by_subscription(
@@ -365,8 +362,9 @@ class Index:
         at: Any = None,
     ) -> np.ndarray:
         """How many events each subscription matches, by ordinal; no pairs are produced."""
-        question = self._ask(subset, tagged, at, threads)
-        return self._put(question, events, SubscriptionCounts(self.catalogue))
+        view = self.view
+        question = view.ask(subset, tagged, at, threads)
+        return _put(view, question, events, SubscriptionCounts(view.catalogue))
 
     def count_by_event(
         self,
@@ -378,7 +376,8 @@ class Index:
         at: Any = None,
     ) -> np.ndarray:
         """How many subscriptions each event satisfies; no pairs are produced."""
-        return self._put(self._ask(subset, tagged, at, threads), events, EventCounts())
+        view = self.view
+        return _put(view, view.ask(subset, tagged, at, threads), events, EventCounts())
 
     def summarise_by_subscription(
         self,
@@ -393,8 +392,9 @@ class Index:
 
         It is -1 for a subscription without a match. No pairs are produced, except by operators.
         """
-        question = self._ask(subset, tagged, at, threads)
-        return self._put(question, events, SubscriptionSummary(question.parts))
+        view = self.view
+        question = view.ask(subset, tagged, at, threads)
+        return _put(view, question, events, SubscriptionSummary(question.parts))
 
     def summarise_by_event(
         self,
@@ -409,7 +409,8 @@ class Index:
 
         It is -1 for an event without a match. No pairs are produced, except by operators.
         """
-        return self._put(self._ask(subset, tagged, at, threads), events, EventSummary())
+        view = self.view
+        return _put(view, view.ask(subset, tagged, at, threads), events, EventSummary())
 
     def explain(
         self, subscription_id: str, event: Mapping[str, Any] | str | bytes, *, at: Any = None
@@ -417,16 +418,7 @@ class Index:
         """Why the subscription matches the event at a moment, or why not."""
         from tamis.match.explain import explain_match
 
-        return explain_match(self, subscription_id, read_event(event), at)
-
-    # ── questions ──────────────────────────────────────────────────────────────────────────
-
-    def _put(
-        self, question: Question, events: Any, readout: Readout[Any, Answer], *, keep: bool = False
-    ) -> Answer:
-        """The result of a read-out for a question."""
-        keep = keep or self._has_operators
-        return question.put(encode_parts(self.encoder, events, self.asked, keep=keep), readout)
+        return explain_match(self.view, subscription_id, read_event(event), at)
 
     # ── events ─────────────────────────────────────────────────────────────────────────────
 
@@ -441,8 +433,9 @@ class Index:
         type is treated as missing and counted in `rejects`; with `strict` it is an error. Encoded
         events are returned unchanged.
         """
+        view = self.view
         return encode_whole(
-            self.encoder, events, column=column, strict=strict, keep=self._has_operators
+            view.encoder, events, column=column, strict=strict, keep=view.has_operators
         )
 
     def term_frequencies(self, events: Any) -> dict[str, dict[str, float]]:
@@ -450,4 +443,18 @@ class Index:
 
         Pass it to `build` to optimise an index of the same or other subscriptions for such events.
         """
-        return share_terms(self.parts, self.encode(events))
+        view = self.view
+        encoded = encode_whole(view.encoder, events, column=None, strict=False, keep=False)
+        return share_terms(view.shown, encoded)
+
+
+def _put(
+    view: View,
+    question: Question,
+    events: Any,
+    readout: Readout[Any, Answer],
+    keeps_source: bool = False,
+) -> Answer:
+    """The result of a read-out for a question."""
+    keep = keeps_source or view.has_operators
+    return question.put(encode_parts(view.encoder, events, view.asked, keep=keep), readout)

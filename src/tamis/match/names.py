@@ -25,7 +25,7 @@ class Names:
     """The ids of subscriptions by position in `roots.subscriptions`."""
 
     def __init__(self, ids: pa.StringArray, roots: RootArrays) -> None:
-        self.always: list[str] = ids.take(pa.array(roots.always)).to_pylist()
+        self._always: list[str] = ids.take(pa.array(roots.always)).to_pylist()
         self._ids, self._roots = ids, roots
         self._kept: np.ndarray | None = None
         if len(ids) <= MOST_KEPT:
@@ -34,12 +34,17 @@ class Names:
             # In CPython an id is an address; elsewhere the prefetch has no effect.
             self._addresses = np.fromiter(map(id, self._kept), dtype=np.int64, count=len(in_order))
 
-    def at(self, places: np.ndarray) -> list[str]:
-        """The ids of subscriptions that every event matches, and of those at the positions."""
+    def at(self, places: np.ndarray, always: np.ndarray | None = None) -> list[str]:
+        """The ids of subscriptions that every event matches, or of those in `always`, and of those
+        at the positions.
+        """
+        if always is None:
+            found = list(self._always)
+        else:
+            found = self._ids.take(pa.array(always)).to_pylist() if len(always) else []
         if self._kept is None:
             ordinals = self._roots.subscriptions[places]
-            return [*self.always, *self._ids.take(pa.array(ordinals)).to_pylist()]
-        found = list(self.always)
+            return [*found, *self._ids.take(pa.array(ordinals)).to_pylist()]
         for start in range(0, len(places), CHUNK):
             some = places[start : start + CHUNK]
             fetch_objects(some, self._addresses)

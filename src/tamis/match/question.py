@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tamis.events.encoder import EncodedEvents
+    from tamis.events.event_arrays import EventArrays
+    from tamis.events.part_encoder import PartEncoder
+    from tamis.events.rejects import Rejects
     from tamis.index.layout import RootArrays
     from tamis.kernels.arrays import Int32, Int64
     from tamis.match.batch import Group, Pairs, Scratch
@@ -60,13 +63,15 @@ class AskedPart:
 
     number: int  # of the part
     engine: Engine
+    encoder: PartEncoder
+    rejects: Rejects  # of single events
     wanted: WantedSubscriptions
     numbering: Numbering
 
     def match_names(self, event: Mapping[str, Any]) -> list[str]:
         """The ids of the subscriptions that one event satisfies."""
-        if self.wanted.is_wanted is None and not self.engine.has_operators:
-            return self.engine.match_names(event)
+        if not self.engine.has_operators:
+            return self.engine.match_names(self._encode(event), self.wanted.is_wanted)
         ordinals, _ = self._match(event)
         return list(self.engine.contents.ids.take(pa.array(ordinals)).to_pylist())
 
@@ -87,7 +92,7 @@ class AskedPart:
         self, event: Mapping[str, Any], *, with_bindings: bool = False
     ) -> tuple[Int32, Verdict]:
         engine = self.engine
-        ordinals = self.wanted.keep(engine.match_ordinals(event))
+        ordinals = self.wanted.keep(engine.match_ordinals(self._encode(event)))
         if not engine.has_operators:
             return ordinals, _NO_VERDICT
         is_open = engine.operators.is_decided_here[ordinals]
@@ -98,6 +103,9 @@ class AskedPart:
         is_kept = ~is_open
         is_kept[is_open] = [ordinal in verdict.ordinals for ordinal in asked[0][1]]
         return ordinals[is_kept], verdict
+
+    def _encode(self, event: Mapping[str, Any]) -> EventArrays:
+        return self.encoder.encode_event(event, self.rejects)
 
 
 _NO_VERDICT = Verdict(set(), {})

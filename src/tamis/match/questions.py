@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.arguments import expect_count
 from tamis.errors import InputError
+from tamis.language.moments import read_at
 from tamis.match.question import AskedPart, Question
 
 if TYPE_CHECKING:
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from tamis.match.catalogue import Catalogue
-    from tamis.match.engine import Engine
+    from tamis.match.view import View
     from tamis.match.wanted_subscriptions import WantedSubscriptions
 
     Subset = Iterable[str] | None  # ids of the subscriptions to consider; None for all
@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 
 
 class Questions:
-    """Makes questions to the parts of one index."""
+    """Makes questions to the parts of one view."""
 
-    def __init__(self, catalogue: Catalogue, engines: Sequence[Engine], n_groups: int) -> None:
-        self._catalogue = catalogue
-        self._engines = engines
-        self._n_groups = n_groups
-        self._is_timed = any(len(engine.moments) for engine in engines)
-        self._for_everyone = self._make([engine.moments.everyone for engine in engines])
+    def __init__(self, view: View) -> None:
+        self._catalogue = view.catalogue
+        self._engines = view.engines
+        self._encoders = view.encoder.parts
+        self._rejects = view.single_rejects
+        self._moments = view.moments
+        self._clock = view.clock
+        self._n_groups = min(engine.n_groups for engine in view.engines)
+        self._is_timed = any(map(len, view.moments))
+        self._for_everyone = self._make([moments.everyone for moments in view.moments])
 
     def ask(
         self,
@@ -50,7 +54,8 @@ class Questions:
             return (
                 asked if is_plain else replace(asked, threads=threads, with_bindings=with_bindings)
             )
-        wanted = [engine.moments.find(at) for engine in self._engines]
+        moment = self._clock() if at is None else read_at(at)
+        wanted = [moments.find(moment) for moments in self._moments]
         for is_wanted in self._choose(subset, tagged):
             wanted = [
                 own.only(numbering.to_part(is_wanted))
@@ -66,9 +71,15 @@ class Questions:
         with_bindings: bool = False,
     ) -> Question:
         parts = [
-            AskedPart(number, engine, own, numbering)
-            for number, (engine, own, numbering) in enumerate(
-                zip(self._engines, wanted, self._catalogue.numberings, strict=True)
+            AskedPart(number, engine, encoder, self._rejects, own, numbering)
+            for number, (engine, encoder, own, numbering) in enumerate(
+                zip(
+                    self._engines,
+                    self._encoders,
+                    wanted,
+                    self._catalogue.numberings,
+                    strict=True,
+                )
             )
         ]
         return Question(parts, self._n_groups, threads, with_bindings)

@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tamis.index.layout import freeze, run_starts
-
 if TYPE_CHECKING:
     from tamis.index.contents import Contents
-    from tamis.index.layout import RootArrays
 
 
 class SingleScratch(NamedTuple):
@@ -31,29 +28,10 @@ class SingleScratch(NamedTuple):
     found: np.ndarray  # int32[n_subscriptions], positions of the matches in `roots.subscriptions`
 
 
-def with_all_tops(contents: Contents) -> RootArrays:
-    """The roots, and every other top as a root without subscriptions: a top whose subscriptions are
-    all hidden is still found by its number.
-    """
-    roots, n_stored = contents.roots, contents.n_stored
-    first_top = int(np.searchsorted(roots.nodes, n_stored))
-    tops = np.arange(n_stored, contents.n_nodes, dtype=roots.nodes.dtype)
-    if len(roots.nodes) - first_top == len(tops):
-        return roots
-    sizes = np.diff(roots.subscription_starts)
-    top_sizes = np.zeros(len(tops), dtype=sizes.dtype)
-    top_sizes[roots.nodes[first_top:] - n_stored] = sizes[first_top:]
-    completed = roots._replace(
-        nodes=np.concatenate((roots.nodes[:first_top], tops)),
-        subscription_starts=run_starts(np.concatenate((sizes[:first_top], top_sizes))),
-    )
-    return freeze(completed)
-
-
-def make_single_scratch(contents: Contents, roots: RootArrays) -> SingleScratch:
-    """Scratch for this index, whose roots are `with_all_tops`."""
+def make_single_scratch(contents: Contents) -> SingleScratch:
+    """Scratch for this index."""
     n_stored, n_columns = contents.n_stored, len(contents.columns)
-    nodes = roots.nodes
+    nodes = contents.roots.nodes
     first_top = int(np.searchsorted(nodes, n_stored))
     root_of = np.full(n_stored, -1, dtype=np.int32)
     root_of[nodes[:first_top]] = np.arange(first_top, dtype=np.int32)

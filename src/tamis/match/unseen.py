@@ -37,15 +37,21 @@ SHOWN: Final = 3
 class NeededAttributes:
     """The attributes whose values an index needs, and the number of subscriptions that use them."""
 
-    def __init__(self, parts: Sequence[Contents], table: AttributeTable) -> None:
+    def __init__(self, find_parts: Callable[[], Sequence[Contents]], table: AttributeTable) -> None:
         self.table = table
-        self.known = frozenset(table.by_path)
-        self._parts = parts
+        self._find_parts = find_parts
+
+    @cached_property
+    def known(self) -> frozenset[Path]:
+        """Their paths."""
+        return frozenset(self.table.by_path)
 
     @cached_property
     def uses(self) -> dict[Path, Use]:
         """How many subscriptions use each attribute."""
-        return add_uses(count_uses(contents, asked_paths(contents)) for contents in self._parts)
+        return add_uses(
+            count_uses(contents, asked_paths(contents)) for contents in self._find_parts()
+        )
 
 
 class SingleRejects(Rejects):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tamis.index.hiding import keep_roots
-from tamis.index.validity import Validity
-from tamis.language.moments import read_at
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from tamis.index.contents import Contents
     from tamis.index.layout import RootArrays
+    from tamis.match.engine import Engine
     from tamis.match.operators import Operators
 
 
@@ -70,22 +71,20 @@ class Moments:
     If no subscription has a limited validity, nothing is computed.
     """
 
-    def __init__(self, contents: Contents, operators: Operators) -> None:
-        self.everyone = WantedSubscriptions(contents, operators)
-        self._contents = contents
-        self._operators = operators
-        self._validity = Validity(contents.validity)
+    def __init__(self, engine: Engine, is_hidden: np.ndarray | None) -> None:
+        """`is_hidden` is by ordinal: those that never answer; None for none."""
+        is_shown = None if is_hidden is None else ~is_hidden
+        self.everyone = WantedSubscriptions(engine.contents, engine.operators, is_shown)
+        self.is_hidden = is_hidden
+        self._validity = engine.validity
         self._last: tuple[int, WantedSubscriptions] | None = None
 
     def __len__(self) -> int:
         """The number of subscriptions with a limited validity."""
         return len(self._validity)
 
-    def find(self, at: Any) -> WantedSubscriptions:
-        """The subscriptions that are valid at a moment, by default now."""
-        if at is None and not len(self._validity):
-            return self.everyone
-        moment = read_at(at)
+    def find(self, moment: datetime) -> WantedSubscriptions:
+        """The subscriptions that are valid at a moment."""
         if not len(self._validity):
             return self.everyone
         period = self._validity.period(moment)
@@ -99,6 +98,6 @@ class Moments:
     def _without(self, asleep: np.ndarray) -> WantedSubscriptions:
         if not len(asleep):
             return self.everyone
-        is_awake = np.ones(len(self._contents.ids), dtype=np.bool_)
+        is_awake = self.everyone.flags().copy()
         is_awake[asleep] = False
-        return WantedSubscriptions(self._contents, self._operators, is_awake)
+        return self.everyone.only(is_awake)

@@ -78,7 +78,7 @@ class CountRuns(Matcher):
             start = end
 
     def _make_rows(self, index: Index, counts: np.ndarray, kept: Any) -> Iterator[pa.RecordBatch]:
-        for part, numbering in zip(self.parts.parts, index.catalogue.numberings, strict=True):
+        for part, numbering in zip(self.parts.parts, index.view.catalogue.numberings, strict=True):
             so_far = numbering.to_part(counts)
             for first in range(0, len(so_far), RUN):
                 own = so_far[first : first + RUN]

@@ -147,11 +147,11 @@ class MatchRows(Matcher):
             if bindings is not None:
                 columns["bindings"] = bindings.slice(start, OUTPUT_ROWS)
             if self.with_tags:
-                columns["tags"] = index.details.column("tags").take(at_ids)
+                columns["tags"] = index.view.details.column("tags").take(at_ids)
             if self.with_version:
                 columns["version"] = pa.repeat(self.parts.version.name, len(at_rows))
             for name in self.columns:
-                columns[name] = index.details.text_column(name).take(at_ids)
+                columns[name] = index.view.details.text_column(name).take(at_ids)
             yield pa.RecordBatch.from_pydict(columns)
 
 
@@ -207,7 +207,7 @@ class RejectValues(Matcher):
     """One row for each value (or whole event) that cannot be read as the schema says."""
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        table = self.parts.inspect().encoder.table
+        table = self.parts.inspect().view.encoder.table
         for batch in cut(batches):
             rejects = ListedRejects()
             source = batch if self.layout.event is None else batch.column(self.layout.event)

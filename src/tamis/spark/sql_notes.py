@@ -32,7 +32,7 @@ def print_notes(function: str, index: Index, events: EncodedEvents, source: Any)
 def _find_notes(
     index: Index, events: EncodedEvents, source: Any
 ) -> Iterator[tuple[str, str | None]]:
-    watch = Watch(index.asked)
+    watch = Watch(index.view.asked)
     watch.add(events)
     yield "unread", watch.describe_unread()
     yield "unreadable", watch.describe_unreadable()

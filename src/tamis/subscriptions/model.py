@@ -5,9 +5,13 @@ from __future__ import annotations
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from tamis.errors import RefusedError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+
+    from tamis.errors import ExpressionError, TamisError
 
 
 class Subscription(NamedTuple):
@@ -125,6 +129,11 @@ class Refused(NamedTuple):
     reason: Reason
     message: str
     revision: int | None = None  # of the existing subscription
+    error: ExpressionError | None = None  # of an expression that is wrong
+
+    def to_error(self) -> TamisError:
+        """The refusal as an error to raise."""
+        return self.error or RefusedError(self.message, self.reason.value, self.revision)
 
 
 Result = Accepted | Refused

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
+    from tamis.subscriptions.checking import Checked
+
 # Between tags and around them, so that a substring search finds a tag.
 TAG_SEPARATOR: Final = "\x1f"
 _NO_ATTRIBUTES: Final[Mapping[str, Any]] = {}
@@ -79,6 +81,21 @@ def to_change(row: Row) -> Change:
     subscription = to_subscription(row) if row.has_state() else None
     moment = from_microseconds(row.moment)
     return Change(row.number, ChangeKind(row.kind), row.subscription_id, moment, subscription)
+
+
+def predict(request: Checked, row: Row | None) -> Subscription | None:
+    """The subscription after a request that is accepted, given its newest row; None if it ends.
+
+    Its revision is not known before the request is accepted.
+    """
+    if request.kind is ChangeKind.SUBSCRIBE:
+        empty = Row(0, "", request.subscription_id, 0, None, None, 0, *[None] * 7)
+        return to_subscription(empty._replace(**request.columns))
+    if request.kind in (ChangeKind.UNSUBSCRIBE, ChangeKind.EXPIRE):
+        return None
+    if row is None or not row.has_state():
+        return None
+    return to_subscription(row._replace(**request.columns))
 
 
 def _to_moment(micros: int | None) -> datetime | None:

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from tamis.subscriptions.checking import Checked
     from tamis.subscriptions.database import Database
-    from tamis.subscriptions.model import Change, Request, Result, Subscription
+    from tamis.subscriptions.model import Change, Refused, Request, Result, Subscription
     from tamis.subscriptions.rows import Row
 
 _EXPIRE_SIZE: Final = 5_000  # leases ended in one transaction
@@ -113,8 +114,11 @@ class SubscriptionStore:
 
     def submit(self, requests: Iterable[Request]) -> Future[list[Result]]:
         """As `apply`, without waiting; a future cancelled before it is running changes nothing."""
-        writer = self._expect_writer()
-        return writer.submit([check(request) for request in requests])
+        return self.submit_checked([check(request) for request in requests])
+
+    def submit_checked(self, requests: Sequence[Checked | Refused]) -> Future[list[Result]]:
+        """The same for requests that are checked already."""
+        return self._expect_writer().submit(requests)
 
     def expire(self, now: Any = None) -> int:
         """Write an entry for each lease that has ended; return how many.
@@ -225,6 +229,11 @@ class SubscriptionStore:
         """How many subscriptions `list` returns on all pages."""
         filters = Filters(owner, tag, text, _read_state(state))
         return reading.read_count(self._database, filters, self._moment())
+
+    def latest_rows(self, ids: Iterable[str]) -> dict[str, Row]:
+        """The newest row of the log of each of these ids, if it has one."""
+        names = list(ids)
+        return self._find(names) if names else {}
 
     def _find(self, ids: Iterable[str]) -> dict[str, Row]:
         possible = [name for name in expect_names(ids, "ids") if is_storable(name)]

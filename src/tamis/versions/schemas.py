@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from tamis.errors import SchemaError
 from tamis.language.schema import Schema
+from tamis.language.types import ANY
 
 
 def extend_schema(known: Schema, found: Schema) -> Schema:
-    """The known types and those of new attributes; contradicting types are left out."""
+    """The known types and those of new attributes; contradicting types are left out.
+
+    An attribute that was only tested for presence has no type yet: it gets the one found.
+    """
     types = {path: known[path] for path in known}
     for path in found:
-        if path not in types:
+        if path not in types or types[path] == ANY:
             try:
                 Schema({**types, path: found[path]})
             except SchemaError:

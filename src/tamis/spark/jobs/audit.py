@@ -194,7 +194,7 @@ class Reference:
         self._index = index
         self._at = at
         self._shown: list[int] = index.list_valid(at).tolist()
-        self._schema = index.catalogue.schema
+        self._schema = index.view.catalogue.schema
         self._missing = Missing(index.parts[0].missing)
         self._conditions: dict[int, Condition | None] = {}
 
@@ -219,7 +219,7 @@ class Reference:
 
     def _evaluate(self, ordinal: int, event: Any) -> bool | None:
         if ordinal not in self._conditions:
-            text = self._index.catalogue.text(ordinal)
+            text = self._index.view.catalogue.text(ordinal)
             try:
                 self._conditions[ordinal] = check(parse(text), self._schema, text=text)
             except ExpressionError:

@@ -1,0 +1,13 @@
+"""And if the set of subscriptions changes every second?
+
+    live = LiveIndex.open("people.live")
+    live.add("s1", "age >= 18")
+    live.match({"age": 20})
+
+A live index is durable, changes while it answers, and is opened by one process for writing.
+"""
+
+from tamis.live.follower import Follower, follow
+from tamis.live.index import LiveIndex
+
+__all__ = ["Follower", "LiveIndex", "follow"]

@@ -1,0 +1,128 @@
+"""The thread that merges parts, ends leases and saves versions."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from threading import Condition, Lock, Thread
+from typing import TYPE_CHECKING, Final
+
+from tamis.errors import TamisError, warn
+from tamis.live import checkpoints
+from tamis.live.merging import Merger, choose_run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tamis.live.committer import Committer
+    from tamis.live.live_set import LivePart, LiveSet
+    from tamis.live.sampling import EventSample
+    from tamis.subscriptions import SubscriptionStore
+    from tamis.versions.manifest import Part, Version
+
+INTERVAL: Final = 0.25  # seconds between two looks at the set
+EXPIRY_INTERVAL: Final = 1.0
+SAVED_AFTER: Final = 20_000  # changes: more would take long to read again when the set is opened
+PAUSE: Final = 5.0  # seconds after a failure
+
+
+class Maintenance:
+    """Keeps a live set in good shape, in the background."""
+
+    def __init__(
+        self, folder: Path, store: SubscriptionStore, committer: Committer, sample: EventSample
+    ) -> None:
+        self._folder = folder
+        self._store = store
+        self._committer = committer
+        self._sample = sample
+        self._merger = Merger(folder)
+        self._saved: Version | None = None
+        self._saved_change = committer.current.change
+        self._saving = Lock()
+        self._merging = Lock()
+        self._wake = Condition()
+        self._is_closed: bool = False
+        self._next_expiry = 0.0
+        self._thread = Thread(target=self._run, name="tamis-live-maintenance", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread, and a merge that is running; the set stays as it is."""
+        with self._wake:
+            self._is_closed = True
+            self._wake.notify_all()
+        self._merger.close()
+        self._thread.join()
+
+    def compact(self) -> None:
+        """Merge all parts into one."""
+        with self._merging:
+            sealed = self._committer.run(lambda live_set: replace(live_set, newest=None))
+            if len(sealed.parts) > 1 or sealed.parts[0].n_hidden:
+                self._merge(sealed, sealed.parts)
+        self.save(self._committer.current)
+
+    def save(self, live_set: LiveSet) -> Version:
+        """Save the set as a version, unless it is saved already."""
+        with self._saving:
+            if self._saved is not None and self._saved_change == live_set.change:
+                return self._saved
+            version, written = checkpoints.save(live_set, self._folder, self._store)
+            self._saved, self._saved_change = version, live_set.change
+            if written and not self._is_closed:
+                self._committer.run(lambda now: _with_stored(now, written))
+            return version
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            try:
+                pause = 0.0 if self.step() else INTERVAL
+            except (TamisError, OSError) as error:
+                if not self._closes():
+                    warn(f"{error}; it is tried again. Changes and answers are not affected")
+                pause = PAUSE
+            with self._wake:
+                if not self._is_closed and pause:
+                    self._wake.wait(pause)
+
+    def step(self) -> bool:
+        """Do what is due; returns whether parts were merged, so that more may be due."""
+        self._expire()
+        with self._merging:
+            current = self._committer.current
+            run = choose_run(current)
+            if run:
+                self._merge(current, run)
+        if current.change - self._saved_change >= SAVED_AFTER:
+            self.save(self._committer.current)
+        return bool(run)
+
+    def _closes(self) -> bool:
+        with self._wake:
+            return self._is_closed
+
+    def _merge(self, live_set: LiveSet, run: Sequence[LivePart]) -> None:
+        part = self._merger.merge(live_set, run, self._sample.to_table())
+        self._committer.run(lambda now: now.swap(run, part))
+
+    def _expire(self) -> None:
+        """Write the ends of leases to the log, and drop their subscriptions."""
+        now = time.monotonic()
+        if now < self._next_expiry or not any(map(_is_timed, self._committer.current.parts)):
+            return
+        self._next_expiry = now + EXPIRY_INTERVAL
+        self._committer.expire()
+
+
+def _is_timed(part: LivePart) -> bool:
+    return bool(len(part.contents.validity.ordinals))
+
+
+def _with_stored(live_set: LiveSet, written: dict[int, Part]) -> LiveSet:
+    parts = tuple(
+        part._replace(stored=written[id(part.contents)]) if id(part.contents) in written else part
+        for part in live_set.parts
+    )
+    return replace(live_set, parts=parts)

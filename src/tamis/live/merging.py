@@ -1,0 +1,160 @@
+"""Merges small parts into larger ones, in another process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from tamis.errors import StoreError
+from tamis.index import artefact
+from tamis.live.live_set import LivePart
+from tamis.versions.manifest import BASE, DELTA, read_part
+from tamis.versions.part_set import OpenPart
+from tamis.versions.tables import list_subscriptions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tamis.live.live_set import LiveSet
+
+FAN_IN: Final = 8  # parts of one tier that are merged into one of the next
+SMALLEST: Final = 64  # subscriptions: parts with fewer are in the first tier
+MOST_HIDDEN: Final = 0.2  # the share of hidden subscriptions at which a part is rewritten
+
+
+def choose_run(live_set: LiveSet) -> tuple[LivePart, ...]:
+    """The neighbouring parts that should be merged now; empty if there are none.
+
+    That is the first tier with too many parts, or else a part in which much is hidden. The newest
+    part is left out while it grows.
+    """
+    parts = live_set.parts if live_set.newest is None else live_set.parts[:-1]
+    tiers = [_tier(part) for part in parts]
+    for tier in sorted(set(tiers)):
+        end = len(parts)
+        while end:
+            begin = end
+            while begin and tiers[begin - 1] <= tier:
+                begin -= 1
+            if end - begin >= FAN_IN:
+                return parts[begin:end]
+            end = begin - 1 if begin else 0
+    worn = (p for p in parts if p.n_hidden > MOST_HIDDEN * len(p.contents.ids))
+    return tuple(list(worn)[:1])
+
+
+def _tier(part: LivePart) -> int:
+    tier, size = 0, SMALLEST
+    while part.n_shown > size:
+        tier, size = tier + 1, size * FAN_IN
+    return tier
+
+
+class Merger:
+    """Runs merges one at a time in a process that is started when it is first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process: subprocess.Popen[str] | None = None
+        self._lock = Lock()
+
+    def merge(
+        self, live_set: LiveSet, run: Sequence[LivePart], sample: pa.Table | None
+    ) -> LivePart | None:
+        """One part of the subscriptions of several parts; None if all of them are hidden."""
+        rows = pa.concat_tables([_list_rows(part) for part in run], promote_options="permissive")
+        if not len(rows):
+            return None
+        kind = BASE if run[0].contents is live_set.parts[0].contents else DELTA
+        settings = live_set.settings
+        schema = settings.schema.with_operators(settings.operators)
+        with self._lock, _scratch_file(rows) as path, _scratch_file(sample) as sample_path:
+            job: dict[str, Any] = {
+                "rows": path,
+                "n_rows": len(rows),
+                "sample": sample_path,
+                "folder": str(self._folder),
+                "schema": schema.to_json(),
+                "missing": str(settings.missing.value),
+                "kind": kind,
+                "change": max(own.change for own in run),
+            }
+            answer = self._ask(job)
+        if "error" in answer:
+            raise StoreError(f"parts of {self._folder} were not merged: {answer['error']}")
+        part = read_part(answer["part"])
+        contents = artefact.open_contents(self._folder / part.folder, verify=False)
+        return LivePart(contents, job["change"], None, part)
+
+    def close(self) -> None:
+        """End the process, and a merge that is running; nothing is lost."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+    def _ask(self, job: dict[str, Any]) -> Any:
+        try:
+            process = self._start()
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(f"{json.dumps(job)}\n")
+            process.stdin.flush()
+            line = process.stdout.readline()
+        except (OSError, ValueError):
+            line = ""
+        if line:
+            return json.loads(line)
+        process_failed, self._process = self._process, None
+        if process_failed is not None:
+            process_failed.kill()
+            process_failed.communicate()
+        raise StoreError(f"the process that merges parts of {self._folder} has ended")
+
+    def _start(self) -> subprocess.Popen[str]:
+        process = self._process
+        if process is None or process.poll() is not None:
+            self._process = process = subprocess.Popen(
+                [sys.executable, "-m", "tamis.live.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                # The same modules as in this process, wherever they were found.
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        return process
+
+
+def _list_rows(part: LivePart) -> pa.Table:
+    """The subscriptions of a part that are not hidden, with all their details."""
+    hidden = None
+    if part.is_hidden is not None:
+        hidden = pa.chunked_array([part.contents.ids.filter(pa.array(part.is_hidden))])
+    opened = OpenPart(part.stored, part.contents, hidden)  # type: ignore[arg-type] # not read
+    return list_subscriptions(opened, with_attributes=True)
+
+
+@contextmanager
+def _scratch_file(table: pa.Table | None) -> Iterator[str | None]:
+    """A temporary file that another process can map."""
+    if table is None:
+        yield None
+        return
+    descriptor, path = tempfile.mkstemp(suffix=".arrow", prefix="tamis-")
+    os.close(descriptor)
+    try:
+        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+        yield path
+    finally:
+        with suppress(OSError):
+            Path(path).unlink()

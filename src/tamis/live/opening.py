@@ -1,0 +1,124 @@
+"""Opens a live set: its settings, the newest version, and the changes since."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from tamis import durable
+from tamis.errors import IndexFormatError, InputError
+from tamis.index.uses import add_uses, count_uses, used_paths
+from tamis.language.schema import Schema
+from tamis.live import checkpoints
+from tamis.live.live_set import LivePart, LiveSet, empty_part, unreadable
+from tamis.live.settings import Settings
+from tamis.logic.evaluate import Missing
+
+if TYPE_CHECKING:
+    import pathlib
+
+    from tamis.language.limits import Limits
+    from tamis.language.lookalikes import Use
+    from tamis.language.schema import Path
+    from tamis.language.signatures import Signature
+    from tamis.subscriptions import SubscriptionStore
+
+FILE: Final = "live.json"
+FORMAT: Final = "tamis-live"
+FORMAT_VERSION: Final = 1
+AT_ONCE: Final = 10_000  # changes of the log that are applied together
+
+
+def read_settings(  # noqa: PLR0913 - what is stored, and what is not
+    folder: pathlib.Path,
+    declared: Schema | None,
+    missing: str | Missing | None,
+    limits: Limits,
+    operators: tuple[Signature, ...],
+    *,
+    is_created: bool = True,
+) -> Settings:
+    """The settings of the set in a folder; a new set gets those that the caller passes, if it may
+    be created.
+    """
+    if missing is not None and missing not in tuple(Missing):
+        raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
+    body = _read(folder / FILE)
+    known = Missing(body["missing"]) if body else Missing(missing or Missing.UNDEFINED)
+    if missing is not None and known != missing:
+        raise InputError(
+            f"the set in {folder} was created with missing={known.value!r}, not {missing!r}",
+            hint="leave it out, or create a set in another folder",
+        )
+    schema = None if not body or body["schema"] is None else Schema.of(body["schema"])
+    if body is None and not is_created:
+        raise InputError(
+            f"there is no live index in {folder}", hint="create it: tamis.LiveIndex.open(folder)"
+        )
+    if body is None:
+        durable.make_directory(folder)
+        _write(folder / FILE, known, None)
+    is_declared = schema is not None
+    return Settings(schema or Schema({}), is_declared, known, limits, operators)
+
+
+def _read(path: pathlib.Path) -> dict[str, Any] | None:
+    try:
+        body: Any = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise IndexFormatError(f"{path} cannot be read: {error}") from None
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise IndexFormatError(f"{path} does not describe a live index")
+    if body.get("format_version") != FORMAT_VERSION:
+        raise IndexFormatError(
+            f"{path} has format version {body.get('format_version')}; this program reads "
+            f"{FORMAT_VERSION}"
+        )
+    return body
+
+
+def _write(path: pathlib.Path, missing: Missing, schema: Schema | None) -> None:
+    body = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "missing": missing.value,
+        "schema": None if schema is None else schema.to_json(),
+    }
+    durable.replace_file(path, [json.dumps(body, indent=1).encode()])
+
+
+def open_set(
+    folder: pathlib.Path, store: SubscriptionStore, settings: Settings, declared: Schema | None
+) -> LiveSet:
+    """The set as of the store's last change."""
+    live_set = checkpoints.load(folder, store, settings) or _build_all(store, settings)
+    while changes := store.changes(after=live_set.change, limit=AT_ONCE):
+        live_set = live_set.apply(changes)
+    known = live_set.settings
+    if declared is None or (known.is_declared and declared == known.schema):
+        return live_set
+    settings = known.declare(declared, _find_uses(live_set))
+    _write(folder / FILE, settings.missing, declared)
+    return replace(live_set, settings=settings)
+
+
+def _find_uses(live_set: LiveSet) -> dict[Path, Use]:
+    """The attributes that subscriptions use."""
+    parts = [part.contents for part in live_set.parts]
+    return add_uses(count_uses(contents, used_paths(contents)) for contents in parts)
+
+
+def _build_all(store: SubscriptionStore, settings: Settings) -> LiveSet:
+    """The set without a version, from the whole state of the store."""
+    change = store.last_change
+    rows = list(store.state_at(change))
+    if not rows:
+        return LiveSet(change, settings, (empty_part(settings),))
+    built = settings.build(rows)
+    if built.rejects:
+        raise unreadable(built.rejects)
+    part = LivePart(built.contents, change)
+    return LiveSet(change, settings.with_part(built.contents), (part,))

@@ -1,0 +1,122 @@
+"""A set of parts, ready to answer: what an `Index` shows.
+
+It is never modified. After a change of the set, a new view takes its place; it shares the engines,
+the encoders and all else that belongs to parts that are in both.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tamis.events.encoder import EventEncoder
+from tamis.language.moments import read_at
+from tamis.match.catalogue import Catalogue
+from tamis.match.details import Details
+from tamis.match.engine import Engine
+from tamis.match.joined_operators import JoinedOperators
+from tamis.match.questions import Questions
+from tamis.match.unseen import NeededAttributes, SingleRejects
+from tamis.match.wanted_subscriptions import Moments
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from tamis.index.contents import Contents
+    from tamis.match.catalogue import IndexPart
+    from tamis.match.operators import Operators
+    from tamis.operators.registry import Registry
+
+
+def read_clock() -> datetime:
+    """The current time."""
+    return read_at(None)
+
+
+class View:
+    """Everything that is needed to match events against some parts. Threads share it."""
+
+    def __init__(
+        self,
+        parts: Sequence[IndexPart],
+        registry: Registry | None,
+        *,
+        n_groups: int | None = None,
+        clock: Callable[[], datetime] = read_clock,
+        like: View | None = None,
+    ) -> None:
+        """`clock` gives the moment of questions that name none. `like` is a view of some of the
+        same parts.
+        """
+        self.registry = registry
+        self.clock = clock
+        self.single_rejects: SingleRejects = (
+            SingleRejects() if like is None else like.single_rejects
+        )
+        self.engines: tuple[Engine, ...] = _make_engines(parts, registry, n_groups, like)
+        self.moments: tuple[Moments, ...] = _make_moments(parts, self.engines, like)
+        self.catalogue: Catalogue = Catalogue(parts)
+        self.details = Details(self.catalogue)  # details of subscriptions besides expressions
+        contents = [part.contents for part in parts]
+        reused = None if like is None else like.encoder
+        self.encoder: EventEncoder = EventEncoder(*contents, like=reused)
+        self.asked = NeededAttributes(lambda: self.shown, self.encoder.table)
+        self.has_operators = any(engine.has_operators for engine in self.engines)
+        self.ask = Questions(self).ask
+
+    def frozen(self, moment: datetime) -> View:
+        """The same view, whose questions are about one moment unless they name another."""
+        return View(self.catalogue.parts, self.registry, clock=lambda: moment, like=self)
+
+    @cached_property
+    def shown(self) -> tuple[Contents, ...]:
+        """The arrays of each part; subscriptions that later parts replace match nothing."""
+        return tuple(part.hide() for part in self.catalogue.parts)
+
+    @cached_property
+    def operators(self) -> Operators | JoinedOperators:
+        """The operators that subscriptions call: their limits, faults and statistics."""
+        if len(self.engines) == 1:
+            return self.engines[0].operators
+        return JoinedOperators([engine.operators for engine in self.engines])
+
+    def list_valid(self, at: datetime) -> np.ndarray:
+        """The ordinals of the subscriptions that are valid at a moment."""
+        flags = [
+            numbering.shown(moments.find(at).flags())
+            for moments, numbering in zip(self.moments, self.catalogue.numberings, strict=True)
+        ]
+        return np.flatnonzero(np.concatenate(flags))
+
+
+def _make_engines(
+    parts: Sequence[IndexPart], registry: Registry | None, n_groups: int | None, like: View | None
+) -> tuple[Engine, ...]:
+    known = {} if like is None else {id(engine.contents): engine for engine in like.engines}
+    engines = []
+    for part in parts:
+        engine = known.get(id(part.contents))
+        if engine is None:
+            engine = Engine(part.contents, registry, n_groups)
+            if like is not None and engine.has_operators:
+                engine.operators.limits = like.operators.limits
+                engine.operators.learn(like.operators.statistics)
+        engines.append(engine)
+    return tuple(engines)
+
+
+def _make_moments(
+    parts: Sequence[IndexPart], engines: Sequence[Engine], like: View | None
+) -> tuple[Moments, ...]:
+    """Those of `like` are used where nothing else is hidden: they have cached arrays of roots."""
+    known = {}
+    if like is not None:
+        for engine, moments in zip(like.engines, like.moments, strict=True):
+            known[id(engine), id(moments.is_hidden)] = moments
+    return tuple(
+        known.get((id(engine), id(part.is_hidden))) or Moments(engine, part.is_hidden)
+        for engine, part in zip(engines, parts, strict=True)
+    )

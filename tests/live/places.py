@@ -1,0 +1,43 @@
+"""Live indexes whose maintenance is done by the test, step by step."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from unittest.mock import patch
+
+from tamis.live import LiveIndex, maintenance, merging, worker
+
+
+@contextmanager
+def by_hand(fan_in: int = 2):
+    """Merges only when a test asks for them, in this process, and of few parts."""
+
+    def ask(self, job):
+        part = worker.merge(json.loads(json.dumps(job)))
+        return json.loads(json.dumps({"part": worker.asdict(part)}))
+
+    def look(self):
+        with self._wake:
+            while not self._is_closed:
+                self._wake.wait()
+
+    with (
+        patch.object(merging.Merger, "_ask", ask),
+        patch.object(merging, "FAN_IN", fan_in),
+        patch.object(maintenance.Maintenance, "_run", look),
+    ):
+        yield
+
+
+def step(live: LiveIndex) -> bool:
+    """Let the index do what is due."""
+    return live._maintenance.step()
+
+
+def crash(live: LiveIndex) -> None:
+    """Forget the index as a killed process does: nothing is saved, only the locks are released."""
+    live._maintenance.close()
+    live._committer.close()
+    live._store.close()
+    live.__dict__.clear()

@@ -1,0 +1,317 @@
+"""What users of a live index rely on, case by case."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from datetime import timedelta
+
+import pytest
+
+import tamis
+from tamis.errors import HistoryError, RefusedError, StoreInUseError
+from tamis.live import LiveIndex, follow
+from tamis.subscriptions import Accepted, Reason, Refused
+from tests.live.places import by_hand, step
+from tests.subscriptions.places import START, Clock
+from tests.waiting import HANG_SECONDS
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "people.live"
+
+
+@pytest.fixture
+def live(folder):
+    with by_hand(), LiveIndex.open(folder) as index:
+        yield index
+
+
+# ── bugs that others shipped ────────────────────────────────────────────────────────────────
+
+
+def test_removing_one_rule_leaves_its_siblings(live):
+    shared = "(a = 1 OR b = 2) AND c = 3"
+    live.add_many({"one": shared, "two": shared, "three": f"{shared} AND d = 4"})
+    event = {"a": 1, "c": 3, "d": 4}
+    assert sorted(live.match(event)) == ["one", "three", "two"]
+    live.remove("one")
+    assert sorted(live.match(event)) == ["three", "two"]
+    live.compact()
+    assert sorted(live.match(event)) == ["three", "two"]
+    live.remove("three")
+    assert live.match(event) == ["two"]
+
+
+@pytest.mark.parametrize("is_compacted", [False, True])
+def test_a_test_that_was_part_of_another_is_found_alone(live, is_compacted):
+    live.add("both", "a = 1 AND b = 2")
+    if is_compacted:
+        live.compact()
+    live.add("alone", "a = 1")
+    assert live.match({"a": 1}) == ["alone"]
+    assert sorted(live.match({"a": 1, "b": 2})) == ["alone", "both"]
+    live.remove("both")
+    assert live.match({"a": 1, "b": 2}) == ["alone"]
+
+
+# ── changes ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_revisions(live):
+    first = live.add("s", "a = 1", owner="ann", tags=["news"], attributes={"level": 3})
+    second = live.replace("s", "a = 2", if_revision=first)
+    assert second > first
+    with pytest.raises(RefusedError, match="has revision") as refused:
+        live.replace("s", "a = 3", if_revision=first)
+    assert refused.value.reason == Reason.REVISION
+    assert refused.value.revision == second
+    assert live.match({"a": 2}) == ["s"]
+    assert live.get("s").owner == "ann"
+    assert live.attributes("s") == {"level": 3, "owner": "ann", "tags": ["news"]}
+    rows = live.match_batch([{"a": 2}], columns=["owner", "level"])
+    assert rows.to_pylist()[0]["owner"] == "ann"
+
+
+def test_a_refused_replacement_leaves_what_was(live):
+    live.add("s", "a = 1")
+    with pytest.raises(tamis.ExpressionError):
+        live.replace("s", "a = = 2")
+    with pytest.raises(RefusedError):
+        live.replace("s", "a = 2", if_revision=99)
+    with pytest.raises(RefusedError):
+        live.add("s", "a = 3")
+    assert [live.match({"a": n}) for n in (1, 2, 3)] == [["s"], [], []]
+    assert live.expression("s") == "a = 1"
+
+
+def test_one_bad_subscription_does_not_affect_the_others(live):
+    results = live.add_many([("a", "x = 1"), ("b", "x = = 1"), ("a", "x = 2"), ("c", "x = 3")])
+    assert [isinstance(one, Accepted) for one in results] == [True, False, False, True]
+    assert isinstance(results[1], Refused)
+    assert results[1].error.code == "syntax-error" or results[1].error is not None
+    assert results[2].reason == Reason.EXISTS
+    assert [sorted(live.match({"x": n})) for n in (1, 2, 3)] == [["a"], [], ["c"]]
+
+
+def test_the_same_id_several_times_in_one_call(live):
+    live.add("s", "x = 1")
+    removed = live.remove_many(["s", "s", "t"])
+    assert [isinstance(one, Accepted) for one in removed] == [True, False, False]
+    assert len(live) == 0
+
+
+# ── types ───────────────────────────────────────────────────────────────────────────────────
+
+
+def test_who_fixed_a_type_is_named(folder):
+    with by_hand(), LiveIndex.open(folder) as live:
+        live.add("first", "age >= 18")
+        with pytest.raises(tamis.ExpressionError, match='since subscription "first" was added'):
+            live.add("other", "age = 'x'")
+    with by_hand(), LiveIndex.open(folder) as live:  # and after it was saved
+        with pytest.raises(tamis.ExpressionError, match='since subscription "first" was added'):
+            live.add("other", "age LIKE 'x%'")
+        assert live.match({"age": 18}) == ["first"]
+
+
+def test_a_test_of_presence_fixes_no_type(live):
+    live.add("absent", "x IS NULL")
+    assert live.match({"x": "text"}) == []
+    live.add("number", "x = 1")
+    # A text is no number: it is treated as missing, as if both had been built together.
+    events = [{"x": 1}, {"x": "text"}, {}]
+    with pytest.warns(tamis.TamisWarning, match="not read"):
+        found = [sorted(live.match(event)) for event in events]
+    together = tamis.build({"absent": "x IS NULL", "number": "x = 1"})
+    with pytest.warns(tamis.TamisWarning, match="not read"):
+        assert found == [sorted(together.match(event)) for event in events]
+    with pytest.warns(tamis.TamisWarning, match="not read"):
+        lists = live.match_lists(events).to_pylist()
+    assert [sorted(own) for own in lists] == found
+    assert live.explain("absent", {}).matches
+
+
+def test_a_schema_may_be_declared_later(folder):
+    with by_hand(), LiveIndex.open(folder) as live:
+        live.add("s", "age >= 18")
+    with pytest.raises(tamis.InputError, match='age is used as number by subscription "s"'):
+        LiveIndex.open(folder, schema="age STRING")
+    with by_hand(), LiveIndex.open(folder, schema="age NUMBER, name STRING") as live:
+        with pytest.raises(tamis.UnknownAttributeError):
+            live.add("t", "nmae = 'x'")
+        live.add("t", "name = 'x'")
+    with by_hand(), LiveIndex.open(folder) as live:  # it stays declared
+        with pytest.raises(tamis.UnknownAttributeError):
+            live.add("u", "nmae = 'x'")
+        assert sorted(live.match({"age": 20, "name": "x"})) == ["s", "t"]
+
+
+def test_the_missing_mode_stays(folder):
+    with by_hand(), LiveIndex.open(folder, missing="satisfies_negation") as live:
+        live.add("s", "NOT a = 1")
+        assert live.match({}) == ["s"]
+    with by_hand(), LiveIndex.open(folder) as live:
+        assert live.match({}) == ["s"]
+    with pytest.raises(tamis.InputError, match="was created with"):
+        LiveIndex.open(folder, missing="undefined")
+
+
+# ── leases ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_leases_end_without_a_rebuild_and_stay_ended(folder):
+    clock = Clock()
+    with by_hand(), LiveIndex.open(folder, clock=clock) as live:
+        live.add("s", "a = 1", valid_until=START + timedelta(seconds=10))
+        live.add("t", "a = 1")
+        view = live.view
+        assert live.match({"a": 1}) == ["s", "t"]
+        clock.move(11)
+        assert live.match({"a": 1}) == ["t"]
+        assert live.match_lists([{"a": 1}]).to_pylist() == [["t"]]
+        assert live.view is view
+        clock.move(-11)
+        assert live.match({"a": 1}) == ["t"]
+        with pytest.raises(RefusedError, match="has ended"):
+            live.renew("s", START + timedelta(days=1))
+        live._maintenance._next_expiry = 0.0
+        step(live)
+        assert list(live) == ["t"]
+        live.add("s", "a = 1", valid_until=START + timedelta(seconds=30))
+        live.renew("s", START + timedelta(seconds=60))
+        clock.move(50)
+        assert sorted(live.match({"a": 1})) == ["s", "t"]
+
+
+def test_a_snapshot_stays_as_it_was(folder):
+    clock = Clock()
+    with by_hand(), LiveIndex.open(folder, clock=clock) as live:
+        live.add("s", "a = 1", valid_until=START + timedelta(seconds=10))
+        before = live.snapshot()
+        live.add("t", "a = 1")
+        live.remove("s")
+        live.compact()
+        clock.move(60)
+        assert before.match({"a": 1}) == ["s"]
+        assert live.match({"a": 1}) == ["t"]
+
+
+# ── other processes ─────────────────────────────────────────────────────────────────────────
+
+
+def test_a_second_writer_is_refused(live, folder):
+    with pytest.raises(StoreInUseError):
+        LiveIndex.open(folder)
+    program = f"from tamis.live import LiveIndex; LiveIndex.open({str(folder)!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=HANG_SECONDS,
+        check=False,
+    )
+    assert "StoreInUseError" in done.stderr
+    live.add("s", "a = 1")
+
+
+def test_a_follower_sees_changes_and_catches_up(live, folder):
+    live.add("s", "a = 1")
+    with follow(folder, is_started=False) as follower:
+        assert follower.match({"a": 1}) == ["s"]
+        live.add("t", "a = 1")
+        live.remove("s")
+        assert follower.refresh() == live.change
+        assert follower.match({"a": 1}) == ["t"]
+        live.add_many({f"u{n}": f"b = {n}" for n in range(3)})
+        live.store.prune(live.change)
+        with pytest.raises(HistoryError):
+            live.store.changes(after=follower.change)
+        assert follower.refresh() == live.change
+        assert sorted(follower.match({"a": 1, "b": 2})) == ["t", "u2"]
+        with pytest.raises(AttributeError):
+            follower.add("v", "a = 1")
+
+
+def test_there_is_nothing_to_follow(tmp_path):
+    with pytest.raises(tamis.TamisError):
+        follow(tmp_path / "nothing")
+
+
+def test_published_versions_are_opened_by_others(live, tmp_path):
+    live.add_many({f"s{n}": f"a = {n % 5}" for n in range(50)})
+    live.compact()
+    live.add("new", "a = 2")
+    live.remove("s2")
+    first = live.publish(tmp_path / "store")
+    with tamis.open(tmp_path / "store") as index:
+        assert sorted(index.match({"a": 2})) == sorted(live.match({"a": 2}))
+        assert "s2" not in index
+    assert live.publish(tmp_path / "store").number == first.number
+    live.remove("new")
+    assert live.publish(tmp_path / "store").number == first.number + 1
+    with tamis.open(tmp_path / "store") as index:
+        assert sorted(index.match({"a": 2})) == sorted(live.match({"a": 2}))
+
+
+def test_a_live_index_is_not_saved_or_pickled(live, tmp_path):
+    import pickle
+
+    with pytest.raises(tamis.InputError, match="publish"):
+        live.save(tmp_path / "x")
+    with pytest.raises(tamis.InputError, match="pickled"):
+        pickle.dumps(live)
+
+
+# ── threads and processes ───────────────────────────────────────────────────────────────────
+
+
+def test_merges_in_another_process(folder):
+    with LiveIndex.open(folder) as live:
+        live.add_many({f"s{n}": f"a = {n % 7} AND b > {n}" for n in range(3_000)})
+        live.remove_many([f"s{n}" for n in range(0, 3_000, 3)])
+        for n in range(200):
+            live.match({"a": n % 7, "b": n})
+        live.compact()
+        assert len(live.view.engines) == 1
+        assert sorted(live.match({"a": 1, "b": 40})) == ["s1", "s22", "s29", "s8"]
+        assert live.view.engines[0].contents.statistics["sample"]["n_events"] > 0
+    with LiveIndex.open(folder) as live:
+        assert len(live) == 2_000
+        assert sorted(live.match({"a": 1, "b": 40})) == ["s1", "s22", "s29", "s8"]
+
+
+def test_threads_see_what_was_acknowledged(live):
+    live.add("base", "n >= 0")
+    failures = []
+
+    def work(own: int) -> None:
+        for n in range(12):
+            name = f"t{own}-{n}"
+            live.add(name, f"n = {own * 100 + n}")
+            if name not in live.match({"n": own * 100 + n}):
+                failures.append(name)
+            if n % 3 == 0:
+                live.remove(name)
+                if name in live.match({"n": own * 100 + n}):
+                    failures.append(f"-{name}")
+
+    threads = [threading.Thread(target=work, args=(own,)) for own in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(HANG_SECONDS)
+    assert not failures
+    assert len(live) == 1 + 6 * 8
+
+
+def test_a_closed_index_says_so(folder):
+    live = LiveIndex.open(folder)
+    live.close()
+    live.close()
+    with pytest.raises(tamis.InputError, match="closed"):
+        live.match({"a": 1})
+    with pytest.raises(tamis.InputError, match="closed"):
+        live.add("s", "a = 1")
