@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tamis.language.ast import Condition
+    from tamis.live import LiveIndex
     from tamis.match.index import Index
     from tamis.operators.registry import operator
     from tamis.validate import Problem
@@ -51,6 +52,7 @@ __all__ = [
     "InputError",
     "LimitError",
     "Limits",
+    "LiveIndex",
     "MissingOperatorError",
     "ParseError",
     "QueryError",
@@ -72,7 +74,7 @@ __all__ = [
 ]
 
 _PARTS = frozenset(
-    "events index input language logic match operators spark text validate versions".split()
+    "events index input language live logic match operators spark text validate versions".split()
 )
 
 
@@ -239,6 +241,10 @@ def __getattr__(name: str) -> Any:
         from tamis.match.index import Index
 
         return Index
+    if name == "LiveIndex":
+        from tamis.live import LiveIndex
+
+        return LiveIndex
     if name == "operator":
         from tamis.operators.registry import operator
 

@@ -7,6 +7,15 @@
 A live index is durable, changes while it answers, and is opened by one process for writing.
 """
 
+from tamis.errors import MissingDependencyError
+
+try:
+    import sqlalchemy  # noqa: F401
+except ImportError:
+    raise MissingDependencyError(
+        "a live index needs the package sqlalchemy", hint="pip install 'tamis[live]'"
+    ) from None
+
 from tamis.live.follower import Follower, follow
 from tamis.live.index import LiveIndex
 
