@@ -14,14 +14,14 @@ from tamis.index import patterns as patterns_module
 from tamis.index.patterns import PatternMatcher
 from tamis.index.patterns.arrays import build_arrays
 from tamis.index.patterns.kernels import automaton
-from tamis.index.patterns.kernels.matching import ANY_TEXT, ONE_CHARACTER, is_like
+from tamis.index.patterns.kernels.matching import ANY_TEXT, ONE_CHARACTER, TextBytes, is_like
 from tamis.index.patterns.required import LONG_S, require
 from tamis.language.ast import Attribute, Like, Rlike, StringTest
 from tamis.language.patterns import Wild, compile_regex, parse_like
 from tamis.language.patterns import is_like as is_like_plainly
 from tamis.language.types import STRING
 from tamis.logic.evaluate import test_text as has_pattern
-from tests.effort import examples
+from tests.effort import SEED, examples
 from tests.language.test_java_regex import draw_patterns as draw_regexes
 from tests.language.test_java_regex import draw_text as draw_regex_text
 
@@ -295,3 +295,14 @@ def test_what_is_always_evaluated_is_named():
         ("_%", "it has wildcards only"),
         ("^.{9}$", "no text that every match must contain could be found in it"),
     ]
+
+
+def test_texts_are_folded_as_python_folds_them():
+    texts = ["", "ABC", "Ünï", "İSTANBUL", "x" * 9, "ΣΑΣ", "", "K", "z\x7f", "É", "@[`{AZ", "日本"]
+    rng = random.Random(SEED)
+    for _ in range(examples(100)):
+        drawn = [rng.choice(texts) for _ in range(rng.randrange(8))]
+        given = patterns_module._encode(["Skipped", *drawn])
+        found = patterns_module._fold(TextBytes(given.text, given.starts[1:]))
+        seen = [patterns_module._text_at(found, at).decode() for at in range(len(drawn))]
+        assert seen == [text.lower() for text in drawn]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, overload
 import numpy as np
 import pyarrow as pa
 
-from tamis.events.kernels.lines import find_lines
+from tamis.events.kernels.lines import count_line_feeds, find_lines
 from tamis.index.carriers import frozen, view_buffer
 
 if TYPE_CHECKING:
@@ -93,6 +93,11 @@ def hold_arrow_texts(chunks: Sequence[pa.Array]) -> JsonSpans:
     return JsonSpans(view_buffer(data, np.uint8), starts, ends)
 
 
+def count_lines(block: bytes) -> int:
+    """The number of line feeds in a block."""
+    return int(count_line_feeds(frozen(np.frombuffer(block, dtype=np.uint8))))
+
+
 class Lines(NamedTuple):
     """Lines that are not blank, without surrounding blanks."""
 
@@ -108,7 +113,7 @@ def split_lines(block: bytes, end: int, n_before: int = 0) -> Lines:
     """The lines of a block up to `end`; the first one follows `n_before` others in its file."""
     data = frozen(np.frombuffer(block, dtype=np.uint8))
     has_mark = n_before == 0 and block.startswith(BYTE_ORDER_MARK)
-    n_most = block.count(b"\n", 0, end) + 1
+    n_most = count_line_feeds(data[:end]) + 1
     starts, ends, numbers = (np.empty(n_most, dtype=np.int64) for _ in range(3))
     begin = len(BYTE_ORDER_MARK) if has_mark else 0
     n_found = find_lines(data, begin, end, starts, ends, numbers)

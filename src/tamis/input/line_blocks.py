@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import IO, TYPE_CHECKING, Final
 
-from tamis.events.json_source import split_lines
+from tamis.events.json_source import count_lines, split_lines
 from tamis.input.batches import MOST_BYTES
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def read_lines(file: IO[bytes], n_rows: int) -> Iterator[Lines]:
         piece = read(BLOCK_BYTES)
         is_open = bool(piece)
         pieces.append(piece)
-        n_ends += piece.count(b"\n")
+        n_ends += count_lines(piece)
         n_bytes += len(piece)
         is_full = n_ends >= n_rows or n_bytes >= MOST_BYTES
         if is_open and not (is_full and n_ends):
@@ -41,4 +41,4 @@ def read_lines(file: IO[bytes], n_rows: int) -> Iterator[Lines]:
         rest = int(lines.texts.starts[n_taken]) if n_left else end
         n_before = int(lines.numbers[n_taken]) - 1 if n_left else n_before + n_ends
         pieces, n_bytes = [block[rest:]], len(block) - rest
-        n_ends = pieces[0].count(b"\n")
+        n_ends = count_lines(pieces[0])

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 # Room for the leaves of a text, and of all texts; if there are more, the kernel is called again.
 ROOM_PER_TEXT: Final = 64
 MAX_ROOM: Final = 1 << 20
-_LOWER: Final = np.frombuffer(bytes(range(128)).lower(), dtype=np.uint8)  # of ASCII
+_N_ASCII: Final = 128
+_LOWER: Final = np.frombuffer(bytes(range(256)).lower(), dtype=np.uint8)  # of ASCII characters
 
 
 class AlwaysEvaluated(NamedTuple):
@@ -166,12 +167,22 @@ def _encode(texts: Iterable[str]) -> TextBytes:
 
 
 def _fold(texts: TextBytes) -> TextBytes:
-    """The texts in lower case."""
+    """The texts in lower case: ASCII as bytes, other texts by Python."""
     begin, end = int(texts.starts[0]), int(texts.starts[-1])
-    own = texts.text[begin:end]
-    if not len(own) or own.max() < len(_LOWER):
-        return TextBytes(frozen(_LOWER[own]), frozen(texts.starts - begin))
-    return _encode(_text_at(texts, at).decode().lower() for at in range(len(texts.starts) - 1))
+    starts = texts.starts - begin
+    folded = _LOWER[texts.text[begin:end]]
+    others = np.flatnonzero(folded >= _N_ASCII)
+    if not len(others):
+        return TextBytes(frozen(folded), frozen(starts))
+    pieces, here, n_more = [], 0, np.zeros(len(starts), dtype=np.int64)
+    for at in np.unique(np.searchsorted(starts, others, side="right") - 1).tolist():
+        pieces.append(folded[here : starts[at]].tobytes())
+        pieces.append(_text_at(texts, at).decode().lower().encode())
+        here = int(starts[at + 1])
+        n_more[at + 1] = len(pieces[-1]) - (starts[at + 1] - starts[at])
+    pieces.append(folded[here:].tobytes())
+    joined = np.frombuffer(b"".join(pieces), dtype=np.uint8)
+    return TextBytes(joined, frozen(starts + np.cumsum(n_more)))
 
 
 def _text_at(texts: TextBytes, at: int) -> bytes:
