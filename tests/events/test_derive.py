@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
+from datetime import UTC
 from random import Random
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import IndexFormatError, SchemaError
-from tamis.index.carriers import LARGE_STRING
+from tamis.index.carriers import LARGE_STRING, to_carrier
 from tamis.language import Schema
 from tamis.language.derived import read_derived
-from tamis.language.types import STRING
+from tamis.language.types import DATE, STRING, TIMESTAMP
 from tamis.language.value_functions import FUNCTIONS
 
-TEXTS = st.lists(st.text(st.sampled_from(" aBß\tÉİΣσςǅŉ日😀"), max_size=6), max_size=6)
+VALUES = {
+    STRING: st.text(st.sampled_from(" aBß\tÉİΣσςǅŉ日😀"), max_size=6),
+    TIMESTAMP: st.datetimes(timezones=st.just(UTC)),
+    DATE: st.dates(),
+}
+BULK = [
+    (name, overload)
+    for name, function in FUNCTIONS.items()
+    for overload in function.overloads
+    if overload.compute_many is not None
+]
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-@given(texts=TEXTS)
-def test_many_texts_at_once_as_one_by_one(name, texts):
-    function = FUNCTIONS[name]
-    found = function.compute_many(pa.array(texts, LARGE_STRING))
-    assert found.tolist() == list(map(function.compute, texts))
-    assert found.type == LARGE_STRING if function.result == STRING else found.dtype == "int64"
+@pytest.mark.parametrize(("name", "overload"), BULK, ids=lambda own: str(own)[:30])
+@given(data=st.data())
+def test_many_values_at_once_as_one_by_one(name, overload, data):
+    rows = data.draw(st.lists(st.tuples(*(VALUES[type_] for type_ in overload.parameters))))
+    columns = [[row[at] for row in rows] for at in range(len(overload.parameters))]
+    carried = [
+        to_carrier(own, type_) for own, type_ in zip(columns, overload.parameters, strict=True)
+    ]
+    found = overload.compute_many(*carried)
+    assert found.tolist() == [overload.compute(*row) for row in rows]
+    assert found.type == LARGE_STRING if overload.result == STRING else found.dtype == "int64"
 
 
 def test_a_derived_value_is_one_column_for_all_its_tests():

@@ -135,8 +135,9 @@ def _constant_leaf(rng: Random) -> Condition:
 
 
 def _attribute_leaf(rng: Random, schema: Schema, attribute: Attribute, type_: Type) -> Condition:
-    if type_ == STRING and rng.random() < 0.2:
-        attribute, type_ = random_derived(rng, attribute)
+    if type_ in _DERIVED_TYPES and rng.random() < 0.2:
+        attribute = random_derived(rng, attribute, type_)
+        type_ = FUNCTIONS[attribute.function].overloads[0].result
     if rng.random() < 0.08:
         return IsNull(attribute, rng.random() < 0.5)
     if type_.element is not None:
@@ -171,7 +172,7 @@ def _comparand(rng: Random, schema: Schema, type_: Type, others: float) -> Value
         if family:
             other = Attribute(rng.choice(family))
             if type_ == STRING and rng.random() < 0.3:
-                other, _ = random_derived(rng, other)
+                other = random_derived(rng, other)
             return other
     return random_literal(rng, type_)
 
@@ -191,13 +192,31 @@ def _between_leaf(rng: Random, schema: Schema, attribute: Attribute, type_: Type
     return Between(attribute, low, high, is_negated)
 
 
-def random_derived(rng: Random, attribute: Attribute) -> tuple[Derived, Type]:
-    """A function of a string, perhaps of another function of it, and its type."""
-    if rng.random() < 0.3:
-        inner = rng.choice(("lower", "upper", "trim"))
-        attribute = Derived((), None, (0, 0), inner, (attribute,))
-    function = rng.choice(list(FUNCTIONS))
-    return Derived((), None, (0, 0), function, (attribute,)), FUNCTIONS[function].result
+_DERIVED_TYPES: Final = (STRING, TIMESTAMP, DATE)
+
+
+def random_derived(rng: Random, attribute: Attribute, type_: Type = STRING) -> Derived:
+    """A function of an attribute, perhaps of another function of a string; untyped."""
+    if type_ == STRING and rng.random() < 0.3:
+        attribute = Derived((), None, (0, 0), rng.choice(("lower", "upper", "trim")), (attribute,))
+    name, overload = rng.choice(
+        [
+            (name, overload)
+            for name, function in FUNCTIONS.items()
+            for overload in function.overloads
+            if overload.parameters[0] == type_
+        ]
+    )
+    others = tuple(_random_argument(rng, own) for own in overload.parameters[1:])
+    if overload.is_variadic and rng.random() < 0.3:
+        others = (*others, attribute)
+    return Derived((), None, (0, 0), name, (attribute, *others))
+
+
+def _random_argument(rng: Random, type_: Type) -> Literal:
+    if type_ == INTEGER:
+        return Literal(rng.choice((-7, -2, -1, 1, 2, 3, 4, 100)), INTEGER)
+    return Literal(_piece(rng, random_scalar(rng, STRING))[:2], STRING)
 
 
 def _array_leaf(rng: Random, attribute: Attribute, element: Type) -> ArraysOverlap:

@@ -107,9 +107,9 @@ def _leaf(rng: Random) -> Condition:
             Like(attribute, random_like_pattern(rng, escape), escape, ignores_case, is_negated),
             Like(attribute, text, escape, ignores_case, is_negated),
             Rlike(attribute, rng.choice((*REGEXES, text)), is_negated),
-            In(random_derived(rng, attribute)[0], values, is_negated),
+            In(random_derived(rng, attribute), values, is_negated),
             Comparison(
-                rng.choice(OPERATORS), random_any_value(rng), random_derived(rng, attribute)[0]
+                rng.choice(OPERATORS), random_any_value(rng), random_derived(rng, attribute)
             ),
             random_pattern_list(rng, attribute),
             StringTest(rng.choice(("startswith", "endswith", "contains")), attribute, text),

@@ -27,6 +27,7 @@ from tamis.language.ast import (
     Attribute,
     Between,
     Comparison,
+    Derived,
     In,
     IsNull,
     Like,
@@ -35,6 +36,9 @@ from tamis.language.ast import (
     Xor,
     attributes,
     children,
+)
+from tamis.language.ast import (
+    tested_attributes as attributes_of,
 )
 from tamis.language.comparators import Comparator
 from tamis.language.types import BOOLEAN, FLOAT, IP, STRING
@@ -84,6 +88,19 @@ def oracle(spark: SparkSession) -> Iterator[SparkSession]:
 @pytest.mark.parametrize("batch", range(examples(N_BATCHES)))
 def test_random_conditions(oracle, seed, batch):
     run_batch(oracle, f"{seed}-{batch}")
+
+
+@pytest.mark.parametrize("batch", range(examples(2)))
+def test_functions_of_values(oracle, seed, batch):
+    rng = Random(f"{seed}-functions-{batch}")
+    schema = Schema.of("s STRING, t STRING, ts TIMESTAMP, d DATE, n BIGINT")
+    leaves: list[Condition] = []
+    while len(leaves) < 2 * N_CONDITIONS:
+        leaf = random_leaf_as_written(rng, schema)
+        if any(isinstance(own, Derived) for own in attributes_of(leaf)):
+            leaves.append(leaf)
+    events = [random_event(rng, schema) for _ in range(N_EVENTS)]
+    assert_agreement(oracle, schema, leaves, events, f"functions {batch}")
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,9 +10,9 @@ import pyarrow as pa
 
 from tamis.events.entries import Entries
 from tamis.events.pairs import AttributeValues, pick_attributes, pick_places
-from tamis.index.carriers import TEXTS, carrier_of
+from tamis.index.carriers import TEXTS, carrier_of, from_carrier, to_carrier
 from tamis.language.ast import Derived, Literal, sources
-from tamis.language.value_functions import FUNCTIONS
+from tamis.logic.derive import overload_of
 
 if TYPE_CHECKING:
     from tamis.events.attributes import AttributeTable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tamis.kernels.arrays import Int32
     from tamis.language.ast import Attribute
     from tamis.language.schema import Path
+    from tamis.language.value_functions import Overload
 
 
 def derive_values(values: EventValues, table: AttributeTable) -> EventValues:
@@ -62,13 +64,25 @@ class _Batch:
         arguments = [
             own.value if isinstance(own, Literal) else next(aligned) for own in value.arguments
         ]
-        return AttributeValues(rows, FUNCTIONS[value.function].compute_many(*arguments))
+        overload = overload_of(value)
+        if overload.compute_many is not None:
+            return AttributeValues(rows, overload.compute_many(*arguments))
+        return AttributeValues(rows, _compute_each(overload, arguments, len(rows)))
 
     def _values_of(self, attribute: Attribute) -> AttributeValues:
         if isinstance(attribute, Derived):
             return self.compute(attribute)
         nothing = AttributeValues(np.empty(0, dtype=np.int32), None)
         return self._picked.get(self._numbers[attribute.path], nothing)
+
+
+def _compute_each(overload: Overload, arguments: list[Any], n_rows: int) -> Any:
+    """The results of a function that is computed value by value, in their carrier."""
+    columns = [
+        from_carrier(own, type_) if isinstance(own, pa.Array | np.ndarray) else repeat(own, n_rows)
+        for own, type_ in zip(arguments, overload.parameters, strict=False)
+    ]
+    return to_carrier(list(map(overload.compute, *columns)), overload.result)
 
 
 def _align(given: list[AttributeValues]) -> tuple[Int32, list[Any]]:

@@ -114,6 +114,16 @@ def to_carrier(values: Sequence[Any], type_: Type) -> Any:
             return None
 
 
+def from_carrier(values: Any, type_: Type) -> list[Any]:
+    """The values in a carrier of texts, of integers and what travels like them, or of floats."""
+    if isinstance(values, pa.Array):
+        texts: list[Any] = values.to_pylist()
+        return texts
+    carriage = CARRIAGES[type_.name]
+    numbers: list[Any] = values.tolist()
+    return list(map(carriage.from_number, numbers)) if carriage.carrier == INTEGERS else numbers
+
+
 def to_numbers(values: Sequence[Any]) -> np.ndarray:
     """Ints, floats and Decimals as records."""
     records = np.empty(len(values), NUMBER_RECORD)

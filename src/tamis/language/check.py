@@ -16,6 +16,7 @@ from tamis.errors import (
     UnknownAttributeError,
     suggest,
 )
+from tamis.language.argument_checks import check_constant_arguments, refuse_arguments
 from tamis.language.ast import (
     And,
     Arithmetic,
@@ -76,7 +77,7 @@ from tamis.language.types import (
     WrongTypeError,
     parse_network,
 )
-from tamis.language.value_functions import FUNCTIONS
+from tamis.language.value_functions import find_overload
 from tamis.language.variables import check_bound, collect_types
 from tamis.text import ANY_WORD, get_analyser
 
@@ -153,27 +154,22 @@ class _Checker:
 
     def derived(self, node: Derived) -> Derived:
         """A function whose arguments have the types that it takes."""
-        function = FUNCTIONS[node.function]
         arguments = tuple(
             own if isinstance(own, Literal) else self.attribute(own) for own in node.arguments
         )
-        for own, type_ in zip(arguments, function.parameters, strict=True):
-            if own.type != type_:
-                what = spell(own) if isinstance(own, Attribute) else print_value(own)
-                refuse(
-                    f"{what} is {with_article(own)}; {node.function}() takes a {type_}",
-                    own.span,
-                    hint=f"declare it as one: {what} {type_}" if type(own) is Attribute else None,
-                )
+        overload = find_overload(node.function, tuple(own.type for own in arguments))
+        if overload is None:
+            refuse_arguments(node.function, arguments, node.span)
+        check_constant_arguments(node.function, arguments)
         constants = [own.value for own in arguments if isinstance(own, Literal)]
         if len(constants) == len(arguments):
-            value = function.compute(*constants)
+            value = Literal(overload.compute(*constants), overload.result)
             refuse(
                 f"{print_value(node)} is a constant",
                 node.span,
-                hint=f"write its value: {print_value(Literal(value, function.result))}",
+                hint=f"write its value: {print_value(value)}",
             )
-        typed = replace(node, type=function.result, arguments=arguments)
+        typed = replace(node, type=overload.result, arguments=arguments)
         return replace(typed, path=(DERIVED_MARK + print_value(typed),))
 
     def boolean_attribute(self, node: Attribute) -> Attribute:

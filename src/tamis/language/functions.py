@@ -21,7 +21,7 @@ from tamis.language.ast import (
     Xor,
 )
 from tamis.language.types import INTEGER
-from tamis.language.value_functions import FUNCTIONS, find_function
+from tamis.language.value_functions import FUNCTIONS, find_function, takes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -191,10 +191,9 @@ def _derived(parser: Parser, function: str, start: int) -> Derived:
         parser.at += 1
         arguments.append(_argument(parser, function))
     span = _close(parser, start)
-    n_parameters = len(FUNCTIONS[function].parameters)
-    if len(arguments) != n_parameters:
+    if not takes(function, len(arguments)):
         n_found = f"{len(arguments)} argument{'s' * (len(arguments) != 1)}"
-        message = f"{function}() takes {n_parameters}, not {n_found}"
+        message = f"{function}() does not take {n_found}"
         raise ParseError("wrong-arity", message, span=span, hint=SIGNATURES[function])
     return Derived((), None, span, function, tuple(arguments))
 

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from datetime import date, datetime
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
+from itertools import chain, repeat
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -90,7 +91,10 @@ class SchemaVotes:
 
     def _add_arguments(self, value: Derived) -> None:
         """Count the types that a function takes."""
-        for own, type_ in zip(value.arguments, FUNCTIONS[value.function].parameters, strict=True):
+        parameters = FUNCTIONS[value.function].parameters
+        # The last parameter may be repeated, others may be left out.
+        types = chain(parameters, repeat(parameters[-1]))
+        for own, type_ in zip(value.arguments, types, strict=False):
             if isinstance(own, Derived):
                 self._add_arguments(own)
             elif isinstance(own, Attribute):
@@ -204,7 +208,7 @@ def _collect_comparison(
         left, right = right, left
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Derived) and isinstance(other, Attribute):
-            result = FUNCTIONS[one.function].result
+            result = FUNCTIONS[one.function].overloads[0].result
             votes[other.path][NUMBER if result.is_numeric else result] += 1
             return
     if isinstance(left, Attribute) and isinstance(right, Literal):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tamis.language.ast import Derived, Literal
-from tamis.language.value_functions import FUNCTIONS
+from tamis.language.value_functions import find_overload
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tamis.language.ast import Attribute
+    from tamis.language.value_functions import Overload
 
 
 def compute_derived(value: Derived, value_of: Callable[[Attribute], Any]) -> Any:
@@ -26,4 +27,11 @@ def compute_derived(value: Derived, value_of: Callable[[Attribute], Any]) -> Any
         if argument is None:
             return None
         arguments.append(argument)
-    return FUNCTIONS[value.function].compute(*arguments)
+    return overload_of(value).compute(*arguments)
+
+
+def overload_of(value: Derived) -> Overload:
+    """How the value is computed, by the types of its arguments."""
+    overload = find_overload(value.function, tuple(own.type for own in value.arguments))
+    assert overload is not None, "the value has been checked"
+    return overload

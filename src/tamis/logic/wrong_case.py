@@ -9,7 +9,7 @@ from tamis.language.comparators import Comparator
 from tamis.language.names import print_path
 from tamis.language.printer import print_value
 from tamis.language.types import STRING
-from tamis.language.value_functions import FUNCTIONS
+from tamis.logic.derive import overload_of
 from tamis.logic.findings import Finding
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def find_wrong_case(leaf: Condition) -> Iterator[Finding]:
             return
     if value.function not in _IDEMPOTENT:
         return
-    compute = FUNCTIONS[value.function].compute
+    compute = overload_of(value).compute
     wrong = [own for own in constants if compute(own.value) != own.value]
     if wrong:
         right = print_value(Literal(compute(wrong[0].value), STRING))
