@@ -18,6 +18,7 @@ from tamis.language.tokens import KEYWORDS, tokenize
 from tamis.language.types import ANY
 from tamis.logic.evaluate import Missing, evaluate
 from tests.generators import random_condition, random_event, random_schema
+from tests.generators.conditions import join
 
 Event = dict[str, Any]
 GAPS = (" ", "  ", "\n", "\t", " \r\n ")
@@ -99,9 +100,9 @@ def _combined(rng: random.Random, parts: Sequence[Condition]) -> Condition:
     if len(parts) == 1:
         return Not(parts[0])
     kind = rng.choice((And, Or, Xor, AtLeast))
-    return (
-        AtLeast(rng.randint(1, len(parts)), tuple(parts)) if kind is AtLeast else kind(tuple(parts))
-    )
+    if kind is AtLeast:
+        return AtLeast(rng.randint(1, len(parts)), tuple(parts))
+    return join(kind, tuple(parts))
 
 
 def draw_event(rng: random.Random, schema: Schema) -> Event:
