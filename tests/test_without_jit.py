@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.parametrize(
     "path",
     [
+        "tests/events/test_json_reader.py",
         "tests/events/test_values.py",
         "tests/lab/fontoura",
         "tests/lab/liu",
@@ -27,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 )
 def test_without_compiler(path):
     finished = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", path],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", path],
         cwd=ROOT,
         # Plain Python is a hundred times as slow: no more examples than `make test` draws.
         env=os.environ | {"NUMBA_DISABLE_JIT": "1", "TAMIS_EFFORT": "1"},

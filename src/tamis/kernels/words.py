@@ -11,7 +11,7 @@ import numba
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 
 _BITS = 64
 
@@ -35,9 +35,11 @@ def _trailing_zeros(_typing: Any, word: Any) -> Any:
     return types.int64(types.uint64), write
 
 
-def _load_word_plainly(data: Any, at: int) -> np.uint64:
-    word = int.from_bytes(data[at : at + 8].tobytes(), "little")
-    return np.uint64(word)
+def _load_word_bytewise(data: Any, at: Any) -> Any:
+    word = np.uint64(0)
+    for place in range(8):
+        word |= np.uint64(data[at + place]) << np.uint64(8 * place)
+    return word
 
 
 def _trailing_zeros_plainly(word: np.uint64) -> int:
@@ -45,9 +47,18 @@ def _trailing_zeros_plainly(word: np.uint64) -> int:
     return (number & -number).bit_length() - 1 if number else _BITS
 
 
-_IS_PLAIN = numba.config.DISABLE_JIT  # type: ignore[attr-defined]
+_config: Any = numba.config
+
+
+def _choose_load() -> Any:
+    if _config.DISABLE_JIT:
+        return _load_word_bytewise
+    # With NUMBA_BOUNDSCHECK, Numba checks each index; it does not know the instruction.
+    return register_jitable(_load_word_bytewise) if _config.BOUNDSCHECK else intrinsic(_load_word)
+
+
 # load_word(data, at): data[at : at + 8], lowest byte first. The caller checks the bounds.
-load_word: Any = _load_word_plainly if _IS_PLAIN else intrinsic(_load_word)
+load_word: Any = _choose_load()
 
 # trailing_zeros(word): the number of zero bits below the lowest bit that is set.
-trailing_zeros: Any = _trailing_zeros_plainly if _IS_PLAIN else intrinsic(_trailing_zeros)
+trailing_zeros: Any = _trailing_zeros_plainly if _config.DISABLE_JIT else intrinsic(_trailing_zeros)
