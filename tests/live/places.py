@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from unittest.mock import patch
 
 from tamis.live import LiveIndex, maintenance, merging, worker
 
 
 @contextmanager
-def by_hand(fan_in: int = 2):
-    """Merges only when a test asks for them, in this process, and of few parts."""
+def by_hand(fan_in: int = 2, *, has_thread: bool = False):
+    """Merges in this process, of few parts, and only when a test asks for them; or in the
+    background, if that has its thread.
+    """
 
     def ask(self, job):
         part = worker.merge(json.loads(json.dumps(job)))
@@ -25,7 +27,7 @@ def by_hand(fan_in: int = 2):
     with (
         patch.object(merging.Merger, "_ask", ask),
         patch.object(merging, "FAN_IN", fan_in),
-        patch.object(maintenance.Maintenance, "_run", look),
+        nullcontext() if has_thread else patch.object(maintenance.Maintenance, "_run", look),
     ):
         yield
 

@@ -103,6 +103,17 @@ def test_the_same_id_several_times_in_one_call(live):
     assert len(live) == 0
 
 
+def test_what_is_removed_from_the_newest_part_stays_removed(folder, tmp_path):
+    with by_hand(), LiveIndex.open(folder) as live:
+        live.add_many({"a": "x = 1", "b": "x = 1"})
+        live.remove("a")
+        live.publish(tmp_path / "store")
+        with tamis.open(tmp_path / "store") as index:
+            assert index.match({"x": 1}) == ["b"]
+    with by_hand(), LiveIndex.open(folder) as live:
+        assert live.match({"x": 1}) == ["b"]
+
+
 # ── types ───────────────────────────────────────────────────────────────────────────────────
 
 

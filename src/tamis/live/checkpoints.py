@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from tamis.errors import IndexFormatError, warn
 from tamis.language.limits import NO_LIMITS
 from tamis.live.live_set import LivePart, LiveSet, empty_part
+from tamis.places import MANIFEST
 from tamis.versions.log_position import LogPosition
 from tamis.versions.manifest import BASE, DELTA, Version
 from tamis.versions.part_files import digest_rows, write_part
@@ -47,12 +48,12 @@ def save(
     parts: list[Part] = []
     for part in live_set.parts:
         stored = part.stored
-        if stored is None:
-            # The last part hides what was removed from earlier ones.
-            is_last = part is live_set.parts[-1]
-            stored = _write(store, part, removed.to_pylist() if is_last else [])
+        if stored is None or not store.storage.exists(f"{stored.folder}/{MANIFEST}"):
+            # A part hides what was removed from earlier ones, but nothing in itself.
+            hides = part is live_set.parts[-1] and not part.n_hidden
+            stored = _write(store, part, removed.to_pylist() if hides else [])
             written[id(part.contents)] = stored
-            removed = removed[:0] if is_last else removed
+            removed = removed[:0] if hides else removed
         parts.append(replace(stored, n_hidden=part.n_hidden))
     if len(removed):
         parts.append(_write(store, empty_part(live_set.settings), removed.to_pylist()))

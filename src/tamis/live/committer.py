@@ -84,7 +84,7 @@ class Committer:
     def _expire(self, live_set: LiveSet) -> LiveSet:
         self._changes.clear()
         self._store.expire()
-        return live_set.apply(list(self._changes))
+        return live_set.apply(self._committed_since(live_set))
 
     def close(self) -> None:
         """Finish the waiting jobs."""
@@ -118,6 +118,8 @@ class Committer:
         while len(taken) < GROUP_SIZE:
             job = self._next(wait=not jobs)
             if job is None:
+                if self._is_closed:
+                    self._queue.put(None)  # the end: it is taken again after these jobs
                 break
             own = job.ids() if isinstance(job, _Requests) else []
             is_apart = isinstance(job, _Task) or not taken.isdisjoint(own)
@@ -184,14 +186,20 @@ class Committer:
 
     def catch_up(self, built: BuiltPart | None = None) -> None:
         """Show the changes that the store has committed."""
-        changes = list(self._changes)
-        if changes and changes[0].number != self.current.change + 1:
-            # The store has committed something whose acknowledgement failed.
-            changes, built = [], None
-            while more := self._store.changes(after=self.current.change + len(changes)):
-                changes += more
+        changes = self._committed_since(self.current)
         if changes:
-            self._set(self.current.apply(changes, built))
+            is_complete = len(changes) == len(self._changes)
+            self._set(self.current.apply(changes, built if is_complete else None))
+
+    def _committed_since(self, live_set: LiveSet) -> list[Change]:
+        """The changes after those of the set, which the last transactions have committed."""
+        changes = list(self._changes)
+        if changes and changes[0].number != live_set.change + 1:
+            # The store has committed something whose acknowledgement failed.
+            changes = []
+            while more := self._store.changes(after=live_set.change + len(changes)):
+                changes += more
+        return changes
 
     def _predict(self, requests: Sequence[Checked]) -> dict[str, Subscription]:
         """The states after these requests, if the store accepts them."""

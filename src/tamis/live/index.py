@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tamis.arguments import expect_path
-from tamis.errors import InputError
+from tamis.errors import InputError, TamisError, warn
 from tamis.input.schemas import open_schema
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.live.committer import Committer, expect
@@ -109,9 +109,13 @@ class LiveIndex(Index):
             return
         self._maintenance.close()
         self._committer.close()
-        self._maintenance.save(self._committer.current)
-        self._store.close()
-        super().close()
+        try:
+            self._maintenance.save(self._committer.current)
+        except (TamisError, OSError) as error:
+            warn(f"{error}; the set was not saved. Nothing is lost: the store has all changes")
+        finally:
+            self._store.close()
+            super().close()
 
     # ── changing ───────────────────────────────────────────────────────────────────────────
 

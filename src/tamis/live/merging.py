@@ -6,14 +6,13 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from tamis import durable
 from tamis.errors import StoreError
 from tamis.index import artefact
 from tamis.live.live_set import LivePart
@@ -23,6 +22,7 @@ from tamis.versions.tables import list_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from tamis.live.live_set import LiveSet
 
@@ -77,11 +77,11 @@ class Merger:
         kind = BASE if run[0].contents is live_set.parts[0].contents else DELTA
         settings = live_set.settings
         schema = settings.schema.with_operators(settings.operators)
-        with self._lock, _scratch_file(rows) as path, _scratch_file(sample) as sample_path:
+        with self._lock, self._scratch() as scratch:
             job: dict[str, Any] = {
-                "rows": path,
+                "rows": _write_table(rows, scratch / "rows.arrow"),
                 "n_rows": len(rows),
-                "sample": sample_path,
+                "sample": _write_table(sample, scratch / "sample.arrow"),
                 "folder": str(self._folder),
                 "schema": schema.to_json(),
                 "missing": str(settings.missing.value),
@@ -102,6 +102,18 @@ class Merger:
             process.kill()
             process.communicate()
 
+    @contextmanager
+    def _scratch(self) -> Iterator[Path]:
+        """A directory for the files of a merge; if this process is killed, it is a leftover that
+        goes when the next version is saved.
+        """
+        try:
+            with durable.draft_directory(self._folder) as directory:
+                yield directory
+        except OSError as error:
+            reason = error.strerror or error
+            raise StoreError(f"parts of {self._folder} were not merged: {reason}") from None
+
     def _ask(self, job: dict[str, Any]) -> Any:
         try:
             process = self._start()
@@ -112,7 +124,7 @@ class Merger:
             line = process.stdout.readline()
         except (OSError, ValueError):
             line = ""
-        if line:
+        if line.endswith("\n"):  # otherwise it ended in the middle of its answer
             return json.loads(line)
         process_failed, self._process = self._process, None
         if process_failed is not None:
@@ -143,18 +155,10 @@ def _list_rows(part: LivePart) -> pa.Table:
     return list_subscriptions(opened, with_attributes=True)
 
 
-@contextmanager
-def _scratch_file(table: pa.Table | None) -> Iterator[str | None]:
-    """A temporary file that another process can map."""
+def _write_table(table: pa.Table | None, path: Path) -> str | None:
+    """Write a table to a file that another process can map; returns its path."""
     if table is None:
-        yield None
-        return
-    descriptor, path = tempfile.mkstemp(suffix=".arrow", prefix="tamis-")
-    os.close(descriptor)
-    try:
-        with pa.OSFile(path, "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
-        yield path
-    finally:
-        with suppress(OSError):
-            Path(path).unlink()
+        return None
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return str(path)
