@@ -233,7 +233,7 @@ def test_wrong_types_are_reported(missing, seed):
         if raw_value(attribute, event) is not None and attribute_value(attribute, event) is None
     }
     rejects = index.encode(example.events).rejects
-    asked = {print_path(x.path) for column in index.contents.columns for x in column.attributes}
+    asked = {print_path(x.path) for column in index.contents.columns for x in column.sources}
     counted: Counter[str | None] = Counter()
     for (attribute, _), n_rejects in rejects.counts.items():
         counted[attribute] += n_rejects
