@@ -14,6 +14,7 @@ from tamis.live import checkpoints
 from tamis.live.live_set import LivePart, LiveSet, empty_part, unreadable
 from tamis.live.settings import Settings
 from tamis.logic.evaluate import Missing
+from tamis.versions.manifest import checksum_of
 
 if TYPE_CHECKING:
     import pathlib
@@ -28,6 +29,10 @@ FILE: Final = "live.json"
 FORMAT: Final = "tamis-live"
 FORMAT_VERSION: Final = 1
 AT_ONCE: Final = 10_000  # changes of the log that are applied together
+_RESTORE: Final = (
+    "nothing is lost: restore it from a backup, or delete it and open the index with the schema "
+    "and the mode of missing values that it had"
+)
 
 
 def read_settings(  # noqa: PLR0913 - what is stored, and what is not
@@ -69,24 +74,28 @@ def _read(path: pathlib.Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise IndexFormatError(f"{path} cannot be read: {error}") from None
+        raise IndexFormatError(f"{path} cannot be read: {error}", hint=_RESTORE) from None
     if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise IndexFormatError(f"{path} does not describe a live index")
+        raise IndexFormatError(f"{path} does not describe a live index", hint=_RESTORE)
     if body.get("format_version") != FORMAT_VERSION:
         raise IndexFormatError(
             f"{path} has format version {body.get('format_version')}; this program reads "
-            f"{FORMAT_VERSION}"
+            f"{FORMAT_VERSION}",
+            hint=_RESTORE,
         )
+    if body.get("checksum") != checksum_of(body):
+        raise IndexFormatError(f"{path} is damaged: its checksum is wrong", hint=_RESTORE)
     return body
 
 
 def _write(path: pathlib.Path, missing: Missing, schema: Schema | None) -> None:
-    body = {
+    body: dict[str, Any] = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "missing": missing.value,
         "schema": None if schema is None else schema.to_json(),
     }
+    body["checksum"] = checksum_of(body)
     durable.replace_file(path, [json.dumps(body, indent=1).encode()])
 
 

@@ -184,7 +184,7 @@ class Version:
     def to_bytes(self) -> bytes:
         """The manifest, with a checksum of itself."""
         body = {"format": FORMAT, "format_version": FORMAT_VERSION, **asdict(self)}
-        body["checksum"] = _checksum(body)
+        body["checksum"] = checksum_of(body)
         return json.dumps(body, ensure_ascii=False, indent=1).encode()
 
 
@@ -243,7 +243,7 @@ def read_version(content: bytes, where: str) -> Version:
             f"{FORMAT_VERSION}",
             hint="rebuild the index with this version of the program",
         )
-    if body.get("checksum") != _checksum(body):
+    if body.get("checksum") != checksum_of(body):
         raise DamagedManifestError(f"{where} is damaged: its checksum is wrong", hint=RESTORE)
     known = {each.name for each in fields(Version)}
     values = {key: value for key, value in body.items() if key in known}
@@ -276,6 +276,7 @@ def read_part(body: dict[str, Any]) -> Part:
     return Part(**body | {"attributes": paths, "uses": uses, **names})
 
 
-def _checksum(body: dict[str, Any]) -> int:
+def checksum_of(body: dict[str, Any]) -> int:
+    """The CRC-32 of the other fields of a file that has its own checksum."""
     own = {key: value for key, value in body.items() if key != "checksum"}
     return zlib.crc32(json.dumps(own, sort_keys=True, ensure_ascii=False).encode())

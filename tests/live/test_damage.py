@@ -1,0 +1,357 @@
+"""Damaged files, full disks, folders that cannot be written: clear words, and nothing is lost."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import tamis
+from tamis.errors import IndexFormatError, StoreError, TamisWarning
+from tamis.live import LiveIndex, follow
+from tamis.subscriptions import sqlite
+from tamis.subscriptions.writer import Writer
+from tests.effort import examples
+from tests.live.places import by_hand, crash, step
+from tests.subscriptions.places import Clock, after
+from tests.waiting import HANG_SECONDS
+
+ROOT = Path(__file__).parents[2]
+EVENTS = [{"a": n % 5, "b": n} for n in range(20)]
+SETTINGS = "live.json"
+
+
+@pytest.fixture(autouse=True)
+def _by_hand():
+    with by_hand():
+        yield
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "people.live"
+
+
+def fill(live: LiveIndex) -> None:
+    """Several parts, something hidden and removed in each, and two versions."""
+    live.add_many({f"s{n}": f"a = {n % 5} AND b >= {n}" for n in range(40)})
+    live.remove("s1")
+    live.compact()
+    live.add_many({f"t{n}": f"a = {n % 5} OR b = {n}" for n in range(10)})
+    live.remove_many(["s7", "t3"])
+    live.replace("s2", "b < 3")
+    live.publish(live._folder.with_name("published"))
+    live.add("last", "a = 4")
+
+
+def answers(index) -> list[list[str]]:
+    return [sorted(found) for found in index.match_lists(EVENTS).to_pylist()]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory) -> tuple[Path, list[list[str]]]:
+    folder = tmp_path_factory.mktemp("written") / "people.live"
+    with by_hand():
+        live = LiveIndex.open(folder)
+        fill(live)
+        found = answers(live)
+        crash(live)
+    return folder, found
+
+
+def expect_recovery(folder: Path, wanted: list[list[str]]) -> None:
+    """The index answers as before, can be written, and is as good as new afterwards."""
+    with LiveIndex.open(folder) as live:
+        assert answers(live) == wanted
+        live.add("more", "a = 4")
+        live.compact()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with LiveIndex.open(folder) as live:
+            assert live.match({"a": 4}) == sorted({"more", *live.match({"a": 4})})
+            live.remove("more")
+            assert answers(live) == wanted
+
+
+# ── damaged files ───────────────────────────────────────────────────────────────────────────
+
+
+def damage(path: Path, how: str, draw: Random) -> None:
+    content = bytearray(path.read_bytes())
+    if how == "missing":
+        path.unlink()
+        return
+    if how == "truncated":
+        del content[draw.randrange(len(content)) :]
+    else:
+        content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    path.write_bytes(content)
+
+
+def damageable(folder: Path) -> list[Path]:
+    """The files of versions and parts: all but those of the store and the settings."""
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not path.name.startswith(("subscriptions.", SETTINGS))
+    )
+
+
+@pytest.mark.parametrize("how", ["flipped", "truncated", "missing"])
+def test_versions_are_only_copies(written, how, tmp_path, seed):
+    source, wanted = written
+    draw = Random(seed)
+    n_warnings = 0
+    for at in range(examples(6)):
+        folder = tmp_path / f"{at}.live"
+        shutil.copytree(source, folder)
+        for path in draw.sample(damageable(folder), draw.choice((1, 1, 3))):
+            damage(path, how, draw)
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            expect_recovery(folder, wanted)
+        assert all(issubclass(one.category, TamisWarning) for one in given), given
+        n_warnings += len(given)
+        shutil.rmtree(folder)
+    assert n_warnings
+
+
+def test_a_lost_part_is_reported_and_built_again(written, folder):
+    source, wanted = written
+    shutil.copytree(source, folder)
+    shutil.rmtree(folder / "parts")
+    with pytest.warns(TamisWarning, match="the store is read instead. Nothing is lost"):
+        expect_recovery(folder, wanted)
+
+
+def test_a_part_that_is_lost_while_it_is_used(folder):
+    with LiveIndex.open(folder) as live:
+        fill(live)
+        wanted = answers(live)
+        live.publish(folder.with_name("published"))
+        shutil.rmtree(folder / "parts")
+        assert answers(live) == wanted
+        live.add("more", "a = 4")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with LiveIndex.open(folder) as live:
+            live.remove("more")
+            assert answers(live) == wanted
+
+
+def test_current_is_not_needed(written, folder):
+    source, wanted = written
+    shutil.copytree(source, folder)
+    (folder / "CURRENT").write_bytes(b"\xff")
+    expect_recovery(folder, wanted)
+
+
+@pytest.mark.parametrize("how", ["flipped", "truncated"])
+def test_damaged_settings(written, how, tmp_path, seed):
+    """They say how expressions are read: nothing is guessed."""
+    source, wanted = written
+    draw = Random(seed)
+    for at in range(examples(20)):
+        folder = tmp_path / f"{at}.live"
+        shutil.copytree(source, folder)
+        damage(folder / SETTINGS, how, draw)
+        with pytest.raises(IndexFormatError, match=r"live\.json") as raised:
+            LiveIndex.open(folder)
+        assert "nothing is lost" in raised.value.hint
+        with pytest.raises(IndexFormatError, match=r"live\.json"):
+            follow(folder)
+        shutil.copy(source / SETTINGS, folder / SETTINGS)
+        expect_recovery(folder, wanted)
+
+
+def test_settings_of_another_format(folder):
+    LiveIndex.open(folder).close()
+    body = json.loads((folder / SETTINGS).read_bytes())
+    (folder / SETTINGS).write_text(json.dumps({**body, "format_version": 99}))
+    with pytest.raises(IndexFormatError, match="has format version 99; this program reads"):
+        LiveIndex.open(folder)
+
+
+# ── full disks ──────────────────────────────────────────────────────────────────────────────
+
+
+def refuse(monkeypatch, number: int) -> None:
+    """Every new file and directory meets this error."""
+
+    def fail(*args, **options):
+        raise OSError(number, os.strerror(number), str(args[0]))
+
+    make = os.open
+
+    def open_(path, flags, *rest, **options):
+        return fail(path) if flags & os.O_CREAT else make(path, flags, *rest, **options)
+
+    monkeypatch.setattr(os, "mkdir", fail)
+    monkeypatch.setattr(os, "open", open_)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EDQUOT])
+def test_no_room_for_versions(folder, number, monkeypatch):
+    """The store has room: changes go on; versions and merges wait."""
+    reason = os.strerror(number)
+    live = LiveIndex.open(folder)
+    fill(live)
+    with monkeypatch.context() as full:
+        refuse(full, number)
+        live.add("more", "a = 4")
+        live.remove("more")
+        wanted = answers(live)
+        with pytest.raises(tamis.TamisError, match=reason) as raised:
+            live.compact()
+        assert str(folder) in str(raised.value)
+        with pytest.raises(tamis.TamisError, match=reason):
+            live.publish(folder.with_name("elsewhere"))
+        for n in range(4):
+            live.add_many({f"u{n}-{own}": "c = 1" for own in range(600)})
+        with pytest.raises(StoreError, match="were not merged"):
+            step(live)
+        assert answers(live) == wanted
+    while step(live):
+        pass
+    live.compact()
+    assert answers(live) == wanted
+    with monkeypatch.context() as full:
+        refuse(full, number)
+        live.add("more", "a = 9")
+        with suppress(TamisWarning), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            live.close()
+    with LiveIndex.open(folder) as live:
+        assert answers(live) == wanted
+        assert live.match({"a": 9}) == ["more"]
+
+
+def test_a_set_that_cannot_be_saved_is_closed(folder, monkeypatch):
+    live = LiveIndex.open(folder)
+    live.add("s", "a = 1")
+    with monkeypatch.context() as full:
+        refuse(full, errno.ENOSPC)
+        full.setattr("tamis.live.maintenance.SAVED_AT_CLOSE", 1, raising=False)
+        with pytest.warns(TamisWarning, match="the set was not saved. Nothing is lost"):
+            live.close()
+    with LiveIndex.open(folder) as live:  # the folder is free
+        assert live.match({"a": 1}) == ["s"]
+
+
+def add_until_full(live: LiveIndex) -> tuple[int, StoreError]:
+    """The last change that was acknowledged, and the error of the next one."""
+    last = 0
+    try:
+        for n in range(10_000):
+            last = live.add(f"s{n}", "a = 1 OR " * 20 + "a = 2")
+    except StoreError as error:
+        return last, error
+    pytest.fail("there is no end to it")
+
+
+def test_no_room_for_changes(folder, monkeypatch):
+    monkeypatch.setattr(sqlite, "_PRAGMAS", (*sqlite._PRAGMAS, "max_page_count = 60"))
+    live = LiveIndex.open(folder)
+    last, error = add_until_full(live)
+    assert "the disk is full" in error.message
+    assert str(folder) in error.message
+    assert live.change == live.store.last_change == last
+    assert len(live.match({"a": 1})) == len(live) == last
+    with pytest.raises(StoreError, match="the disk is full"):
+        live.add_many({f"t{n}": "a = 1 OR " * 20 + "a = 2" for n in range(10)})
+    assert len(live.match({"a": 2})) == last
+    crash(live)
+    monkeypatch.undo()
+    with by_hand(), LiveIndex.open(folder) as live:
+        assert len(live) == last
+        live.add("more", "a = 1")
+        assert len(live.match({"a": 1})) == last + 1
+
+
+def test_a_change_whose_acknowledgement_fails(folder, monkeypatch):
+    """It may be stored: then the next change, or the next end of a lease, shows it."""
+    clock = Clock()
+    with LiveIndex.open(folder, clock=clock) as live:
+        live.add("s", "a = 1")
+        commit = Writer._commit
+
+        def lose(self, jobs):
+            commit(self, [job._replace(future=type(job.future)()) for job in jobs])
+            live._committer._changes.clear()
+            raise StoreError("there is no connection")
+
+        with monkeypatch.context() as lost:
+            lost.setattr(Writer, "_commit", lose)
+            with pytest.raises(StoreError, match="there is no connection"):
+                live.add("t", "a = 1")
+        assert live.get("t") is not None
+        live.add("leased", "a = 2", valid_until=after(10))
+        assert sorted(live.match({"a": 1})) == ["s", "t"]
+        with monkeypatch.context() as lost:
+            lost.setattr(Writer, "_commit", lose)
+            with pytest.raises(StoreError, match="there is no connection"):
+                live.add("u", "a = 1")
+        clock.move(20)
+        live._committer.expire()
+        assert sorted(live.match({"a": 1})) == ["s", "t", "u"]
+
+
+# ── folders that cannot be written ──────────────────────────────────────────────────────────
+
+OPEN_AS_NOBODY = """
+import os, sys
+from tamis.errors import TamisError
+from tamis.live import LiveIndex, follow
+place, other = sys.argv[1:]
+for path in (other, place):  # the first loads all that is loaded late
+    with LiveIndex.open(path) as live:
+        live.add("s", "a = 1")
+        live.match({"a": 1})
+    with follow(path, is_started=False) as follower:
+        follower.match({"a": 1})
+for path, folders, files in os.walk(place):
+    os.chmod(path, 0o555)
+    for name in files:
+        os.chmod(os.path.join(path, name), 0o444)
+if os.geteuid() == 0:
+    os.setuid(65534)
+try:
+    LiveIndex.open(place)
+except TamisError as error:
+    print(error)
+with follow(place, is_started=False) as follower:
+    print(follower.match({"a": 1}), follower.change)
+"""
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    for path in (tmp_path, *tmp_path.parents):
+        with suppress(OSError):
+            os.chmod(path, 0o755)
+    finished = subprocess.run(
+        [sys.executable, "-c", OPEN_AS_NOBODY, tmp_path / "people.live", tmp_path / "other.live"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=HANG_SECONDS,
+        cwd=ROOT,
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert "ermission denied" in finished.stdout
+    assert str(tmp_path / "people.live") in finished.stdout
+    assert finished.stdout.endswith("['s'] 1\n")
+
+
+def test_a_file_in_place_of_the_folder(folder):
+    folder.write_text("a file")
+    with pytest.raises(tamis.TamisError, match=str(folder)):
+        LiveIndex.open(folder)
