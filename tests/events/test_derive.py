@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.errors import IndexFormatError, SchemaError
+from tamis.events.encoder import EventEncoder
 from tamis.index.carriers import LARGE_STRING, to_carrier
 from tamis.language import Schema
 from tamis.language.derived import read_derived
@@ -53,8 +54,9 @@ def test_a_derived_value_is_one_column_for_all_its_tests():
     )
     (contents,) = index.parts
     assert [column.attributes[0].path for column in contents.columns] == [("\0lower(name)",)]
-    assert index.encoder.table.paths == (("name",), ("\0lower(name)",))
-    assert list(index.encoder.table.by_path) == [("name",)]
+    table = EventEncoder(contents).table
+    assert table.paths == (("name",), ("\0lower(name)",))
+    assert list(table.by_path) == [("name",)]
 
 
 def test_an_event_cannot_give_a_derived_value():
