@@ -175,3 +175,14 @@ def test_closing_finishes_what_waits(folder):
     assert [len(future.result()) for future in waiting] == [1, 1]
     with LiveIndex.open(folder / "live") as live:
         assert sorted(live) == ["sa", "sb"]
+
+
+def test_a_closed_index_starts_no_merge(folder):
+    """The process that merges must not be started while the index closes: nobody would end it."""
+    merger = merging.Merger(folder)
+    merger._start()
+    merger.close()
+    assert merger._process is None
+    with pytest.raises(StoreError, match="has ended"):
+        merger._ask({})
+    assert merger._process is None

@@ -220,8 +220,10 @@ class LiveIndex(Index):
 
     def snapshot(self) -> Index:
         """The index as it is now, which never changes: for many answers as of one moment."""
-        moment = self._store.moment
-        return Index.showing(self.view.frozen(moment))
+        while True:
+            view, moment = self.view, self._store.moment
+            if self.view is view:  # otherwise the moment may be that of a later view
+                return Index.showing(view.frozen(moment))
 
     # ── maintaining ────────────────────────────────────────────────────────────────────────
 

@@ -66,6 +66,8 @@ class Merger:
         self._folder = folder
         self._process: subprocess.Popen[str] | None = None
         self._lock = Lock()
+        self._starting = Lock()
+        self._is_closed = False
 
     def merge(
         self, live_set: LiveSet, run: Sequence[LivePart], sample: pa.Table | None
@@ -97,6 +99,14 @@ class Merger:
 
     def close(self) -> None:
         """End the process, and a merge that is running; nothing is lost."""
+        with self._starting:
+            self._is_closed = True
+            if self._process is not None:
+                self._process.kill()
+        with self._lock:  # the merge that was running has noticed
+            self._end()
+
+    def _end(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             process.kill()
@@ -126,24 +136,24 @@ class Merger:
             line = ""
         if line.endswith("\n"):  # otherwise it ended in the middle of its answer
             return json.loads(line)
-        process_failed, self._process = self._process, None
-        if process_failed is not None:
-            process_failed.kill()
-            process_failed.communicate()
+        self._end()
         raise StoreError(f"the process that merges parts of {self._folder} has ended")
 
     def _start(self) -> subprocess.Popen[str]:
-        process = self._process
-        if process is None or process.poll() is not None:
-            self._process = process = subprocess.Popen(
-                [sys.executable, "-m", "tamis.live.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                # The same modules as in this process, wherever they were found.
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-            )
-        return process
+        with self._starting:
+            if self._is_closed:
+                raise OSError("the live index is closed")
+            if self._process is None or self._process.poll() is not None:
+                self._end()
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "tamis.live.worker"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    # The same modules as in this process, wherever they were found.
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                )
+            return self._process
 
 
 def _list_rows(part: LivePart) -> pa.Table:
