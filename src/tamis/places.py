@@ -12,6 +12,7 @@ from tamis.errors import IndexFormatError
 MANIFEST: Final = "manifest.json"  # of a saved index, and of a version
 CURRENT: Final = "CURRENT"  # the newest version's number
 VERSION: Final = re.compile(r"v([0-9]{8,18})")  # the folder of a version
+LIVE: Final = "live.json"  # the settings of a live index
 SUBSCRIPTIONS: Final = "subscriptions.sqlite"  # in the folder of a store of subscriptions
 DATABASES: Final = ("postgresql://", "postgresql+psycopg://")  # that a store may be in
 
@@ -46,8 +47,15 @@ def refuse_version(path: object) -> None:
 
 
 def is_index(path: str | os.PathLike[str]) -> bool:
-    """Whether there is an index, with or without versions."""
-    return is_saved_index(path) or ("://" not in str(path) and holds_versions(path))
+    """Whether there is an index: a saved one, a live one, or versions of one."""
+    return is_saved_index(path) or (
+        "://" not in str(path) and (is_live(path) or holds_versions(path))
+    )
+
+
+def is_live(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a live index."""
+    return "://" not in str(path) and os.path.isfile(os.path.join(path, LIVE))
 
 
 def holds_subscriptions(place: str | os.PathLike[str]) -> bool:

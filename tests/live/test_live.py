@@ -12,7 +12,7 @@ import pytest
 import tamis
 from tamis.errors import HistoryError, RefusedError, StoreInUseError
 from tamis.live import LiveIndex, follow
-from tamis.subscriptions import Accepted, Reason, Refused
+from tamis.subscriptions import Accepted, Reason, Refused, Replace, Subscribe, Unsubscribe
 from tests.live.places import by_hand, step
 from tests.subscriptions.places import START, Clock
 from tests.waiting import HANG_SECONDS
@@ -326,3 +326,48 @@ def test_a_closed_index_says_so(folder):
         live.match({"a": 1})
     with pytest.raises(tamis.InputError, match="closed"):
         live.add("s", "a = 1")
+
+
+# ── opening ─────────────────────────────────────────────────────────────────────────────────
+
+
+def test_few_changes_are_read_again_without_a_version(folder):
+    with by_hand():
+        live = LiveIndex.open(folder)
+        live.add("s", "a = 1")
+        live.close(saves_few=False)
+        assert not (folder / "CURRENT").exists()
+        live = LiveIndex.open(folder)
+        assert live.match({"a": 1}) == ["s"]
+        live.add_many({f"s{n}": "a = 1" for n in range(1_000)})
+        live.close(saves_few=False)
+        assert (folder / "CURRENT").exists()
+    with by_hand(), LiveIndex.open(folder) as live:
+        assert len(live.match({"a": 1})) == 1_001
+    assert len(list(folder.glob("v*"))) == 1  # nothing changed, so nothing was saved
+
+
+def test_smaller_limits_apply_to_new_subscriptions_only(folder):
+    long = "a IN (1, 2, 3)"
+    with by_hand(), LiveIndex.open(folder) as live:
+        live.add("long", long)
+    limits = tamis.Limits(in_list=2)
+    with by_hand(), LiveIndex.open(folder, limits=limits) as live:
+        with pytest.raises(tamis.LimitError):
+            live.add("other", long)
+        live.add("short", "a = 2")
+        assert sorted(live.match({"a": 2})) == ["long", "short"]
+
+
+def test_a_saved_index_does_not_become_live(tmp_path):
+    tamis.build({"s": "a = 1"}).save(tmp_path / "saved")
+    with pytest.raises(tamis.InputError, match="holds a saved index"):
+        LiveIndex.open(tmp_path / "saved")
+    assert not (tmp_path / "saved" / "subscriptions.sqlite").exists()
+
+
+def test_requests_are_applied_in_order(live):
+    found = live.apply([Subscribe("s", "a = 1"), Replace("s", "a = 2"), Unsubscribe("t")])
+    assert [isinstance(own, Accepted) for own in found] == [True, True, False]
+    assert live.match({"a": 2}) == ["s"]
+    assert [own.number for own in live.store.history("s")] == [2, 1]

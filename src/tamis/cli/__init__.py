@@ -23,12 +23,14 @@ from tamis.errors import MissingOperatorError, TamisError
 COMMANDS: Final = {
     "build": ("tamis.cli.build:build_command",),
     "check": ("tamis.cli.check:check_command",),
+    "compact": ("tamis.cli.live:compact_command",),
     "demo": ("tamis.cli.demo:demo_command",),
     "dot": ("tamis.cli.dot:dot_command",),
     "eval": ("tamis.cli.evaluate:eval_command",),
     "explain": ("tamis.cli.explain:explain_command",),
     "lab": ("tamis.cli.lab:lab_group",),
     "match": ("tamis.cli.match:match_command",),
+    "publish": ("tamis.cli.live:publish_command",),
     "spark": (
         "tamis.cli.spark:spark_group",
         "tamis.cli.spark_commands",
@@ -36,6 +38,7 @@ COMMANDS: Final = {
         "tamis.cli.spark_versions",
     ),
     "stats": ("tamis.cli.stats:stats_command",),
+    "sub": ("tamis.cli.sub:sub_group", "tamis.cli.sub_reading", "tamis.cli.sub_import"),
     "verify": ("tamis.cli.verify:verify_command",),
 }
 

@@ -10,7 +10,7 @@ from tamis.arguments import expect_path
 from tamis.errors import HistoryError, InputError, StoreError, warn
 from tamis.language.limits import NO_LIMITS
 from tamis.live import checkpoints
-from tamis.live.opening import open_set, read_settings
+from tamis.live.opening import find_store, open_set, read_settings
 from tamis.match.index import Index
 from tamis.match.operators import read_registry
 from tamis.match.view import View
@@ -43,7 +43,7 @@ class Follower(Index):
         self._settings = settings
         self._epoch = store.epoch
         self._lock = Lock()
-        self._current = open_set(folder, store, settings, None)
+        self._current = open_set(folder, store, settings, None).live_set
         self.view = self._make_view(None)
         self._closing = Event()
         self._thread: Thread | None = None
@@ -56,15 +56,15 @@ class Follower(Index):
     def refresh(self) -> int:
         """Read the changes so far; returns the number of the last one.
 
-        If the log no longer has them, or the store has another history, the set is read anew from a
-        saved version and the store.
+        If the log no longer has them, or the store has another history, the set is read again from
+        a saved version and the store.
         """
         with self._lock:
             try:
                 found = self._advance(self._current)
             except HistoryError:
                 self._epoch = self._store.epoch
-                found = open_set(self._folder, self._store, self._settings, None)
+                found = open_set(self._folder, self._store, self._settings, None).live_set
             if len(found.parts) > MANY_PARTS:
                 found = self._tidied(found)
             if found is not self._current:
@@ -139,13 +139,13 @@ def follow(
 ) -> Follower:
     """Follow the live index in a folder, which another process has open.
 
-    `store` is the address of its PostgreSQL database, if it has one. Without `is_started`, changes
-    are read only by `refresh`.
+    `store` is the address of its PostgreSQL database, by default the one that the folder names.
+    Without `is_started`, changes are read only by `refresh`.
     """
     expect_path(folder)
     path = Path(folder)
     registry = read_registry(operators)
-    opened = SubscriptionStore.open(store or path, read_only=True)
+    opened = SubscriptionStore.open(find_store(path, store), read_only=True)
     try:
         signatures = () if registry is None else registry.signatures
         settings = read_settings(path, None, None, NO_LIMITS, tuple(signatures), is_created=False)

@@ -11,7 +11,7 @@ from tamis.input.schemas import open_schema
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.live.committer import Committer, expect
 from tamis.live.maintenance import Maintenance
-from tamis.live.opening import open_set, read_settings
+from tamis.live.opening import find_store, open_set, read_settings
 from tamis.live.requests import ask_to_add
 from tamis.live.sampling import EventSample
 from tamis.match.index import Index
@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tamis.live.live_set import LiveSet
+    from tamis.live.opening import OpenedSet
     from tamis.logic.evaluate import Missing
     from tamis.subscriptions import Change, Subscription
-    from tamis.subscriptions.model import Keep, Result
+    from tamis.subscriptions.model import Keep, Request, Result
     from tamis.versions.manifest import Version
     from tamis.versions.store import IndexStore
 
@@ -52,7 +53,7 @@ class LiveIndex(Index):
         self,
         folder: Path,
         store: SubscriptionStore,
-        live_set: LiveSet,
+        opened: OpenedSet,
         changes: list[Change],
         registry: Any,
     ) -> None:
@@ -63,9 +64,11 @@ class LiveIndex(Index):
         self._store = store
         self._registry = registry
         self._sample = EventSample()
-        self.view = self._make_view(live_set, None)
-        self._committer = Committer(store, live_set, changes, self._show)
-        self._maintenance = Maintenance(folder, store, self._committer, self._sample)
+        self.view = self._make_view(opened.live_set, None)
+        self._committer = Committer(store, opened.live_set, changes, self._show)
+        self._maintenance = Maintenance(
+            folder, store, self._committer, self._sample, opened.saved_change
+        )
 
     @classmethod
     def open(  # type: ignore[override] # noqa: PLR0913 - all that decides how it is opened
@@ -84,33 +87,42 @@ class LiveIndex(Index):
         `schema` declares types; without it they are inferred from the subscriptions, and fixed by
         the first one that uses an attribute. It may be declared later, if nothing contradicts it.
         `missing` is chosen when the index is created. `store` is the address of a PostgreSQL
-        database that holds the subscriptions; by default they are in the folder. One process may
-        open a folder; for a second one this raises a `StoreInUseError`.
+        database that holds the subscriptions, which the folder remembers without the password; by
+        default they are in the folder. One process may open a folder; for a second one this raises
+        a `StoreInUseError`.
         """
         expect_path(folder)
         path = Path(folder)
         registry = read_registry(operators)
         changes: list[Change] = []
         options: dict[str, Any] = {} if clock is None else {"clock": clock}
-        opened = SubscriptionStore.open(store or path, on_commit=changes.extend, **options)
+        place = find_store(path, store)
+        opened = SubscriptionStore.open(place, on_commit=changes.extend, **options)
         try:
             signatures = () if registry is None else registry.signatures
             declared = None if schema is None else open_schema(schema)
-            settings = read_settings(path, declared, missing, limits, tuple(signatures))
-            live_set = open_set(path, opened, settings, declared)
-            return cls(path, opened, live_set, changes, registry)
+            database = None if store is None else opened.where
+            settings = read_settings(
+                path, declared, missing, limits, tuple(signatures), database=database
+            )
+            found = open_set(path, opened, settings, declared)
+            return cls(path, opened, found, changes, registry)
         except BaseException:
             opened.close()
             raise
 
-    def close(self) -> None:
-        """Finish waiting changes, save the set, and release the folder."""
+    def close(self, *, saves_few: bool = True) -> None:
+        """Finish waiting changes, save the set, and release the folder.
+
+        All changes are in the store; a saved version makes the next start faster. Without
+        `saves_few`, it is saved only after many changes: for a process that makes one and ends.
+        """
         if not self.__dict__:
             return
         self._maintenance.close()
         self._committer.close()
         try:
-            self._maintenance.save(self._committer.current)
+            self._maintenance.save_last(self._committer.current, saves_few=saves_few)
         except (TamisError, OSError) as error:
             warn(f"{error}; the set was not saved. Nothing is lost: the store has all changes")
         finally:
@@ -153,6 +165,13 @@ class LiveIndex(Index):
         """
         waiting = [self._committer.submit(some) for some in ask_to_add(subscriptions)]
         return [result for future in waiting for result in future.result()]
+
+    def apply(self, requests: Iterable[Request]) -> list[Result]:
+        """Apply requests of `tamis.subscriptions` in order; returns a result for each.
+
+        A refused request changes nothing and does not affect the others.
+        """
+        return self._committer.submit(list(requests)).result()
 
     def replace(  # noqa: PLR0913 - everything that a subscription has
         self,
@@ -230,6 +249,10 @@ class LiveIndex(Index):
     def compact(self) -> None:
         """Merge all parts into one, without the subscriptions that were replaced or removed."""
         self._maintenance.compact()
+
+    def tidy(self) -> None:
+        """Merge parts now if there are many; otherwise this happens in the background."""
+        self._maintenance.tidy()
 
     def save(self, *args: Any, **options: Any) -> None:
         """A live index is saved in its folder by itself."""

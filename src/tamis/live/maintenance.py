@@ -8,7 +8,7 @@ from threading import Condition, Lock, Thread
 from typing import TYPE_CHECKING, Final
 
 from tamis.errors import TamisError, warn
-from tamis.live import checkpoints
+from tamis.live import checkpoints, merging
 from tamis.live.merging import Merger, choose_run
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 INTERVAL: Final = 0.25  # seconds between two looks at the set
 EXPIRY_INTERVAL: Final = 1.0
 SAVED_AFTER: Final = 20_000  # changes: more would take long to read again when the set is opened
+FEW: Final = 1_000  # changes: these are read again sooner than a version is written
 PAUSE: Final = 5.0  # seconds after a failure
 
 
@@ -31,15 +32,22 @@ class Maintenance:
     """Keeps a live set in good shape, in the background."""
 
     def __init__(
-        self, folder: Path, store: SubscriptionStore, committer: Committer, sample: EventSample
+        self,
+        folder: Path,
+        store: SubscriptionStore,
+        committer: Committer,
+        sample: EventSample,
+        saved_change: int,
     ) -> None:
+        """`saved_change` is the last change that a saved version includes."""
         self._folder = folder
         self._store = store
         self._committer = committer
         self._sample = sample
         self._merger = Merger(folder)
         self._saved: Version | None = None
-        self._saved_change = committer.current.change
+        self._saved_change = saved_change
+        self._has_merged = False  # since the last save
         self._saving = Lock()
         self._merging = Lock()
         self._wake = Condition()
@@ -71,21 +79,38 @@ class Maintenance:
                 return self._saved
             version, written = checkpoints.save(live_set, self._folder, self._store)
             self._saved, self._saved_change = version, live_set.change
+            self._has_merged = False
             if written and not self._is_closed:
                 self._committer.run(lambda now: _with_stored(now, written))
             return version
 
+    def save_last(self, live_set: LiveSet, *, saves_few: bool) -> None:
+        """Save the set if no version has its changes or its merged parts."""
+        n_changes = live_set.change - self._saved_change
+        if self._has_merged or n_changes > (0 if saves_few else FEW):
+            self.save(live_set)
+
+    def tidy(self) -> None:
+        """Merge parts until there are few."""
+        while len(self._committer.current.parts) >= merging.FAN_IN and self.step():
+            pass
+
     def _run(self) -> None:
-        while not self._is_closed:
+        pause = INTERVAL  # a command that opens the set for one change is done by then
+        while not self._wait(pause):
             try:
                 pause = 0.0 if self.step() else INTERVAL
             except (TamisError, OSError) as error:
                 if not self._closes():
                     warn(f"{error}; it is tried again. Changes and answers are not affected")
                 pause = PAUSE
-            with self._wake:
-                if not self._is_closed and pause:
-                    self._wake.wait(pause)
+
+    def _wait(self, seconds: float) -> bool:
+        """Wait; returns whether the index was closed."""
+        with self._wake:
+            if not self._is_closed and seconds:
+                self._wake.wait(seconds)
+            return self._is_closed
 
     def step(self) -> bool:
         """Do what is due; returns whether parts were merged, so that more may be due."""
@@ -106,6 +131,7 @@ class Maintenance:
     def _merge(self, live_set: LiveSet, run: Sequence[LivePart]) -> None:
         part = self._merger.merge(live_set, run, self._sample.to_table())
         self._committer.run(lambda now: now.swap(run, part))
+        self._has_merged = True
 
     def _expire(self) -> None:
         """Write the ends of leases to the log, and drop their subscriptions."""

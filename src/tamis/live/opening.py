@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis import durable
 from tamis.errors import IndexFormatError, InputError
 from tamis.index.uses import add_uses, count_uses, used_paths
+from tamis.language.limits import NO_LIMITS
 from tamis.language.schema import Schema
 from tamis.live import checkpoints
 from tamis.live.live_set import LivePart, LiveSet, empty_part, unreadable
 from tamis.live.settings import Settings
 from tamis.logic.evaluate import Missing
+from tamis.places import LIVE, holds_subscriptions, is_index, is_saved_index
 from tamis.versions.manifest import checksum_of
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from tamis.language.signatures import Signature
     from tamis.subscriptions import SubscriptionStore
 
-FILE: Final = "live.json"
 FORMAT: Final = "tamis-live"
 FORMAT_VERSION: Final = 1
 AT_ONCE: Final = 10_000  # changes of the log that are applied together
@@ -35,6 +36,29 @@ _RESTORE: Final = (
 )
 
 
+def find_store(folder: pathlib.Path, given: str | None) -> str | pathlib.Path:
+    """The place of the subscriptions of the live index in a folder: the address that the caller
+    passes, or the one that the folder names; by default the folder.
+    """
+    body = _read(folder / LIVE)
+    if body is None:
+        is_apart = is_index(folder) and given is None and not holds_subscriptions(folder)
+        if is_saved_index(folder) or is_apart:
+            raise InputError(
+                f"{folder} holds a saved index; a live index needs its own folder",
+                hint="name another folder, and add the subscriptions there",
+            )
+        return given or folder
+    named = body.get("store")
+    if given is not None and named is None:
+        raise InputError(
+            f"the subscriptions of the live index in {folder} are in that folder, "
+            "not in a database",
+            hint="leave out the address of the database, or name another folder",
+        )
+    return given or named or folder
+
+
 def read_settings(  # noqa: PLR0913 - what is stored, and what is not
     folder: pathlib.Path,
     declared: Schema | None,
@@ -42,14 +66,15 @@ def read_settings(  # noqa: PLR0913 - what is stored, and what is not
     limits: Limits,
     operators: tuple[Signature, ...],
     *,
+    database: str | None = None,
     is_created: bool = True,
 ) -> Settings:
     """The settings of the set in a folder; a new set gets those that the caller passes, if it may
-    be created.
+    be created. `database` is the address of its subscriptions, if they are not in the folder.
     """
     if missing is not None and missing not in tuple(Missing):
         raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
-    body = _read(folder / FILE)
+    body = _read(folder / LIVE)
     known = Missing(body["missing"]) if body else Missing(missing or Missing.UNDEFINED)
     if missing is not None and known != missing:
         raise InputError(
@@ -63,7 +88,8 @@ def read_settings(  # noqa: PLR0913 - what is stored, and what is not
         )
     if body is None:
         durable.make_directory(folder)
-        _write(folder / FILE, known, None)
+        without_password = None if database is None else database.replace(":***@", "@")
+        _write(folder / LIVE, {"missing": known.value, "schema": None, "store": without_password})
     is_declared = schema is not None
     return Settings(schema or Schema({}), is_declared, known, limits, operators)
 
@@ -88,30 +114,36 @@ def _read(path: pathlib.Path) -> dict[str, Any] | None:
     return body
 
 
-def _write(path: pathlib.Path, missing: Missing, schema: Schema | None) -> None:
-    body: dict[str, Any] = {
-        "format": FORMAT,
-        "format_version": FORMAT_VERSION,
-        "missing": missing.value,
-        "schema": None if schema is None else schema.to_json(),
-    }
+def _write(path: pathlib.Path, settings: dict[str, Any]) -> None:
+    body = {"format": FORMAT, "format_version": FORMAT_VERSION, **settings}
     body["checksum"] = checksum_of(body)
     durable.replace_file(path, [json.dumps(body, indent=1).encode()])
 
 
+class OpenedSet(NamedTuple):
+    """A set, and the last change that its newest saved version includes."""
+
+    live_set: LiveSet
+    saved_change: int  # 0 if there is no version
+
+
 def open_set(
     folder: pathlib.Path, store: SubscriptionStore, settings: Settings, declared: Schema | None
-) -> LiveSet:
+) -> OpenedSet:
     """The set as of the store's last change."""
-    live_set = checkpoints.load(folder, store, settings) or _build_all(store, settings)
+    # What was accepted under other limits stays.
+    unlimited = replace(settings, limits=NO_LIMITS)
+    loaded = checkpoints.load(folder, store, unlimited)
+    live_set = loaded or _build_all(store, unlimited)
     while changes := store.changes(after=live_set.change, limit=AT_ONCE):
         live_set = live_set.apply(changes)
-    known = live_set.settings
-    if declared is None or (known.is_declared and declared == known.schema):
-        return live_set
-    settings = known.declare(declared, _find_uses(live_set))
-    _write(folder / FILE, settings.missing, declared)
-    return replace(live_set, settings=settings)
+    known = replace(live_set.settings, limits=settings.limits)
+    if declared is not None and not (known.is_declared and declared == known.schema):
+        known = known.declare(declared, _find_uses(live_set))
+        _write(folder / LIVE, {**(_read(folder / LIVE) or {}), "schema": declared.to_json()})
+    # The newest part is sealed: to build it again would apply the limits to it.
+    live_set = replace(live_set, settings=known, newest=None)
+    return OpenedSet(live_set, 0 if loaded is None else loaded.change)
 
 
 def _find_uses(live_set: LiveSet) -> dict[Path, Use]:

@@ -80,6 +80,19 @@ def read_changes(database: Database, after: int, limit: int, epoch: str | None) 
     return rows
 
 
+def read_history(database: Database, latest: Row) -> Iterator[Row]:
+    """The changes of one subscription from its newest row back, as far as the log has them."""
+    row: Row | None = latest
+    while row is not None:
+        yield row
+        if row.previous is None:
+            return
+        query = select(CHANGES).where(CHANGES.c.number == row.previous)
+        with reading(database) as connection:
+            found = connection.execute(query).one_or_none()
+        row = None if found is None else Row._make(found)
+
+
 def expect_change(facts: StoreFacts, number: int, where: str) -> None:
     """Raise a `HistoryError` for a change number whose state cannot be rebuilt."""
     if number < facts.horizon:

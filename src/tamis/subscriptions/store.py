@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -194,6 +195,15 @@ class SubscriptionStore:
         """The last change of a subscription, even if it ended it; None if the log has none."""
         row = self._find([subscription_id]).get(subscription_id)
         return None if row is None else to_change(row)
+
+    def history(self, subscription_id: str, *, limit: int = reading.PAGE_SIZE) -> Sequence[Change]:
+        """The last changes of a subscription, the newest first; those before the horizon may be
+        missing.
+        """
+        limit = expect_count(limit, "limit")
+        row = self._find([subscription_id]).get(subscription_id)
+        rows = () if row is None else reading.read_history(self._database, row)
+        return [to_change(own) for own in islice(rows, limit)]
 
     def list(  # noqa: PLR0913 - one argument for each way to choose
         self,
