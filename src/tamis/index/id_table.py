@@ -37,24 +37,30 @@ class IdTable:
         ordinals = np.argsort(hashes, kind="stable").astype(np.int32)
         return hashes[ordinals], ordinals
 
-    def find(self, ids: pa.StringArray) -> Int32:
+    def find(self, wanted: WantedIds) -> Int32:
         """The ordinal of each id, -1 if the part does not have it."""
-        wanted = _buffers_of(ids)
-        found = np.empty(len(ids), dtype=np.int32)
-        find_texts(*wanted, _hash(wanted), *self._buffers, *self._sorted, found)
+        found = np.empty(len(wanted), dtype=np.int32)
+        find_texts(*wanted.buffers, wanted.hashes, *self._buffers, *self._sorted, found)
         return found
 
-    def find_one(self, subscription_id: str) -> int:
-        """The ordinal of one id, -1 if the part does not have it."""
-        return int(self.find(to_ids([subscription_id]))[0])
 
+class WantedIds:
+    """Ids to be found in the tables of several parts."""
 
-def to_ids(ids: Sequence[str]) -> pa.StringArray:
-    """Ids as an array; those that no subscription can have are empty."""
-    try:
-        return pa.array(ids, pa.string())
-    except UnicodeEncodeError:  # lone surrogates
-        return pa.array([own if is_valid(own) else "" for own in ids], pa.string())
+    def __init__(self, ids: pa.StringArray) -> None:
+        self.buffers = _buffers_of(ids)
+        self.hashes = _hash(self.buffers)
+
+    @classmethod
+    def of(cls, ids: Sequence[str]) -> WantedIds:
+        """Ids from Python; those that no subscription can have are not found."""
+        try:
+            return cls(pa.array(ids, pa.string()))
+        except UnicodeEncodeError:  # lone surrogates
+            return cls(pa.array([own if is_valid(own) else "" for own in ids], pa.string()))
+
+    def __len__(self) -> int:
+        return len(self.hashes)
 
 
 def is_valid(text: str) -> bool:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tamis.errors import IndexFormatError, warn
+from tamis.index.id_table import WantedIds
 from tamis.language.limits import NO_LIMITS
 from tamis.live.live_set import LivePart, LiveSet, empty_part
 from tamis.places import MANIFEST
@@ -87,7 +88,7 @@ def _find_removed(live_set: LiveSet) -> pa.Array:
         return pa.array([], pa.string())
     removed = pc.unique(pa.chunked_array(hidden))
     for part in live_set.parts:
-        ordinals = part.contents.id_table.find(removed)
+        ordinals = part.contents.id_table.find(WantedIds(removed))
         is_shown = ordinals >= 0
         if part.is_hidden is not None:
             is_shown &= ~part.is_hidden[ordinals]

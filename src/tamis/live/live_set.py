@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.errors import StoreError
-from tamis.index.id_table import to_ids
+from tamis.index.id_table import WantedIds
 from tamis.match.catalogue import IndexPart
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Rows = Mapping[str, Subscription]
 
 MOST_NEWEST: Final = 512  # subscriptions in the newest part
-SLOW_BUILD: Final = 0.006  # seconds: the newest part is sealed when it takes longer to build
+SLOW_BUILD: Final = 0.004  # seconds of CPU: a newest part that takes longer to build is sealed
 
 
 class LivePart(NamedTuple):
@@ -90,9 +90,9 @@ class LiveSet:
     def build(self, rows: Rows, gone: Collection[str] = ()) -> BuiltPart:
         """The newest part with some subscriptions added and others removed."""
         planned = self._plan(rows, gone)
-        began = time.perf_counter()
+        began = time.thread_time()
         built = self.settings.build(list(planned.values()))
-        return BuiltPart(planned, built, time.perf_counter() - began)
+        return BuiltPart(planned, built, time.thread_time() - began)
 
     def apply(self, changes: Sequence[Change], built: BuiltPart | None = None) -> LiveSet:
         """The set after some changes. `built` is a part that has their additions, if there is one.
@@ -116,7 +116,7 @@ class LiveSet:
     def _hide(self, ids: Iterable[str]) -> LiveSet:
         """The set without these subscriptions."""
         names = list(ids)
-        wanted = to_ids(names)
+        wanted = WantedIds.of(names)
         parts = []
         for part in self.parts:
             found = part.contents.id_table.find(wanted)
@@ -159,7 +159,7 @@ class LiveSet:
             now = {id(own.contents): own for own in self.parts}
             for own in merged:
                 gone = _newly_hidden(own, now.get(id(own.contents)))
-                part = part.hide(part.contents.id_table.find(gone))
+                part = part.hide(part.contents.id_table.find(WantedIds(gone)))
         is_empty = part is None or not part.n_shown
         parts = (*self.parts[:first], *(() if is_empty else (part,)), *self.parts[end:])
         if not parts:

@@ -16,6 +16,7 @@ from tamis import durable
 from tamis.errors import StoreError
 from tamis.index import artefact
 from tamis.live.live_set import LivePart
+from tamis.live.sizes import LARGE
 from tamis.versions.manifest import BASE, DELTA, read_part
 from tamis.versions.part_set import OpenPart
 from tamis.versions.tables import list_subscriptions
@@ -135,6 +136,9 @@ class Merger:
         except (OSError, ValueError):
             line = ""
         if line.endswith("\n"):  # otherwise it ended in the middle of its answer
+            if job["n_rows"] >= LARGE:
+                process.communicate()  # it ends, to return its memory
+                self._process = None
             return json.loads(line)
         self._end()
         raise StoreError(f"the process that merges parts of {self._folder} has ended")

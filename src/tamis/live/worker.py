@@ -22,6 +22,7 @@ from tamis.index.build import build_contents
 from tamis.language.limits import NO_LIMITS
 from tamis.language.schema import Schema
 from tamis.live.sampling import EVENT
+from tamis.live.sizes import LARGE
 from tamis.logic.evaluate import Missing
 from tamis.match.index import Index
 from tamis.match.learn import learn
@@ -32,7 +33,6 @@ from tamis.versions.tables import PACKED
 if TYPE_CHECKING:
     from tamis.index.contents import Contents
 
-LARGE: Final = 50_000  # subscriptions; after a job of this size the process returns its memory
 NICENESS: Final = 10  # matching is more urgent
 
 

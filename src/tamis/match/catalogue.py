@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tamis.errors import InputError, suggest
 from tamis.index.hiding import hide
-from tamis.index.id_table import to_ids
+from tamis.index.id_table import WantedIds
 from tamis.index.weights import all_weights
 from tamis.language.schema import Schema
 from tamis.language.types import ANY
@@ -164,7 +164,7 @@ class Catalogue:
 
     def _find(self, ids: Sequence[str]) -> Int32:
         """The ordinals of these subscriptions, -1 for unknown ids."""
-        wanted = to_ids(ids)
+        wanted = WantedIds.of(ids)
         found = np.full(len(ids), -1, dtype=np.int32)
         for part, numbering in zip(self.parts, self.numberings, strict=True):
             local = part.contents.id_table.find(wanted)
