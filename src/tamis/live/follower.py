@@ -45,6 +45,8 @@ class Follower(Index):
         self._lock = Lock()
         self._current = open_set(folder, store, settings, None).live_set
         self.view = self._make_view(None)
+        if registry is not None:
+            self.operators.expect_all()
         self._closing = Event()
         self._thread: Thread | None = None
 

@@ -65,6 +65,8 @@ class LiveIndex(Index):
         self._registry = registry
         self._sample = EventSample()
         self.view = self._make_view(opened.live_set, None)
+        if registry is not None:
+            self.operators.expect_all()
         self._committer = Committer(store, opened.live_set, changes, self._show)
         self._maintenance = Maintenance(
             folder, store, self._committer, self._sample, opened.saved_change
