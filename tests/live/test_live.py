@@ -210,6 +210,26 @@ def test_a_snapshot_stays_as_it_was(folder):
         assert live.match({"a": 1}) == ["t"]
 
 
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_as_of_an_earlier_change(folder, is_saved):
+    clock = Clock()
+    with by_hand(), LiveIndex.open(folder, clock=clock) as live:
+        first = live.add("s", "a = 1", valid_until=START + timedelta(seconds=10))
+        second = live.add("t", "a = 1")
+        if is_saved:
+            live.compact()
+        clock.move(60)
+        third = live.replace("t", "a = 2")
+        live.add("u", "a = 1")
+        answers = {at: sorted(live.as_of(at).match({"a": 1})) for at in (0, first, second, third)}
+        assert answers == {0: [], first: ["s"], second: ["s", "t"], third: []}
+        assert live.as_of(third).match({"a": 2}) == ["t"]
+        live.store.prune(third)
+        with pytest.raises(HistoryError):
+            live.as_of(second)
+        assert live.as_of(third).match({"a": 2}) == ["t"]
+
+
 # ── other processes ─────────────────────────────────────────────────────────────────────────
 
 

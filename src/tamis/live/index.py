@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.arguments import expect_path
+from tamis.arguments import expect_count, expect_path
 from tamis.errors import InputError, TamisError, warn
 from tamis.input.schemas import open_schema
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.live.committer import Committer, expect
 from tamis.live.maintenance import Maintenance
-from tamis.live.opening import find_store, open_set, read_settings
+from tamis.live.opening import find_store, open_as_of, open_set, read_settings
 from tamis.live.requests import ask_to_add
 from tamis.live.sampling import EventSample
 from tamis.match.index import Index
@@ -245,6 +245,19 @@ class LiveIndex(Index):
             view, moment = self.view, self._store.moment
             if self.view is view:  # otherwise the moment may be that of a later view
                 return Index.showing(view.frozen(moment))
+
+    def as_of(self, change: int) -> Index:
+        """The index as it was after a change, by its number, at the moment of that change.
+
+        It is read from the nearest saved version and the log, which takes a while for a large set.
+        Raises a `HistoryError` if that state was pruned from the store.
+        """
+        change = expect_count(change, "change", least=0)
+        settings = self._committer.current.settings
+        live_set = open_as_of(self._folder, self._store, settings, change)
+        moment = self._store.moment_of(change)
+        view = View(live_set.index_parts(), self._registry, clock=lambda: moment)
+        return Index.showing(view)
 
     # ── maintaining ────────────────────────────────────────────────────────────────────────
 

@@ -134,7 +134,7 @@ def open_set(
     # What was accepted under other limits stays.
     unlimited = replace(settings, limits=NO_LIMITS)
     loaded = checkpoints.load(folder, store, unlimited)
-    live_set = loaded or _build_all(store, unlimited)
+    live_set = loaded or _build_all(store, unlimited, store.last_change)
     while changes := store.changes(after=live_set.change, limit=AT_ONCE):
         live_set = live_set.apply(changes)
     known = replace(live_set.settings, limits=settings.limits)
@@ -146,15 +146,27 @@ def open_set(
     return OpenedSet(live_set, 0 if loaded is None else loaded.change)
 
 
+def open_as_of(
+    folder: pathlib.Path, store: SubscriptionStore, settings: Settings, change: int
+) -> LiveSet:
+    """The set as of an earlier change; raises a `HistoryError` if that was pruned."""
+    unlimited = replace(settings, limits=NO_LIMITS)
+    live_set = checkpoints.load(folder, store, unlimited, before=change)
+    live_set = live_set or _build_all(store, unlimited, change)
+    while live_set.change < change:
+        n_left = min(AT_ONCE, change - live_set.change)
+        live_set = live_set.apply(store.changes(after=live_set.change, limit=n_left))
+    return live_set
+
+
 def _find_uses(live_set: LiveSet) -> dict[Path, Use]:
     """The attributes that subscriptions use."""
     parts = [part.contents for part in live_set.parts]
     return add_uses(count_uses(contents, used_paths(contents)) for contents in parts)
 
 
-def _build_all(store: SubscriptionStore, settings: Settings) -> LiveSet:
-    """The set without a version, from the whole state of the store."""
-    change = store.last_change
+def _build_all(store: SubscriptionStore, settings: Settings, change: int) -> LiveSet:
+    """The set without a version, from the whole state of the store as of a change."""
     rows = list(store.state_at(change))
     if not rows:
         return LiveSet(change, settings, (empty_part(settings),))

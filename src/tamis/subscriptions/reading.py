@@ -135,6 +135,13 @@ def read_due(database: Database, now: int, limit: int) -> list[str]:
         return list(connection.execute(query).scalars())
 
 
+def read_moment_of(database: Database, number: int) -> int:
+    """The moment of a change, or of the last one before it that the log has; 0 if it has none."""
+    query = select(func.max(CHANGES.c.moment)).where(CHANGES.c.number <= number)
+    with reading(database) as connection:
+        return connection.execute(query).scalar_one_or_none() or 0
+
+
 def read_change_at(database: Database, moment: int) -> int:
     """The last change at or before a moment. Moments never decrease, so bisection finds it."""
     with reading(database) as connection:

@@ -310,6 +310,10 @@ class SubscriptionStore:
         reading.expect_change(self._facts(), number, self._database.where)
         return map(to_subscription, reading.read_state(self._database, number, after, last))
 
+    def moment_of(self, number: int) -> datetime:
+        """The moment of a change; of the nearest earlier one if its entry was pruned."""
+        return from_microseconds(reading.read_moment_of(self._database, number))
+
     def change_at(self, moment: Any) -> int:
         """The last change at or before a moment; at least the horizon."""
         return reading.read_change_at(self._database, to_microseconds(read_at(moment)))
