@@ -181,6 +181,24 @@ def test_settings_of_another_format(folder):
         LiveIndex.open(folder)
 
 
+def test_lost_settings_are_not_guessed(folder):
+    """The mode of missing values is in the versions too."""
+    with LiveIndex.open(folder, missing="satisfies_negation") as live:
+        live.add("s", "NOT a = 1")
+    (folder / SETTINGS).unlink()
+    with (
+        pytest.warns(TamisWarning, match=r"live\.json is missing"),
+        pytest.raises(tamis.InputError, match="was created with missing='satisfies_negation'"),
+    ):
+        LiveIndex.open(folder, missing="undefined")
+    with pytest.warns(TamisWarning, match="as in v00000001: satisfies_negation"):
+        live = LiveIndex.open(folder)
+    assert live.match({}) == ["s"]
+    live.close()
+    with LiveIndex.open(folder) as live:
+        assert live.match({}) == ["s"]
+
+
 # ── full disks ──────────────────────────────────────────────────────────────────────────────
 
 

@@ -116,6 +116,14 @@ def open_after_a_kill(folder, address) -> LiveIndex:
     raise AssertionError("a dead writer keeps its lock")
 
 
+def test_a_folder_that_cannot_be_made(address, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(tamis.TamisError, match=str(tmp_path / "file")):
+        LiveIndex.open(tmp_path / "file" / "live", store=address)
+    with LiveIndex.open(tmp_path / "live", store=address) as live:  # the store is free
+        live.add("a", "x = 1")
+
+
 def test_a_lost_connection(address, postgres, tmp_path):
     with LiveIndex.open(tmp_path / "live", store=address) as live:
         live.add("a", "x = 1")

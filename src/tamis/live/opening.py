@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis import durable
-from tamis.errors import IndexFormatError, InputError
+from tamis.errors import IndexFormatError, InputError, warn
 from tamis.index.uses import add_uses, count_uses, used_paths
 from tamis.language.limits import NO_LIMITS
 from tamis.language.schema import Schema
@@ -16,7 +16,9 @@ from tamis.live.live_set import LivePart, LiveSet, empty_part, unreadable
 from tamis.live.settings import Settings
 from tamis.logic.evaluate import Missing
 from tamis.places import LIVE, holds_subscriptions, is_index, is_saved_index
+from tamis.versions.log_position import LogPosition
 from tamis.versions.manifest import checksum_of
+from tamis.versions.store import IndexStore
 
 if TYPE_CHECKING:
     import pathlib
@@ -75,23 +77,37 @@ def read_settings(  # noqa: PLR0913 - what is stored, and what is not
     if missing is not None and missing not in tuple(Missing):
         raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
     body = _read(folder / LIVE)
-    known = Missing(body["missing"]) if body else Missing(missing or Missing.UNDEFINED)
+    if body is None and not is_created:
+        raise InputError(
+            f"there is no live index in {folder}", hint="create it: tamis.LiveIndex.open(folder)"
+        )
+    known = Missing(body["missing"]) if body else _find_missing(folder)
+    known = known or Missing(missing or Missing.UNDEFINED)
     if missing is not None and known != missing:
         raise InputError(
             f"the set in {folder} was created with missing={known.value!r}, not {missing!r}",
             hint="leave it out, or create a set in another folder",
         )
     schema = None if not body or body["schema"] is None else Schema.of(body["schema"])
-    if body is None and not is_created:
-        raise InputError(
-            f"there is no live index in {folder}", hint="create it: tamis.LiveIndex.open(folder)"
-        )
     if body is None:
-        durable.make_directory(folder)
         without_password = None if database is None else database.replace(":***@", "@")
         _write(folder / LIVE, {"missing": known.value, "schema": None, "store": without_password})
     is_declared = schema is not None
     return Settings(schema or Schema({}), is_declared, known, limits, operators)
+
+
+def _find_missing(folder: pathlib.Path) -> Missing | None:
+    """The mode of missing values of the newest version in a folder that has lost its settings;
+    None if the folder has no version of a live set.
+    """
+    newest = IndexStore(folder).newest_whole()
+    if newest is None or LogPosition.of(newest) is None:
+        return None
+    warn(
+        f"{folder / LIVE} is missing; missing values are treated as in {newest.name}: "
+        f"{newest.missing}. If the set had a declared schema, declare it again"
+    )
+    return Missing(newest.missing)
 
 
 def _read(path: pathlib.Path) -> dict[str, Any] | None:
@@ -117,7 +133,13 @@ def _read(path: pathlib.Path) -> dict[str, Any] | None:
 def _write(path: pathlib.Path, settings: dict[str, Any]) -> None:
     body = {"format": FORMAT, "format_version": FORMAT_VERSION, **settings}
     body["checksum"] = checksum_of(body)
-    durable.replace_file(path, [json.dumps(body, indent=1).encode()])
+    try:
+        durable.make_directory(path.parent)
+        durable.replace_file(path, [json.dumps(body, indent=1).encode()])
+    except OSError as error:
+        raise InputError(
+            f"cannot write {path}: {error.strerror or error}", hint="choose a writable folder"
+        ) from None
 
 
 class OpenedSet(NamedTuple):
