@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import tamis
 from tamis.errors import HistoryError, RefusedError, StoreInUseError
 from tamis.live import LiveIndex, follow
+from tamis.live.merging import choose_slow, measure_parts
 from tamis.subscriptions import Accepted, Reason, Refused, Replace, Subscribe, Unsubscribe
 from tests.live.places import by_hand, step
 from tests.subscriptions.places import START, Clock
@@ -294,6 +296,37 @@ def test_a_live_index_is_not_saved_or_pickled(live, tmp_path):
         live.save(tmp_path / "x")
     with pytest.raises(tamis.InputError, match="pickled"):
         pickle.dumps(live)
+
+
+# ── merges ──────────────────────────────────────────────────────────────────────────────────
+
+
+def test_parts_that_make_matching_slow_are_merged(live):
+    texts = {f"s{n}": f"a = {n % 7} AND b > {n}" for n in range(1_200)}
+    live.add_many({name: texts[name] for name in list(texts)[:600]})
+    live.compact()
+    for at in range(600, 1_200, 200):
+        live.add_many({name: texts[name] for name in list(texts)[at : at + 200]})
+        live._committer.run(lambda live_set: replace(live_set, newest=None))
+    live_set = live._committer.current
+    assert len(live_set.parts) == 4
+    assert choose_slow(live_set, [1.0, 0.05, 0.05, 0.05]) == ()
+    assert choose_slow(live_set, [1.0, 0.2, 0.2, 0.2]) == live_set.parts
+    smaller = replace(
+        live_set, parts=(live_set.parts[0], *(p.hide(range(150)) for p in live_set.parts[1:]))
+    )
+    assert choose_slow(smaller, [1.0, 0.2, 0.2, 0.2]) == smaller.parts[1:]
+    for n in range(60):
+        live.match({"a": n % 7, "b": n})
+    assert len(measure_parts(live.view, live._sample.some(50))) == 4
+    before = live.match({"a": 1, "b": 100})
+    live._committer.run(
+        lambda now: now.swap(
+            live_set.parts[1:], live._maintenance._merger.merge(now, live_set.parts[1:], None)
+        )
+    )
+    assert len(live.view.engines) == 2
+    assert sorted(live.match({"a": 1, "b": 100})) == sorted(before)
 
 
 # ── threads and processes ───────────────────────────────────────────────────────────────────

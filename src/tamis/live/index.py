@@ -69,7 +69,12 @@ class LiveIndex(Index):
             self.operators.expect_all()
         self._committer = Committer(store, opened.live_set, changes, self._show)
         self._maintenance = Maintenance(
-            folder, store, self._committer, self._sample, opened.saved_change
+            folder,
+            store,
+            self._committer,
+            self._sample,
+            opened.saved_change,
+            lambda: self.view,
         )
 
     @classmethod

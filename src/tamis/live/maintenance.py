@@ -9,20 +9,23 @@ from typing import TYPE_CHECKING, Final
 
 from tamis.errors import TamisError, warn
 from tamis.live import checkpoints, merging
-from tamis.live.merging import Merger, choose_run
+from tamis.live.merging import Merger, choose_run, choose_slow, measure_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from tamis.live.committer import Committer
     from tamis.live.live_set import LivePart, LiveSet
     from tamis.live.sampling import EventSample
+    from tamis.match.view import View
     from tamis.subscriptions import SubscriptionStore
     from tamis.versions.manifest import Part, Version
 
 INTERVAL: Final = 0.25  # seconds between two looks at the set
 EXPIRY_INTERVAL: Final = 1.0
+MEASURE_INTERVAL: Final = 20.0
+MEASURED: Final = 50  # events with which parts are measured
 SAVED_AFTER: Final = 20_000  # changes: more would take long to read again when the set is opened
 FEW: Final = 1_000  # changes: these are read again sooner than a version is written
 PAUSE: Final = 5.0  # seconds after a failure
@@ -31,19 +34,21 @@ PAUSE: Final = 5.0  # seconds after a failure
 class Maintenance:
     """Keeps a live set in good shape, in the background."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that it looks after
         self,
         folder: Path,
         store: SubscriptionStore,
         committer: Committer,
         sample: EventSample,
         saved_change: int,
+        find_view: Callable[[], View],
     ) -> None:
         """`saved_change` is the last change that a saved version includes."""
         self._folder = folder
         self._store = store
         self._committer = committer
         self._sample = sample
+        self._find_view = find_view
         self._merger = Merger(folder)
         self._saved: Version | None = None
         self._saved_change = saved_change
@@ -53,6 +58,8 @@ class Maintenance:
         self._wake = Condition()
         self._is_closed: bool = False
         self._next_expiry = 0.0
+        self._next_measure = 0.0
+        self._measured_change = committer.current.change
         self._thread = Thread(target=self._run, name="tamis-live-maintenance", daemon=True)
         self._thread.start()
 
@@ -117,12 +124,22 @@ class Maintenance:
         self._expire()
         with self._merging:
             current = self._committer.current
-            run = choose_run(current)
+            run = choose_run(current) or self._choose_slow(current)
             if run:
                 self._merge(current, run)
         if current.change - self._saved_change >= SAVED_AFTER:
             self.save(self._committer.current)
         return bool(run)
+
+    def _choose_slow(self, live_set: LiveSet) -> Sequence[LivePart]:
+        """The parts that make matching slow, measured now and then with recent events."""
+        now = time.monotonic()
+        events = self._sample.some(MEASURED)
+        is_due = now >= self._next_measure and live_set.change != self._measured_change
+        if not is_due or len(events) < MEASURED:
+            return ()
+        self._next_measure, self._measured_change = now + MEASURE_INTERVAL, live_set.change
+        return choose_slow(live_set, measure_parts(self._find_view(), events))
 
     def _closes(self) -> bool:
         with self._wake:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -22,13 +23,16 @@ from tamis.versions.part_set import OpenPart
 from tamis.versions.tables import list_subscriptions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from tamis.live.live_set import LiveSet
+    from tamis.match.view import View
 
 FAN_IN: Final = 8  # parts of one tier that are merged into one of the next
 SMALLEST: Final = 64  # subscriptions: parts with fewer are in the first tier
+MOST_SLOWDOWN: Final = 0.3  # the share of time that small parts may add to that of the largest one
+LEAST_SLOW: Final = 3  # parts: fewer are not merged for their time
 MOST_HIDDEN: Final = 0.2  # the share of hidden subscriptions at which a part is rewritten
 
 
@@ -51,6 +55,34 @@ def choose_run(live_set: LiveSet) -> tuple[LivePart, ...]:
             end = begin - 1 if begin else 0
     worn = (p for p in parts if p.n_hidden > MOST_HIDDEN * len(p.contents.ids))
     return tuple(list(worn)[:1])
+
+
+def measure_parts(view: View, events: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Seconds of CPU that each part takes to match some events one by one."""
+    seconds = []
+    for part in view.ask(None, None, None).parts:
+        began = time.thread_time()
+        for event in events:  # without operators, which may be expensive
+            part.engine.match_ordinals(part.encoder.encode_event(event, part.rejects))
+        seconds.append(time.thread_time() - began)
+    return seconds
+
+
+def choose_slow(live_set: LiveSet, seconds: Sequence[float]) -> tuple[LivePart, ...]:
+    """The parts that should be merged because they make matching slow, given the time that each
+    takes: all but the largest one, if they take too much beside it.
+    """
+    parts = live_set.parts if live_set.newest is None else live_set.parts[:-1]
+    if len(parts) < LEAST_SLOW or len(seconds) < len(parts):
+        return ()
+    sizes = [part.n_shown for part in parts]
+    largest = sizes.index(max(sizes))
+    others = sum(seconds) - seconds[largest]
+    if others <= MOST_SLOWDOWN * seconds[largest]:
+        return ()
+    # Neighbours only: later parts hide ids of earlier ones.
+    is_small = sum(sizes) - sizes[largest] <= MOST_SLOWDOWN * sizes[largest]
+    return parts[largest + 1 :] if is_small and largest < len(parts) - 2 else parts
 
 
 def _tier(part: LivePart) -> int:
