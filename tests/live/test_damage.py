@@ -20,6 +20,7 @@ from tamis.errors import IndexFormatError, StoreError, TamisWarning
 from tamis.live import LiveIndex, follow
 from tamis.subscriptions import sqlite
 from tamis.subscriptions.writer import Writer
+from tamis.versions.store import IndexStore
 from tests.effort import examples
 from tests.live.places import by_hand, crash, step
 from tests.subscriptions.places import Clock, after
@@ -251,6 +252,40 @@ def test_no_room_for_versions(folder, number, monkeypatch):
     with LiveIndex.open(folder) as live:
         assert answers(live) == wanted
         assert live.match({"a": 9}) == ["more"]
+
+
+def test_versions_that_are_not_published_leave_no_parts(folder, monkeypatch):
+    """They are tried again and again: parts would fill the disk."""
+    with LiveIndex.open(folder) as live:
+        fill(live)
+        before = sorted(path.name for path in (folder / "parts").iterdir())
+        with monkeypatch.context() as full:
+            full.setattr(os, "link", lambda *_: refuse_link())
+            for _ in range(3):
+                with pytest.raises(tamis.InputError, match="No space left"):
+                    live.publish(folder.with_name("published"))
+        assert sorted(path.name for path in (folder / "parts").iterdir()) == before
+        live.publish(folder.with_name("published"))
+
+
+def test_older_versions_that_cannot_be_removed(folder, monkeypatch):
+    with LiveIndex.open(folder) as live:
+        fill(live)
+        with monkeypatch.context() as stuck:
+            stuck.setattr(IndexStore, "prune", refuse_to_prune)
+            with pytest.warns(TamisWarning, match="older versions stay until the next time"):
+                live.publish(folder.with_name("published"))
+        wanted = answers(live)
+    with LiveIndex.open(folder) as live:
+        assert answers(live) == wanted
+
+
+def refuse_to_prune(store: IndexStore, _retention: object) -> None:
+    raise tamis.InputError(f"cannot delete {store.uri}/v00000001: Read-only file system")
+
+
+def refuse_link() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_a_set_that_cannot_be_saved_is_closed(folder, monkeypatch):

@@ -6,6 +6,7 @@ time when the set is opened; the store alone is the truth.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tamis.errors import IndexFormatError, warn
+from tamis.errors import IndexFormatError, TamisError, warn
 from tamis.index.id_table import WantedIds
 from tamis.language.limits import NO_LIMITS
 from tamis.live.live_set import LivePart, LiveSet, empty_part
@@ -43,6 +44,21 @@ def save(
     the address of their contents.
     """
     store = IndexStore(folder)
+    written: list[Part] = []
+    try:
+        return _save(live_set, store, subscriptions, written)
+    except TamisError:
+        # It is tried again, and writes other parts: on a full disk, these are in the way.
+        for part in written:
+            with suppress(TamisError):
+                store.storage.delete(part.folder)
+        raise
+
+
+def _save(
+    live_set: LiveSet, store: IndexStore, subscriptions: SubscriptionStore, new: list[Part]
+) -> tuple[Version, dict[int, Part]]:
+    """As `save`; `new` has the parts that were written and belong to no version yet."""
     position = LogPosition(subscriptions.epoch, live_set.change)
     written: dict[int, Part] = {}
     removed = _find_removed(live_set)
@@ -53,11 +69,13 @@ def save(
             # A part hides what was removed from earlier ones, but nothing in itself.
             hides = part is live_set.parts[-1] and not part.n_hidden
             stored = _write(store, part, removed.to_pylist() if hides else [])
+            new.append(stored)
             written[id(part.contents)] = stored
             removed = removed[:0] if hides else removed
         parts.append(replace(stored, n_hidden=part.n_hidden))
     if len(removed):
-        parts.append(_write(store, empty_part(live_set.settings), removed.to_pylist()))
+        new.append(_write(store, empty_part(live_set.settings), removed.to_pylist()))
+        parts.append(new[-1])
     version = Version(
         0,
         tuple(replace(own, kind=DELTA if at else BASE) for at, own in enumerate(parts)),
@@ -66,7 +84,11 @@ def save(
         provenance=position.to_provenance(subscriptions.where),
     )
     published = store.publish(lambda _: version, is_afresh=True)
-    store.prune(RETENTION)
+    new.clear()  # they belong to a version now
+    try:
+        store.prune(RETENTION)
+    except TamisError as error:
+        warn(f"{error.message}; the set is saved, and older versions stay until the next time")
     return published, written
 
 
