@@ -144,6 +144,9 @@ def open(  # noqa: A001, PLR0913 - all that decides how it is opened
     A folder or URI to which `tamis.spark` publishes holds versions: the newest is opened, or the
     one that `version` names, by its number (1 or "1") or name. `Index.version` is its name.
 
+    A folder of a `LiveIndex` is followed, read-only: answers are as of its last change, also while
+    another process changes it. `version` opens one of its saved versions, which may be older.
+
     With `verify` the checksums of all files are compared; a damaged, incomplete or unknown one
     raises an `IndexFormatError` that names the file. `trusted=False` is for an index that somebody
     else wrote: its whole structure is checked, so that it cannot crash the process. With a `key`,
@@ -155,11 +158,15 @@ def open(  # noqa: A001, PLR0913 - all that decides how it is opened
     """
     from tamis.kernels.cold import announce
     from tamis.match.index import Index
-    from tamis.places import holds_versions, refuse_version
+    from tamis.places import holds_versions, is_live, refuse_version
 
     refuse_version(path)
     announce()
     options: dict[str, Any] = {"verify": verify, "trusted": trusted, "mmap": mmap, "key": key}
+    if version is None and is_live(path):
+        from tamis.live import follow_checked
+
+        return follow_checked(path, operators=operators, trusted=trusted, key=key)
     if version is None and not holds_versions(path):
         return Index.open(path, operators=operators, **options)
     from tamis.versions import open_index

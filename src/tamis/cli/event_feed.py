@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 from tamis.cli.console import print_note
 from tamis.events.names import find_names
 from tamis.events.rejects import Rejects
+from tamis.input.arrivals import LINGER_SECONDS
 from tamis.input.event_batches import split_events, wanted_columns
 from tamis.input.events import names_in_source
 from tamis.input.formats import DELIMITERS, detect_format
@@ -15,7 +16,7 @@ from tamis.input.rows import Wanted
 from tamis.language.names import parse_path, print_path
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     import tamis
     from tamis.cli.event_rejects import EventRejects
@@ -44,6 +45,9 @@ class EventFeed:
         self._rejects = rejects
         self._is_file = isinstance(source, str) and Path(source).is_file()
         self._first: Any = None  # the first events, of a source that cannot be read twice
+        self.linger = LINGER_SECONDS  # how long events of a pipe wait for more
+        # Called when events have been read, before they are matched.
+        self.on_events: Callable[[], None] = lambda: None
         # Attributes whose Python values are needed, by their first names; None for all.
         self._needed: set[str] | None = {path[0] for path in rejects.checked_paths}
 
@@ -54,11 +58,23 @@ class EventFeed:
         needs_all = names is None or self._needed is None
         self._needed = None if needs_all else {*self._needed, *names}  # type: ignore[misc]
 
+    def show(self, index: tamis.Index) -> None:
+        """Encode further events for another index."""
+        self._index = index
+        self.need({path[0] for path in self._rejects.checked_paths})
+
     def batches(self) -> Iterator[tuple[Rows, list[Any] | None, EncodedEvents]]:
         """Rows with events: as mappings if needed, and encoded."""
-        wanted = Wanted(self._columns, CHUNK, expect=self._expect_names, as_they_come=True)
+        wanted = Wanted(
+            self._columns,
+            CHUNK,
+            expect=self._expect_names,
+            as_they_come=True,
+            linger=self.linger,
+        )
         for read in split_events(self._source, wanted, file_format=self._format):
             rows = read
+            self.on_events()
             events, encoded = self._encode(rows)
             errors = encoded.rejects.row_errors
             if errors:

@@ -38,6 +38,19 @@ class EventRejects:
     """Lines without a valid event, and values that are invalid for their attribute."""
 
     def __init__(self, index: tamis.Index, sink: IO[str] | None) -> None:
+        self.sink = sink
+        self.n_events = 0
+        self.n_bad_rows = 0
+        self._bad_rows: list[_BadRow] = []  # the first of them
+        self._cut_off: _BadRow | None = None  # after which nothing could be read
+        self._n_values: Counter[str] = Counter()
+        self._examples: dict[str, str] = {}
+        self.show(index)
+
+    def show(self, index: tamis.Index) -> None:
+        """Look at further events for another index; attributes that no event has are those since
+        then.
+        """
         from tamis.match.unseen import Watch  # imports NumPy and more
 
         self.types: dict[Path, Type] = dict(index.view.encoder.table.by_path)
@@ -53,14 +66,7 @@ class EventRejects:
         }
         operators = [own for part in index.parts for own in part.schema.operators]
         self._reads = {read for own in operators for read in own.reads or () if read.type}
-        self.sink = sink
-        self.n_events = 0
-        self.n_bad_rows = 0
-        self._bad_rows: list[_BadRow] = []  # the first of them
-        self._cut_off: _BadRow | None = None  # after which nothing could be read
         self._watch = Watch(index.view.asked)
-        self._n_values: Counter[str] = Counter()
-        self._examples: dict[str, str] = {}
 
     @property
     def checked_paths(self) -> set[Path]:

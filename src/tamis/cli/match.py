@@ -13,6 +13,7 @@ import tamis
 from tamis.cli.arguments import expect_file, expect_rejects_place, refuse_swapped
 from tamis.cli.console import StatusLine, describe_fault, make_console, print_note
 from tamis.cli.event_rejects import EventRejects
+from tamis.cli.match_follow import ending_at_interrupt, open_arriving, watch_set
 from tamis.cli.options import (
     at_option,
     choose_format,
@@ -26,12 +27,16 @@ from tamis.cli.options import (
 )
 from tamis.cli.output import open_sink, prepare_kernels
 from tamis.errors import InputError
+from tamis.input.formats import detect_format
 from tamis.language.names import parse_path
+from tamis.places import is_live
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from tamis.cli.event_feed import EventFeed
+    from tamis.cli.match_run import Run
     from tamis.events.encoder import EncodedEvents
 
 OUTPUTS: Final = ("json", "pairs", "tsv", "table")  # see `match_output.PRINTERS`
@@ -129,6 +134,12 @@ def read_subset(
     help="Write lines and values that cannot be read to this file, as JSON lines.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 1 if something cannot be read.")
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Answer each event as it comes, wait for further lines of a file, and see changes of a "
+    "live index. Ctrl-C ends it.",
+)
 @list_formats
 def match_command(  # noqa: PLR0913 - one parameter per option
     index_path: str,
@@ -151,8 +162,11 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     threads: int,
     rejects_file: str | None,
     strict: bool,
+    follow: bool,
 ) -> None:
     """Match EVENTS against INDEX: a file of {formats}, or stdin.
+
+    INDEX may be the folder of a live index: answers are as of its last change.
 
     Prints the matches of each event as they are found. A value of the wrong type counts as
     missing, and a line that is not an event is skipped; notes on stderr count both.
@@ -163,46 +177,47 @@ def match_command(  # noqa: PLR0913 - one parameter per option
     # NumPy and all that: other commands start without it
     from tamis.cli.event_feed import EventFeed
     from tamis.cli.match_run import Run
+    from tamis.match.index import Index
 
     refuse_combined(
         {"--counts": counts, "--bindings": bindings},
         {"--top": top, "--with": columns, "--with-event": event_columns},
     )
+    if follow and counts:
+        raise click.UsageError("--counts cannot be combined with --follow: counts need an end")
     started = time.monotonic()
     refuse_swapped(index_path, events)
     expect_file(events, "events")
     expect_rejects_place(rejects_file, events)
-    index = tamis.open(index_path, version=version, trusted=trusted, key=key)
+    opened = tamis.open(index_path, version=version, trusted=trusted, key=key)
+    # Of a live index, its state now: `--follow` shows later ones.
+    index = Index.showing(opened.view) if is_live(index_path) else opened
     run = Run(index, output, only_matches=only_matches, threads=threads, bindings=bindings)
-    if subset is not None:
-        run.subset = find_ids(subset, index)
-    if tagged is not None:
-        run.tagged = tagged
-        index.tagged(*tagged)  # warns of unknown tags once, before the first event is read
-    run.at = at
-    run.top = top
-    if columns is not None:
-        run.show_details(split_names(columns))
-    if event_columns is not None:
-        run.show_events(split_names(event_columns))
-    if event_id is not None:
-        run.event_id = parse_path(event_id)
+    run.is_changing = follow
+    run.at, run.top = at, top
+    _select(run, subset, tagged)
+    _show_columns(run, columns, event_columns, event_id)
     prepare_kernels()  # after all errors of the index and the options: compiling takes a while
     status = StatusLine()
-    source = open_source(events)
+    source = open_arriving(events, file_format) if follow else open_source(events)
     chosen = choose_format(events, file_format)
     with open_sink(rejects_file) if rejects_file else nullcontext() as sink:
         rejects = EventRejects(index, sink)
-        feed = EventFeed(index, source, chosen, rejects)
+        feed = EventFeed(index, source, chosen or detect_format(events), rejects)
         feed.need(run.needed)
+        if follow:
+            follow_set(opened, run, rejects, feed)
 
         def batches() -> Iterator[tuple[list[Any], EncodedEvents]]:
             for rows, found, batch in feed.batches():
                 yield run.name_events(rows, found), batch
                 status.refresh(f"{rejects.n_events:,} events, {run.n_matches:,} matches")
+                if follow and sink is not None:
+                    sink.flush()
 
         try:
-            run.ways[counts](batches())
+            with ending_at_interrupt(source):
+                run.ways[counts](batches())
         finally:
             status.clear()
     rejects.report(events, feed.find_names, is_listed=rejects_file is not None)
@@ -215,6 +230,39 @@ def match_command(  # noqa: PLR0913 - one parameter per option
         make_console(stderr=True).print(summary, style="dim")
     if rejects.is_useless or (strict and rejects.n_rejects):
         raise click.exceptions.Exit(1)
+
+
+def _select(run: Run, subset: list[str] | None, tagged: list[str] | None) -> None:
+    if subset is not None:
+        run.subset = find_ids(subset, run.index)
+    if tagged is not None:
+        run.tagged = tagged
+        run.index.tagged(*tagged)  # warns of unknown tags once, before the first event is read
+
+
+def _show_columns(
+    run: Run, columns: str | None, event_columns: str | None, event_id: str | None
+) -> None:
+    if columns is not None:
+        run.show_details(split_names(columns))
+    if event_columns is not None:
+        run.show_events(split_names(event_columns))
+    if event_id is not None:
+        run.event_id = parse_path(event_id)
+
+
+def follow_set(opened: tamis.Index, run: Run, rejects: EventRejects, feed: EventFeed) -> None:
+    """Match each event against the newest state of a live index, without waiting for more
+    events.
+    """
+
+    def show(changed: tamis.Index) -> None:
+        rejects.show(changed)
+        feed.show(changed)
+        run.show(changed)
+
+    feed.linger = 0.0
+    feed.on_events = watch_set(opened, show)
 
 
 def refuse_combined(modes: dict[str, Any], others: dict[str, Any]) -> None:

@@ -28,6 +28,10 @@ class Printer(ABC):
     """Prints the results, chunk by chunk."""
 
     def __init__(self, ids: pa.StringArray) -> None:
+        self.show(ids)
+
+    def show(self, ids: pa.StringArray) -> None:
+        """Print matches of an index with these ids from now on."""
         self._ids = ids
         # Ids are converted when first printed: most of a million never are.
         self._is_spelled = np.zeros(len(ids), dtype=np.bool_)

@@ -6,20 +6,20 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 
 from tamis.cli.match_output import PRINTERS
 from tamis.index.attributes import plain_number
 from tamis.language.names import print_path
 from tamis.language.weights import WEIGHT
 from tamis.logic.evaluate import value_at
+from tamis.match.details import expect_columns
 from tamis.match.event_columns import EventColumnReader
 from tamis.match.readouts.summaries import Counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
-
-    import pyarrow as pa
 
     import tamis
     from tamis.events.encoder import EncodedEvents
@@ -55,6 +55,7 @@ class Run:
         self.event_id: tuple[str, ...] | None = None
         self.is_named = False  # an event has had that attribute
         self.columns: list[str] = []
+        self.is_changing = False  # subscriptions come and go between batches
         self.event_values: EventColumnReader | None = None  # to be printed with each match
         self.n_matches = 0
         self.ways: dict[str | None, Callable[[Batches], None]] = {
@@ -65,14 +66,19 @@ class Run:
 
     def show_details(self, columns: list[str]) -> None:
         """Print these columns of each subscription with its matches."""
-        self.index.view.details.expect(columns, PRINTED)
-        self.columns = columns
+        known = columns if self.is_changing else self.index.view.details.names
+        self.columns = expect_columns(columns, known, PRINTED)
         self.ways[None] = self.print_detailed
 
     def show_events(self, names: list[str]) -> None:
         """Print these attributes of each event with its matches."""
         self.event_values = EventColumnReader(names, PRINTED, self.columns)
         self.ways[None] = self.print_detailed
+
+    def show(self, index: tamis.Index) -> None:
+        """Match further events against another index."""
+        self.index = index
+        self.printer.show(index.ids)
 
     @property
     def needed(self) -> set[str] | None:
@@ -110,6 +116,8 @@ class Run:
     def _asked(self) -> dict[str, Any]:
         """Which subscriptions are to answer, and by how many threads."""
         wanted = self.subset
+        if wanted is not None and self.is_changing:
+            wanted = [one for one in wanted if one in self.index]
         if self.tagged is not None:
             with_tag = self.index.list_tagged(self.tagged)
             chosen = set(with_tag)
@@ -119,10 +127,16 @@ class Run:
 
     def _match(self, batch: EncodedEvents, columns: list[str]) -> pa.Table:
         """The matches to be printed, or the best of them."""
+        known = self.index.view.details.names
+        own = [name for name in columns if name in known]
         if self.top is None:
-            return self.index.match_batch(batch, columns=columns, **self._asked)
-        own = [name for name in columns if name != WEIGHT]  # which is there
-        return self.index.match_top(batch, self.top, columns=own, **self._asked)
+            pairs = self.index.match_batch(batch, columns=own, **self._asked)
+        else:
+            own = [name for name in own if name != WEIGHT]  # which is there
+            pairs = self.index.match_top(batch, self.top, columns=own, **self._asked)
+        for name in (name for name in columns if name not in known):  # none has it any more
+            pairs = pairs.append_column(name, pa.nulls(len(pairs)))
+        return pairs
 
     def print_matches(self, batches: Batches) -> None:
         """Each event with its matches."""

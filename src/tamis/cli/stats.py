@@ -8,7 +8,7 @@ import click
 
 import tamis
 from tamis.cli.console import make_console, print_columns, printable
-from tamis.cli.options import opening_options, output_option
+from tamis.cli.options import opening_options, operators_option, output_option
 from tamis.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ NAMED: Final = 5  # ids and patterns that are listed
     show_default=True,
     help="Show this number of the largest nodes and columns.",
 )
+@operators_option
 @opening_options
 @output_option
 def stats_command(  # noqa: PLR0913 - one parameter per option
@@ -44,7 +45,7 @@ def stats_command(  # noqa: PLR0913 - one parameter per option
     """Show the contents of INDEX: counts, sharing, sizes, widest nodes, nodes that are always
     evaluated.
 
-    A version of an index is shown part by part.
+    A version of an index, and a live index, are shown part by part.
 
     Exit codes: 0 shown, 1 no such index or a damaged one, 2 wrong usage.
     """
@@ -52,7 +53,8 @@ def stats_command(  # noqa: PLR0913 - one parameter per option
 
     index = tamis.open(index_path, version=version, trusted=trusted, key=key, operators=None)
     report = _Report(make_console())
-    if index.version is None:
+    change = getattr(index, "change", None)  # of a live index
+    if index.version is None and change is None:
         stats = compute_stats(index.contents, index_path, top=top)
         print_json(stats.to_dict()) if output == "json" else report.show(stats)
         return
@@ -60,20 +62,24 @@ def stats_command(  # noqa: PLR0913 - one parameter per option
     found = [(part, compute_stats(part.contents, top=top)) for part in index.view.catalogue.parts]
     if output == "json":
         parts = [{"hidden": part.n_hidden, **stats.to_dict()} for part, stats in found]
-        print_json({"version": index.version, "subscriptions": len(index), "parts": parts})
+        name = {"version": index.version} if change is None else {"change": change}
+        print_json({**name, "subscriptions": len(index), "parts": parts})
         return
-    report.show_version(index, found)
+    report.show_version(index, found, change)
 
 
 class _Report:
     def __init__(self, console: Console) -> None:
         self.console = console
 
-    def show_version(self, index: tamis.Index, found: list[tuple[IndexPart, Stats]]) -> None:
-        """The version, then each of its parts."""
+    def show_version(
+        self, index: tamis.Index, found: list[tuple[IndexPart, Stats]], change: int | None
+    ) -> None:
+        """The version or the change, then each of its parts."""
+        name = str(index.version) if change is None else f"{change:,}"
         self._table(
-            ["version", "subscriptions", "parts"],
-            [[str(index.version), f"{len(index):,}", f"{len(found):,}"]],
+            ["version" if change is None else "change", "subscriptions", "parts"],
+            [[name, f"{len(index):,}", f"{len(found):,}"]],
         )
         for number, (part, stats) in enumerate(found, start=1):
             self._title(f"part {number}: {part.n_hidden:,} subscriptions hidden by later parts")

@@ -6,12 +6,13 @@ import click
 
 import tamis
 from tamis.cli.console import make_console
-from tamis.cli.options import key_option, output_option, version_option
+from tamis.cli.options import key_option, operators_option, output_option, version_option
 from tamis.cli.output import print_json
 
 
 @click.command("verify")
 @click.argument("index_path", metavar="INDEX")
+@operators_option
 @key_option
 @version_option
 @output_option
@@ -19,7 +20,8 @@ def verify_command(index_path: str, key: bytes | None, version: str | None, outp
     """Check INDEX: its checksums, its structure and, with --key, its signature.
 
     An index that passes cannot crash the process that opens it, whoever wrote it. Only a signature
-    shows that its answers are those of its author.
+    shows that its answers are those of its author. Of a live index, the newest saved version and
+    the changes since are checked; it is not signed.
 
     Exit codes: 0 it is valid, 1 it is damaged, not an index or not signed with the key, 2 wrong
     usage.

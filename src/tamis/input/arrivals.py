@@ -25,7 +25,10 @@ class _Arrived(NamedTuple, Generic[Item]):
 
 
 def batched_as_they_come(
-    items: Iterable[Item], n_items: int, weigh: Callable[[Item], int]
+    items: Iterable[Item],
+    n_items: int,
+    weigh: Callable[[Item], int],
+    linger: float = LINGER_SECONDS,
 ) -> Iterator[list[Item]]:
     """Like `batches.batched`, but a batch waits only briefly to be filled."""
     arrived: Queue[_Arrived[Item] | BaseException | None] = Queue(2 * n_items)
@@ -48,7 +51,7 @@ def batched_as_they_come(
         batch: list[Item] = []
         n_bytes = 0
         next_one = arrived.get()
-        until = monotonic() + LINGER_SECONDS
+        until = monotonic() + linger
         while isinstance(next_one, _Arrived):
             batch.append(next_one.item)
             waiting.take(next_one.n_bytes)

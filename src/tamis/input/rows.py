@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from tamis.errors import InputError, RowError
-from tamis.input.arrivals import batched_as_they_come
+from tamis.input.arrivals import LINGER_SECONDS, batched_as_they_come
 from tamis.input.batches import batched
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Wanted(NamedTuple):
     expect: Callable[[list[str]], None] | None = None  # called with the names of a table's columns
     hint: str | None = None  # for rows of CSV that have too many fields
     as_they_come: bool = False  # rows of a pipe are returned while it waits for more
+    linger: float = LINGER_SECONDS  # how long a batch of such rows waits to be filled
     in_blocks: bool = False  # texts of JSON lines are spans of large blocks
 
     def choose(self, names: list[str]) -> list[str] | None:
@@ -74,8 +75,9 @@ class Wanted(NamedTuple):
         self, stream: Stream, items: Iterable[Item], weigh: Callable[[Item], int]
     ) -> Iterator[list[Item]]:
         """The rows of a stream in batches."""
-        gather = batched_as_they_come if stream.is_pipe and self.as_they_come else batched
-        return gather(items, self.n_rows, weigh)
+        if stream.is_pipe and self.as_they_come:
+            return batched_as_they_come(items, self.n_rows, weigh, self.linger)
+        return batched(items, self.n_rows, weigh)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,8 @@ def _name_of(source: Any) -> str:
 
 
 def _is_file(source: Any) -> bool:
+    if getattr(source, "is_growing", False):
+        return False
     try:
         return S_ISREG(os.fstat(source.fileno()).st_mode)
     except (

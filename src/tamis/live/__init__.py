@@ -16,7 +16,7 @@ except ImportError:
         "a live index needs the package sqlalchemy", hint="pip install 'tamis[live]'"
     ) from None
 
-from tamis.live.follower import Follower, follow
+from tamis.live.follower import Follower, follow, follow_checked
 from tamis.live.index import LiveIndex
 
-__all__ = ["Follower", "LiveIndex", "follow"]
+__all__ = ["Follower", "LiveIndex", "follow", "follow_checked"]

@@ -14,7 +14,10 @@ from tamis.live.opening import find_store, open_set, read_settings
 from tamis.match.index import Index
 from tamis.match.operators import read_registry
 from tamis.match.view import View
+from tamis.operators.registry import REGISTRY
+from tamis.places import holds_versions
 from tamis.subscriptions import SubscriptionStore
+from tamis.versions import open_index
 
 if TYPE_CHECKING:
     import os
@@ -149,7 +152,8 @@ def follow(
     registry = read_registry(operators)
     opened = SubscriptionStore.open(find_store(path, store), read_only=True)
     try:
-        signatures = () if registry is None else registry.signatures
+        # Without operators it answers nothing that calls them, but their calls can be read.
+        signatures = (REGISTRY if registry is None else registry).signatures
         settings = read_settings(path, None, None, NO_LIMITS, tuple(signatures), is_created=False)
         follower = Follower(path, opened, settings, registry)
     except BaseException:
@@ -158,3 +162,17 @@ def follow(
     if is_started:
         follower.start()
     return follower
+
+
+def follow_checked(
+    folder: str | os.PathLike[str], *, operators: Any, trusted: bool, key: str | bytes | None
+) -> Follower:
+    """As `follow`, for an index that may come from elsewhere: its saved parts are checked first."""
+    if key is not None:
+        raise InputError(
+            f"{folder} is a live index, which is not signed",
+            hint="leave out the key",
+        )
+    if not trusted and holds_versions(folder):
+        open_index(folder, None, trusted=False, operators=None).close()
+    return follow(folder, operators=operators)
