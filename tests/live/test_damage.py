@@ -17,14 +17,14 @@ import pytest
 
 import tamis
 from tamis.errors import IndexFormatError, StoreError, TamisWarning
-from tamis.live import LiveIndex, follow
+from tamis.live import Follower, LiveIndex, follow
 from tamis.subscriptions import sqlite
 from tamis.subscriptions.writer import Writer
 from tamis.versions.store import IndexStore
 from tests.effort import examples
 from tests.live.places import by_hand, crash, step
 from tests.subscriptions.places import Clock, after
-from tests.waiting import HANG_SECONDS
+from tests.waiting import HANG_SECONDS, wait_until
 
 ROOT = Path(__file__).parents[2]
 EVENTS = [{"a": n % 5, "b": n} for n in range(20)]
@@ -200,6 +200,23 @@ def test_lost_settings_are_not_guessed(folder):
         assert live.match({}) == ["s"]
 
 
+def test_a_follower_that_cannot_read_tries_again(folder, monkeypatch):
+    with LiveIndex.open(folder) as live, follow(folder, is_started=False) as follower:
+        live.add("s", "a = 1")
+        with monkeypatch.context() as broken, warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            broken.setattr(Follower, "refresh", fail_to_read)
+            follower.start()
+            wait_until(lambda: given, "the follower gives a warning")
+        wait_until(lambda: follower.match({"a": 1}) == ["s"], "the follower reads again")
+        message = str(given[0].message)
+        assert "Input/output error; answers are as of change 0 until it can be read" in message
+
+
+def fail_to_read(follower: Follower) -> int:
+    raise tamis.InputError("cannot read v00000001/manifest.json: Input/output error")
+
+
 # ── full disks ──────────────────────────────────────────────────────────────────────────────
 
 
@@ -363,7 +380,7 @@ def test_a_change_whose_acknowledgement_fails(folder, monkeypatch):
 OPEN_AS_NOBODY = """
 import os, sys
 from tamis.errors import TamisError
-from tamis.live import LiveIndex, follow
+from tamis.live import Follower, LiveIndex, follow
 place, other = sys.argv[1:]
 for path in (other, place):  # the first loads all that is loaded late
     with LiveIndex.open(path) as live:

@@ -7,7 +7,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 from tamis.arguments import expect_path
-from tamis.errors import HistoryError, InputError, StoreError, warn
+from tamis.errors import HistoryError, InputError, TamisError, warn
 from tamis.language.limits import NO_LIMITS
 from tamis.live import checkpoints
 from tamis.live.opening import find_store, open_set, read_settings
@@ -103,7 +103,7 @@ class Follower(Index):
             try:
                 self.refresh()
                 was_reported = False
-            except StoreError as error:
+            except (TamisError, OSError) as error:
                 if not was_reported and not self._closing.is_set():
                     warn(f"{error}; answers are as of change {self.change} until it can be read")
                 was_reported = True
