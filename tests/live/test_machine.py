@@ -243,6 +243,8 @@ class LiveMachine(RuleBasedStateMachine):
         page = self.live.list(limit=100)
         assert {one.id for one in page.subscriptions} == set(held)
         assert self.live.change == self.live.store.last_change
+        stored = self.live.store.state_at(self.live.change)
+        assert sorted(self.live) == sorted(one.id for one in stored)
 
 
 @pytest.mark.parametrize("missing", Missing)
