@@ -15,6 +15,7 @@ from tamis.errors import HistoryError, RefusedError, StoreInUseError
 from tamis.live import LiveIndex, follow
 from tamis.live.merging import choose_slow, measure_parts
 from tamis.subscriptions import Accepted, Reason, Refused, Replace, Subscribe, Unsubscribe
+from tamis.versions.opening import open_version
 from tests.live.places import by_hand, step
 from tests.subscriptions.places import START, Clock
 from tests.waiting import HANG_SECONDS
@@ -287,6 +288,14 @@ def test_published_versions_are_opened_by_others(live, tmp_path):
     assert live.publish(tmp_path / "store").number == first.number + 1
     with tamis.open(tmp_path / "store") as index:
         assert sorted(index.match({"a": 2})) == sorted(live.match({"a": 2}))
+
+
+def test_a_version_of_a_live_folder_is_opened_only_by_its_name(live, folder):
+    live.add("s", "a = 1")
+    live.compact()
+    with pytest.raises(tamis.InputError, match="may be older than its last change"):
+        open_version(folder)
+    assert open_version(folder, 1).version.number == 1
 
 
 def test_a_live_index_is_not_saved_or_pickled(live, tmp_path):

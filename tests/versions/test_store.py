@@ -39,7 +39,7 @@ def write(store: IndexStore, subscriptions: dict[str, str], kind: str = BASE, re
 def reseal(body: bytes, **changed) -> bytes:
     """A manifest whose checksum is right."""
     shown = json.loads(body) | changed
-    return json.dumps(shown | {"checksum": manifest._checksum(shown)}).encode()
+    return json.dumps(shown | {"checksum": manifest.checksum_of(shown)}).encode()
 
 
 def version_of(*parts) -> Version:

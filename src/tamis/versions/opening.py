@@ -11,6 +11,7 @@ from tamis.errors import InputError
 from tamis.index import artefact
 from tamis.index.saving import MANIFEST
 from tamis.language.moments import read_at
+from tamis.places import is_live
 from tamis.versions.manifest import BASE, Version, read_number
 from tamis.versions.part_files import describe_part
 from tamis.versions.part_set import PartSet
@@ -55,8 +56,20 @@ def _reopen(parts: PartSet, version: int | str | None, at: Any) -> PartSet:
 
 
 def _open_store(store: IndexStore, version: int | str | None, at: datetime) -> PartSet:
+    if version is None:
+        _refuse_live(store.storage)
     found = store.current() if version is None else store.version(version)
     return PartSet.of(store.storage, found, at=at)
+
+
+def _refuse_live(storage: Storage) -> None:
+    """Raise an `InputError` for a live index: its newest version may be older than its set."""
+    if storage.is_local and is_live(storage.local_path("")):
+        raise InputError(
+            f"{storage.uri} is a live index; its saved versions may be older than its last change",
+            hint="publish it, and use what was published: live.publish(store), or in the shell "
+            "tamis publish",
+        )
 
 
 def _open_plain(storage: Storage, version: int | str | None, at: datetime) -> PartSet:
