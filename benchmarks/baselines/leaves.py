@@ -12,12 +12,14 @@ from tamis.language.ast import (
     Between,
     Comparison,
     Condition,
+    Derived,
     In,
     IsNull,
     Like,
     Literal,
     StringTest,
     attributes,
+    tested_attributes,
 )
 from tamis.language.comparators import Comparator, IndexTest
 from tamis.language.patterns import Wild, parse_like
@@ -84,6 +86,8 @@ def read_leaf(node: Condition) -> Leaf:
     """The leaf in one of the few forms; refuses what no baseline knows."""
     if any(attribute.type == NUMBER for attribute in attributes(node)):
         raise TamisError(f"no baseline for numbers of several kinds: {print_expression(node)}")
+    if any(isinstance(tested, Derived) for tested in tested_attributes(node)):
+        raise TamisError(f"no baseline for functions of values: {print_expression(node)}")
     if isinstance(node, Like | StringTest) and "\0" in (
         node.pattern if isinstance(node, Like) else node.text
     ):

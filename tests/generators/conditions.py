@@ -80,9 +80,9 @@ def random_condition_as_written(rng: Random, schema: Schema, depth: int = 3) -> 
 
     draw = rng.random()
     if draw < 0.25:
-        return join(And, operands(2, 4))
+        return And(operands(2, 4))
     if draw < 0.5:
-        return join(Or, operands(2, 4))
+        return Or(operands(2, 4))
     if draw < 0.7:
         return Not(random_condition_as_written(rng, schema, depth - 1))
     if draw < 0.8:
@@ -91,16 +91,6 @@ def random_condition_as_written(rng: Random, schema: Schema, depth: int = 3) -> 
         return Xnor(operands(2, 4))
     below = operands(1, 5)
     return AtLeast(rng.randint(1, len(below)), below)
-
-
-def join(
-    node: type[And | Or | Xor | Xnor], operands: tuple[Condition, ...]
-) -> And | Or | Xor | Xnor:
-    """The node as `parse` makes it: a chain of AND or OR that begins it is part of it."""
-    first = operands[0]
-    if isinstance(first, And | Or) and isinstance(first, node):
-        operands = (*first.operands, *operands[1:])
-    return node(operands)
 
 
 def random_leaf(rng: Random, schema: Schema) -> Condition:

@@ -33,7 +33,6 @@ from tests.generators.conditions import (
     ESCAPES,
     OPERATORS,
     REGEXES,
-    join,
     random_derived,
     random_like_pattern,
     random_pattern_list,
@@ -64,7 +63,7 @@ def random_untyped_condition(rng: Random, depth: int = 4) -> Condition:
     if node is AtLeast:
         below = operands(1)
         return AtLeast(rng.randint(1, len(below)), below)
-    return join(node, operands(2))
+    return node(operands(2))
 
 
 def random_literal_of_any_type(rng: Random) -> Literal:

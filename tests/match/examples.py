@@ -18,7 +18,6 @@ from tamis.language.tokens import KEYWORDS, tokenize
 from tamis.language.types import ANY
 from tamis.logic.evaluate import Missing, evaluate
 from tests.generators import random_condition, random_event, random_schema
-from tests.generators.conditions import join
 
 Event = dict[str, Any]
 GAPS = (" ", "  ", "\n", "\t", " \r\n ")
@@ -102,7 +101,7 @@ def _combined(rng: random.Random, parts: Sequence[Condition]) -> Condition:
     kind = rng.choice((And, Or, Xor, AtLeast))
     if kind is AtLeast:
         return AtLeast(rng.randint(1, len(parts)), tuple(parts))
-    return join(kind, tuple(parts))
+    return kind(tuple(parts))
 
 
 def draw_event(rng: random.Random, schema: Schema) -> Event:

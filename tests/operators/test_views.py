@@ -107,11 +107,11 @@ def test_an_operator_may_change_what_it_is_given():
         event["a"].append(3)
         return event.pop("b") == 1
 
-    @operator("second()", registry=registry)
-    def second(event):
+    @operator("later()", registry=registry)
+    def later(event):
         return event == {"a": [1, 2], "b": 1}
 
-    index = build({"both": "first() AND second()"}, operators=registry)
+    index = build({"both": "first() AND later()"}, operators=registry)
     event = {"a": [1, 2], "b": 1}
     assert index.match(event) == ["both"]
     assert event == {"a": [1, 2], "b": 1}
@@ -335,10 +335,10 @@ def test_columns_that_nobody_reads_are_not_looked_at():
 
 def test_a_value_that_python_has_no_word_for_is_missing():
     registry = Registry()
-    operator("day(?string)", reads=["far", "n"], registry=registry)(
+    operator("a_day(?string)", reads=["far", "n"], registry=registry)(
         lambda event: str(event.get("far")) + str(event["n"])
     )
-    index = build({"s": "day(?x)"}, operators=registry)
+    index = build({"s": "a_day(?x)"}, operators=registry)
     far = pa.array([10**7, 0], pa.int32()).cast(pa.date32())
     for events, column in (
         (pa.table({"far": far, "n": [1, 2]}), None),

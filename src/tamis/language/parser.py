@@ -99,7 +99,20 @@ def parse(text: str, limits: Limits = DEFAULT_LIMITS) -> Condition:
 class Parser:
     """One pass over the tokens of one text; `at` is the current token."""
 
-    __slots__ = (*("at", "depth", "kinds", "limits", "n_levels", "n_predicates", "spans", "text"),)
+    __slots__ = (
+        *(
+            "at",
+            "chain",
+            "depth",
+            "flattens",
+            "kinds",
+            "limits",
+            "n_levels",
+            "n_predicates",
+            "spans",
+            "text",
+        ),
+    )
 
     def __init__(self, text: str, limits: Limits) -> None:
         self.text = text
@@ -107,6 +120,8 @@ class Parser:
         self.kinds, self.spans = tokenize(text, limits)
         self.at = 0
         self.depth = 0
+        self.flattens = False  # whether a chain of connectives in parentheses is one node
+        self.chain: Node | None = None  # the last such chain
         self.n_levels = 0  # all levels ever entered: the tree has no more, plus one of leaves
         self.n_predicates = 0
 
@@ -156,8 +171,8 @@ class Parser:
 
     def connective(self, kind: str, power: int, left: Node) -> Condition:
         """AND, OR and XOR with all their operands; XNOR with two."""
-        # A chain that is written as ((p OR q) OR r) OR s is one level, however long it is.
-        operands = [*_operands_of(left, kind)] or [self.condition(left)]
+        chained = _operands_of(left, kind) if self.flattens or left is self.chain else ()
+        operands = [*chained] or [self.condition(left)]
         kinds = self.kinds
         self.enter()
         while kinds[self.at] == kind:
@@ -221,36 +236,61 @@ class Parser:
     def parenthesised(self) -> Node:
         """An expression in parentheses, of which the first has been read.
 
-        Adjacent opening parentheses are one call: a chain of connectives that grows to the left
-        needs no more frames than a plain one.
+        Adjacent opening parentheses are one call. A chain that is written as ((p OR q) OR r) OR s
+        is one node if it would be too deep otherwise, however long it is.
         """
         openings = [self.at - 1]
         while self.kinds[self.at] == "(":
             openings.append(self.at)
             self.at += 1
+        if self.depth + len(openings) < self.limits.depth:
+            return self.parenthesised_plainly(openings)
+        flattened_before, self.flattens = self.flattens, True
+        self.chain = self.parenthesised_chain(openings)
+        self.flattens = flattened_before
+        return self.chain
+
+    def parenthesised_plainly(self, openings: list[int]) -> Node:
+        """The expression after these opening parentheses, each of which is a level."""
+        for _ in openings:
+            self.enter()
+        flattened_before, self.flattens = self.flattens, False
+        inside = self.expression(0)
+        while True:
+            inside = self.close(inside, openings.pop())
+            self.depth -= 1
+            if not openings:
+                self.flattens = flattened_before
+                return inside
+            inside = self.climb(inside, 0)
+
+    def parenthesised_chain(self, openings: list[int]) -> Node:
+        """The same, if those that continue a chain of connectives are not levels."""
         self.enter()
         inside = self.expression(0)
         n_levels = 0  # parentheses that do not continue a chain
         while True:
-            if self.kinds[self.at] == "," and isinstance(inside, Literal):
-                message = "expected ')', found ',': a list can only come after IN"
-                self.fail_here("unexpected-token", message, hint=_LISTS)
-            self.expect(")")
-            opening = openings.pop()
-            start = self.spans[opening][0]
-            # With its parentheses, so that the spans of enclosing nodes are balanced.
-            span = (start, self.spans[self.at - 1][1])
-            if isinstance(inside, And | Or):  # most are, and `replace` is slow
-                inside = type(inside)(inside.operands, span)
-            else:
-                inside = replace(inside, span=span)
+            inside = self.close(inside, openings.pop())
             n_levels += not _operands_of(inside, self.kinds[self.at])
             if self.depth - 1 + n_levels > self.limits.depth:
+                start = inside.span[0]
                 self.fail_depth((start, start + 1))
             if not openings:
                 self.depth -= 1
                 return inside
             inside = self.climb(inside, 0)
+
+    def close(self, inside: Node, opening: int) -> Node:
+        """The expression before a closing parenthesis, given the position of its opening one."""
+        if self.kinds[self.at] == "," and isinstance(inside, Literal):
+            message = "expected ')', found ',': a list can only come after IN"
+            self.fail_here("unexpected-token", message, hint=_LISTS)
+        self.expect(")")
+        # With its parentheses, so that the spans of enclosing nodes are balanced.
+        span = (self.spans[opening][0], self.spans[self.at - 1][1])
+        if isinstance(inside, And | Or):  # most are, and `replace` is slow
+            return type(inside)(inside.operands, span)
+        return replace(inside, span=span)
 
     def plain_comparison(self) -> Comparison | None:
         """`name operator constant`, parsed at once, as most predicates are; None for others."""
