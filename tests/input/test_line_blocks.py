@@ -63,7 +63,7 @@ def test_finds_the_same_lines(n_rows):
 
 
 def test_heavy_lines_make_smaller_batches(monkeypatch):
-    monkeypatch.setattr(line_blocks, "MOST_BYTES", 100)
+    monkeypatch.setattr("tamis.input.batches.MOST_BYTES", 100)
     monkeypatch.setattr(line_blocks, "BLOCK_BYTES", 16)
     data = b"".join(b"%d" % at * size + b"\n" for at, size in enumerate([300, 1, 1, 90, 400, 5]))
     batches = list(read_lines(io.BytesIO(data), 1000))
