@@ -54,8 +54,9 @@ def is_index(path: str | os.PathLike[str]) -> bool:
 
 
 def is_live(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a live index."""
-    return "://" not in str(path) and os.path.isfile(os.path.join(path, LIVE))
+    """Whether there is a live index; False for what is not a path."""
+    is_path = isinstance(path, str | os.PathLike) and "://" not in str(path)
+    return is_path and os.path.isfile(os.path.join(path, LIVE))
 
 
 def holds_subscriptions(place: str | os.PathLike[str]) -> bool:
