@@ -17,6 +17,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 _PACKAGE: Final = Path(__file__).parents[1]
 # Modules outside of the folders of kernels whose constants kernels import.
 CONSTANTS: Final = (
+    "events/json_source.py",
     "index/carriers.py",
     "index/layout.py",
     "index/numbers.py",
