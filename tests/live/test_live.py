@@ -338,6 +338,19 @@ def test_parts_that_make_matching_slow_are_merged(live):
     assert sorted(live.match({"a": 1, "b": 100})) == sorted(before)
 
 
+@pytest.mark.parametrize("wrong", [5, None, "{", b"\xff", [], "[1]"])
+def test_what_is_no_event_does_not_disturb_maintenance(live, wrong):
+    live.add("s", "a = 1")
+    for n in range(60):
+        live.match({"a": n})
+    with pytest.raises(tamis.TamisError):
+        live.match(wrong)
+    live.add("t", "a = 1")
+    live._maintenance._next_measure = 0.0
+    step(live)
+    assert len(live._sample.some(100)) == 60
+
+
 # ── threads and processes ───────────────────────────────────────────────────────────────────
 
 

@@ -14,6 +14,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis.errors import StoreError
+from tamis.live.live_set import unreadable
 from tamis.subscriptions.checking import Checked, check
 from tamis.subscriptions.model import Accepted, ChangeKind, Reason, Refused
 from tamis.subscriptions.rows import predict
@@ -225,6 +226,8 @@ class Committer:
             if not built.rejects:
                 return built
             wrong = {error.subscription_id: error for error in built.rejects}
+            if wrong.keys().isdisjoint(states):
+                raise unreadable(built.rejects)  # of subscriptions that were accepted earlier
             for at in places:
                 request = requests[at]
                 if isinstance(request, Checked) and request.subscription_id in wrong:

@@ -299,8 +299,9 @@ class LiveIndex(Index):
 
     def match(self, event: Any, **options: Any) -> list[str]:
         """As `Index.match`; a few of the events are kept, to learn which tests seldom hold."""
-        self._sample.add(event)
-        return super().match(event, **options)
+        found = super().match(event, **options)
+        self._sample.add(event)  # afterwards: what is not an event has raised an error
+        return found
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise InputError(

@@ -202,6 +202,7 @@ def _newly_hidden(before: LivePart, now: LivePart | None) -> Any:
 
 
 def unreadable(rejects: Sequence[ExpressionError]) -> StoreError:
+    """The error of stored expressions that were accepted, and are rejected now."""
     first = rejects[0]
     return StoreError(
         f'the expression of subscription "{first.subscription_id}" in the store cannot be read: '

@@ -17,7 +17,6 @@ from tamis import durable
 from tamis.errors import StoreError
 from tamis.index import artefact
 from tamis.live.live_set import LivePart
-from tamis.live.sizes import LARGE
 from tamis.versions.manifest import BASE, DELTA, read_part
 from tamis.versions.part_set import OpenPart
 from tamis.versions.tables import list_subscriptions
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from tamis.live.live_set import LiveSet
     from tamis.match.view import View
 
+LARGE: Final = 50_000  # subscriptions: a process that has merged so many ends, to free its memory
 FAN_IN: Final = 8  # parts of one tier that are merged into one of the next
 SMALLEST: Final = 64  # subscriptions: parts with fewer are in the first tier
 MOST_SLOWDOWN: Final = 0.3  # the share of time that small parts may add to that of the largest one
@@ -115,7 +115,7 @@ class Merger:
         with self._lock, self._scratch() as scratch:
             job: dict[str, Any] = {
                 "rows": _write_table(rows, scratch / "rows.arrow"),
-                "n_rows": len(rows),
+                "is_last": len(rows) >= LARGE,
                 "sample": _write_table(sample, scratch / "sample.arrow"),
                 "folder": str(self._folder),
                 "schema": schema.to_json(),
@@ -168,8 +168,8 @@ class Merger:
         except (OSError, ValueError):
             line = ""
         if line.endswith("\n"):  # otherwise it ended in the middle of its answer
-            if job["n_rows"] >= LARGE:
-                process.communicate()  # it ends, to return its memory
+            if job["is_last"]:
+                process.communicate()
                 self._process = None
             return json.loads(line)
         self._end()

@@ -22,7 +22,6 @@ from tamis.index.build import build_contents
 from tamis.language.limits import NO_LIMITS
 from tamis.language.schema import Schema
 from tamis.live.sampling import EVENT
-from tamis.live.sizes import LARGE
 from tamis.logic.evaluate import Missing
 from tamis.match.index import Index
 from tamis.match.learn import learn
@@ -49,7 +48,7 @@ def run() -> None:
             answer = {"error": str(error)}
         sys.stdout.write(f"{json.dumps(answer)}\n")
         sys.stdout.flush()
-        if job["n_rows"] >= LARGE:
+        if job["is_last"]:
             return
 
 
