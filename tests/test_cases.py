@@ -112,8 +112,11 @@ def test_there_are_cases():
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.place} {case.query}")
 @pytest.mark.parametrize("engine", [pytest.param(answer, id=name) for name, answer in ENGINES])
-# Some cases are about texts with blanks around them; the report about these is tested elsewhere.
+# Some cases are about texts with blanks around them, or about values that are read from another
+# kind; the reports about these are tested elsewhere.
 @pytest.mark.filterwarnings("ignore:.* a blank before:tamis.TamisWarning")
+@pytest.mark.filterwarnings("ignore:.* read from another kind:tamis.TamisWarning")
+@pytest.mark.filterwarnings("ignore:.* count as arrays of one:tamis.TamisWarning")
 def test_case(engine, case):
     answers = engine(case, [expectation.event for expectation in case.expectations])
     for expectation, answer in zip(case.expectations, answers, strict=True):

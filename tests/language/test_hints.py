@@ -42,7 +42,22 @@ def refuse(text: str) -> str:
         ("contains(tolower(name), 'x_')", r"name ILIKE '%x\_%'"),
         ("startswith(toupper(name), 'X')", "name ILIKE 'X%'"),
         ("exists(User)", "User IS NOT NULL"),
-        ("NOT Exists( host.name )", "host.name IS NOT NULL"),
+        ("NOT Exists( host.name )", "host.name IS NULL"),
+        ("exists User", "User IS NOT NULL"),
+        ("not exists User", "User IS NULL"),
+        ("a = 1 AND not exists host.name", "host.name IS NULL"),
+        ("CommandLine=*x*", "contains(CommandLine, 'x')"),
+        ("a = 1 AND CommandLine != *x* AND b = 1", "NOT contains(CommandLine, 'x')"),
+        ("CommandLine=x*", "startswith(CommandLine, 'x')"),
+        (r"a = 1 AND Image=*\cmd.exe", r"endswith(Image, r'\cmd.exe')"),
+        ("CommandLine == *a_b*c*", r"CommandLine LIKE r'%a\_b%c%'"),
+        ("User=*", "User IS NOT NULL"),
+        ("User <> *", "User IS NULL"),
+        ("ip in 10.0.0.0/8", "in_network(ip, '10.0.0.0/8')"),
+        ("ip NOT IN (10.0.0.0/8, 10.1.0.0/16)", "NOT in_network(ip, '10.0.0.0/8', '10.1.0.0/16')"),
+        ("a = 1 AND ip = 10.0.0.1", "ip = '10.0.0.1'"),
+        ("ip <> 10.0.0.1", "ip <> '10.0.0.1'"),
+        ("ip not in (10.0.0.1, 10.0.0.2)", "ip NOT IN ('10.0.0.1', '10.0.0.2')"),
         ("tolower(name) = 'x'", "name ILIKE 'x'"),
         ("'X' = TOUPPER(name)", "name ILIKE 'X'"),
         ("tolower(name) = 'a_b%'", r"name ILIKE 'a\_b\%'"),
@@ -62,6 +77,9 @@ def refuse(text: str) -> str:
         ("level: 5", "level = 5"),
         ("name ~ 'x+'", "name RLIKE 'x+'"),
         ("name =~ 'x+'", "name RLIKE 'x+'"),
+        ("age eq 3", "age = 3"),
+        ("a = 1 and age GTE -3.5", "age >= -3.5"),
+        ("name ne 'x'", "name <> 'x'"),
     ],
 )
 def test_the_hint_is_an_expression(text, written):
@@ -92,10 +110,20 @@ def test_the_hint_is_an_expression(text, written):
         ("contains('y', 'z')", "contains(attribute, 'text')"),
         ("matches_at_least(2, 'a b', x)", "matches_at_least(k, attribute, 'k of these words')"),
         ("a = 'x' OR 'y'", "compare it with something, such as = or <; one of several is name IN"),
-        (
-            "tags[0] = 'x'",
-            "members of an array cannot be accessed by number; to test whether an array has",
-        ),
+        ("tags[i] = 'x'", "an element at a constant position is written element_at(tags, 1)"),
+        ("a || b = 'xy'", "write OR; to join texts, write concat(a, b)"),
+        ("left(a, 3) = 'abc'", "write substring(a, 1, 3)"),
+        ("contains(right(a, 3), 'x')", "write substring(a, -3)"),
+        ("if(a = 1, b, c)", "write (condition AND test) OR (NOT condition AND other_test)"),
+        ("filter(tags, t -> t = 'x')", "only exists(), forall() and any_attribute() take"),
+        ("age lt other", "write age < …"),
+        ("regexp_like(name, 'x')", "write a RLIKE 'regex'"),
+        ("rlike(name, 'x')", "the attribute comes first: write name RLIKE 'pattern'"),
+        ("NOT like(name, 'x%')", "the attribute comes first: write name LIKE 'pattern'"),
+        ("nvl(a, 1) = 1", "write coalesce(a, 0)"),
+        ("instr(name, 'x') > 0", "write contains(a, 'text')"),
+        ("name IN 'x'", "write the list in parentheses: ('x')"),
+        ("a NOT IN 1, 2", "write the list in parentheses: (1)"),
         ("geo['city'] = 'x'", "an attribute inside another is written geo.city"),
         ("arrays_overlap(a, array['x'])", "a list is written in parentheses: ('x')"),
         ("tolower(name) = tolower(other)", "to compare in any case, write name ILIKE '…'"),
@@ -103,14 +131,76 @@ def test_the_hint_is_an_expression(text, written):
         ("tolower(name) < 'x'", "to compare in any case, write name ILIKE '…'"),
         ("title:fed", "write title = 'fed', or matches(title, 'fed') to look for words"),
         ("name: ", "write name = …"),
+        ("at_least(3, 2: p, q)", "a condition that is listed twice counts twice"),
+        ("at_least(3, p, 2 : q)", "a condition that is listed twice counts twice"),
         ("a IN [1, 2]", "a list is written in parentheses: (1, 2)"),
         ("a IN [1, ", "a list is written in parentheses: (…)"),
         ("AND exists", "an attribute of that name is written `exists`"),
+        ("ts > now()", "an expression has no clock: write the moment, as in ts > TIMESTAMP"),
+        ("ts = CURRENT_DATE()", "an expression has no clock: write the moment"),
+        ("ts BETWEEN now() AND x", "an expression has no clock: write the moment"),
+        ("price > $10", "write the number alone: 10"),
+        ("price > $ 1,000.50", "write the number alone: 1000.50"),
+        ("price > €10", "write the number alone: 10"),
+        ("a > 1,000", "a number has no commas between its digits: 1000"),
+        ("a > 1,000,000.5 AND b = 1", "a number has no commas between its digits: 1000000.5"),
+        ("a BETWEEN 1,000 AND 2,000", "a number has no commas between its digits: 1000"),
+        ("10.0.0.1 = ip", "an address is written in quotes: '10.0.0.1'"),
+        ("where a = 1", "leave out WHERE: an expression is the condition alone"),
+        ("WHERE (a) AND b = 1", "leave out WHERE: an expression is the condition alone"),
+        ("WHERE NOT a = 1", "leave out WHERE: an expression is the condition alone"),
+        ("ts > foo()", "functions of attributes: lower"),
         ("initcap(name) = 'x'", "functions of attributes: lower, upper, trim"),
     ],
 )
 def test_other_hints(text, hint):
     assert refuse(text).startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("tags[0] = 'x'", "element_at(tags, 1)"),
+        ("tags[ -1 ] = 'x'", "element_at(tags, -1)"),
+        ("age::int = 5", "cast(age AS INT)"),
+        ("nvl(a, 0) = 0", "coalesce(a, 0)"),
+        ("if_null(a, 0) > 0", "coalesce(a, 0)"),
+        ("to_int(a) IN (0)", "cast(a AS BIGINT)"),
+    ],
+)
+def test_the_hint_is_a_value(text, value):
+    assert refuse(text) == f"write {value}"
+    tamis.parse(f"{value} = 'x'" if "tags" in text else f"{value} = 0")
+
+
+ARRAYS = (
+    "tags ARRAY<STRING>, ports ARRAY<INT>, ips ARRAY<IP>, items ARRAY<STRUCT<tags: ARRAY<STRING>>>"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("tags LIKE '%a%'", "exists(tags, x -> x LIKE '…')"),
+        ("tags NOT ILIKE ANY ('a', 'b')", "exists(tags, x -> x ILIKE '…')"),
+        ("tags RLIKE 'a'", "exists(tags, x -> x RLIKE '…')"),
+        ("endswith(tags, 'a')", "exists(tags, x -> endswith(x, '…'))"),
+        ("in_network(ips, '10.0.0.0/8')", "exists(ips, x -> in_network(x, '…'))"),
+        ("array_contains(items.tags, 'a')", "exists(items, x -> array_contains(x.tags, …))"),
+        ("exists(items.tags, t -> t = 'a')", "exists(items, x -> exists(x.tags, …))"),
+        ("forall(items.tags, t -> t = 'a')", "exists(items, x -> forall(x.tags, …))"),
+    ],
+)
+def test_a_test_of_an_array_as_one_of_its_elements(text, written):
+    with pytest.raises(tamis.ExpressionError) as raised:
+        tamis.parse(text, ARRAYS)
+    assert raised.value.hint.endswith(f"write {written}")
+
+
+def test_an_ordered_array_is_one_of_its_elements():
+    with pytest.raises(tamis.ExpressionError) as raised:
+        tamis.parse("ports > 1024", ARRAYS)
+    assert "exists(ports, x -> x > …)" in raised.value.hint
 
 
 def test_a_compared_text_is_no_pattern():
@@ -120,7 +210,11 @@ def test_a_compared_text_is_no_pattern():
 
 
 @pytest.mark.parametrize(
-    "text", ["a = 1 contains 'x'", "a = 1 b = 2", "(a = 1) contains 'x'", "a = 1 AND : 2"]
+    "text",
+    [
+        *("a = 1 contains 'x'", "a = 1 b = 2", "(a = 1) contains 'x'", "a = 1 AND : 2"),
+        *("a > 1,00", "price > $x", "a = 10.0.0", "a * > 2", "a = 1 AND *"),
+    ],
 )
 def test_no_hint_where_none_fits(text):
     assert refuse(text) == ""

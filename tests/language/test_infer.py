@@ -23,7 +23,9 @@ from tamis.language import (
     parse,
     parse_many,
 )
-from tamis.language.ast import attributes
+from tamis.language.array_keys import ARRAY_KEY
+from tamis.language.ast import Derived, ElementTest, attributes
+from tamis.language.ast import tested_attributes as attributes_of
 from tamis.language.infer import is_only_text
 from tests.generators import (
     random_condition,
@@ -87,7 +89,17 @@ def inferred(*texts):
         # What has no meaning yet is declared all the same.
         (["matches(a, 'x')"], "a string"),
         (["loc_in(a, 5)"], "a any"),
-        (["a + b > 5"], "a any, b any"),
+        (["a + b > 5"], "a number, b number"),
+        (["abs(a) = b"], "a number, b number"),
+        (["cast(a AS INT) > 5 AND cast(b AS DATE) = c"], "a string, b timestamp, c date"),
+        (["coalesce(a, 'x') LIKE 'b'"], "a string"),
+        (["coalesce(a, 0) = b"], "a number, b number"),
+        (["coalesce(a, b) = 'x'"], "a string, b string"),
+        (["coalesce(a, b) IS NULL AND a = 5"], "a number, b number"),
+        (
+            ["date_trunc('day', a) = b AND date_diff(c, DATE '2024-01-01') > 0"],
+            "a timestamp, b timestamp, c timestamp",
+        ),
         ([], ""),
     ],
     ids=str,
@@ -115,13 +127,17 @@ def test_the_minority_row_gets_the_error():
     assert str(refused[0].error).startswith('subscription "odd", 1:9: level is a number')
 
 
-def check_code(condition, schema):
-    """The code that the condition is refused with, or None."""
+def find_error(condition, schema) -> ExpressionError | None:
     try:
         check(condition, schema)
     except ExpressionError as error:
-        return error.code
+        return error
     return None
+
+
+def check_code(condition, schema) -> str | None:
+    error = find_error(condition, schema)
+    return error and error.code
 
 
 @given(st.integers(0, 2**32))
@@ -130,7 +146,7 @@ def test_no_expression_breaks_inference(seed):
     conditions = [random_untyped_condition(rng, 2) for _ in range(8)]
     schema = infer_schema(conditions)
     codes = {check_code(condition, schema) for condition in conditions}
-    later = {"unknown-function", "unbound-variable", "unsupported-syntax"}
+    later = {"unknown-function", "unknown-definition", "unbound-variable"}
     assert (
         codes
         <= {None, "type-mismatch", "unknown-attribute", "bad-pattern", "no-words", "bad-count"}
@@ -140,11 +156,32 @@ def test_no_expression_breaks_inference(seed):
 
 @given(st.integers(0, 2**32))
 def test_one_leaf_speaks_for_its_own_type(seed):
-    """Only a comparison of two attributes, or IN with numbers too long for any type, says none."""
+    """Only a comparison of two attributes, IN with numbers too long for any type, a cast that
+    several types have, a test that there is an element, or the key of an array says none. Texts
+    have no keys: there, an array is compared with constants, which say the type.
+    """
     rng = Random(seed)
     condition = random_condition(rng, random_schema(rng, 1), depth=0)
-    mentioned = len(list(attributes(condition)))
-    assert check_code(condition, infer_schema([condition])) is None or mentioned > 1
+    tested = condition.test.body if isinstance(condition, ElementTest) else condition
+    mentioned = len(list(attributes(tested)))
+    error = find_error(condition, infer_schema([condition]))
+    is_cast = error is not None and "has no known type" in error.message
+    are_elements = any(map(_is_element, attributes_of(tested)))
+    assert error is None or mentioned > 1 or is_cast or are_elements
+
+
+def _is_element(value):
+    if not isinstance(value, Derived):
+        return False
+    return value.function in ("element_at", ARRAY_KEY) or any(map(_is_element, value.arguments))
+
+
+def test_a_cast_of_what_may_have_any_type():
+    condition = parse("cast(a AS STRING) = '2'")
+    error = find_error(condition, infer_schema([condition]))
+    assert error is not None
+    assert "what is cast to string has no known type" in error.message
+    assert error.hint == "declare its type in a schema"
 
 
 # ── from events ─────────────────────────────────────────────────────────────────────────────

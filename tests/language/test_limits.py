@@ -71,9 +71,17 @@ def test_a_chain_of_both_connectives_has_as_many_levels_as_it_alternates():
 
 
 def test_a_long_list_of_patterns_is_one_predicate():
-    limits = Limits(text_length=200_000, predicates=1, depth=1)
+    limits = Limits(predicates=1, depth=1)
     patterns = ", ".join(f"'%{number}%'" for number in range(10_000))
     assert refused_code(f"a LIKE ANY ({patterns})", limits) is None
+
+
+def test_a_long_text_says_how_to_write_it():
+    with pytest.raises(LimitError) as caught:
+        parse(" OR ".join(["a = 'xxxxxxxxxx'"] * 60_000))
+    assert caught.value.code == "text-too-long"
+    assert "LIKE ANY" in caught.value.hint
+    assert "--limit-text-length" in caught.value.hint
 
 
 def test_regex_length():

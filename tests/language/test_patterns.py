@@ -135,6 +135,12 @@ def test_regex_is_found_anywhere(text, pattern, is_found):
         ("ab[a-z", "missing ]: [a-z at character 3", r"\["),
         ("a{2000}", "invalid repetition size: {2000} at character 2", "at most 1,000"),
         ("a(", "missing ): a(", r"\("),
+        (r"a\p{IsGreek}", r"invalid character class range: \p{IsGreek} at character 2", "p{Greek}"),
+        ("a[z-b]", "invalid character class range: z-b at character 3", "lower character first"),
+        ("[[:foo:]]", "invalid character class range: [:foo:] at character 2", "alpha, digit"),
+        ("a**", "bad repetition operator: ** at character 2", "(?:a*)*"),
+        ("(?u)a", "invalid perl operator: (?u at character 1", "flags i, m, s and U"),
+        (r"a\G", r"invalid escape sequence: \G at character 2", "the character itself"),
     ],
 )
 def test_what_re2_does_not_have_is_named_with_its_place(pattern, message, hint):

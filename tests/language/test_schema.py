@@ -27,6 +27,7 @@ from tamis.language.types import (
     array_type,
     decimal_type,
     parse_type,
+    struct_type,
 )
 from tests.generators import random_schema
 from tests.generators.schemas import ODD_NAMES, PLAIN_NAMES
@@ -54,6 +55,12 @@ LEVEL_AND_NAME = Schema({("level",): INTEGER, ("name",): STRING})
 )
 def test_every_notation(source):
     assert Schema.of(source) == LEVEL_AND_NAME
+
+
+def test_names_are_not_paths():
+    with pytest.raises(SchemaError, match="'x' is not the path of an attribute") as error:
+        Schema({"x": INTEGER})
+    assert error.value.hint == "to declare attributes by name: Schema.of({'name': 'type'})"
 
 
 def test_spark_struct_type():
@@ -110,7 +117,8 @@ def test_spark_struct_type():
         (pa.large_list(pa.int64()), array_type(INTEGER)),
         (pa.list_(pa.float64(), 3), array_type(DOUBLE)),
         (pa.list_(pa.list_(pa.string())), None),
-        (pa.list_(pa.struct([("a", pa.int64())])), None),
+        (pa.list_(pa.struct([("a", pa.int64())])), array_type(struct_type({"a": INTEGER}))),
+        (pa.list_(pa.struct([("a", pa.binary())])), None),
         (pa.map_(pa.string(), pa.string()), None),
         (pa.binary(), None),
         (pa.duration("s"), None),

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from tamis.language import Schema, check, parse, print_for_spark
-from tamis.language.types import read_value
+from tamis.language.types import Type, read_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from tamis.language.types import Type
     from tamis.logic.truth import Truth
 
 ROW: Final = "row of the event"  # no generated attribute has this name
@@ -97,6 +96,8 @@ def events_table(schema: Schema, events: Sequence[Mapping[str, Any]]) -> pa.Tabl
 
 
 def _arrow_type(below: Type | dict[str, Any]) -> pa.DataType:
+    if isinstance(below, Type) and below.name == "struct":
+        below = dict(below.fields)
     if isinstance(below, dict):
         return pa.struct([pa.field(name, _arrow_type(type_)) for name, type_ in below.items()])
     if below.element is not None:
@@ -122,6 +123,8 @@ def _plain(value: Any, below: Type | dict[str, Any]) -> Any:
     """The value as the Arrow type's own Python class."""
     if value is None:
         return None
+    if isinstance(below, Type) and below.name == "struct":
+        below = dict(below.fields)
     if isinstance(below, dict):
         return {name: _plain(value.get(name), type_) for name, type_ in below.items()}
     if below.element is not None:

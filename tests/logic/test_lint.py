@@ -77,7 +77,8 @@ CASES = [
     ("s LIKE '*a_b*'", [("literal-pattern", "s LIKE '*a_b*'")]),
     ("s RLIKE '/foo/i'", [("literal-pattern", "s RLIKE '/foo/i'")]),
     ("s = '10.0.0.0/8'", [("literal-network", "'10.0.0.0/8'")]),
-    ("matches(s, 'child* x')", [("literal-pattern", "matches(s, 'child* x')")]),
+    ("matches(s, 'child% x')", [("literal-pattern", "matches(s, 'child% x')")]),
+    ("matches(s, 'child* x')", []),
     ("matches(s, 'oil OR gas')", [("literal-operator", "matches(s, 'oil OR gas')")]),
     ("s LIKE 'abc'", [("no-wildcard", "s LIKE 'abc'")]),
     ("NOT NOT flag", [("double-negation", "NOT NOT flag")]),
@@ -217,10 +218,12 @@ def test_networks_are_for_addresses(text, written):
     assert lint(check(parse(written), Schema.of("s IP"))) == []
 
 
-def test_networks_in_arrays_are_not_supported():
+def test_networks_in_arrays_are_for_their_elements():
     (found,) = lint(check(parse("array_contains(tags, '10.0.0.0/8')"), SCHEMA))
     assert found.code == "literal-network"
-    assert found.hint.startswith("members of arrays are not tested against networks")
+    written = "exists(tags, x -> in_network(x, '10.0.0.0/8'))"
+    assert found.hint == f"declare tags as ARRAY<IP> and write {written}"
+    assert lint(check(parse(written), Schema.of("tags ARRAY<IP>"))) == []
 
 
 WIDE = "in_network(ip, '10.0.0.0/8')"
@@ -258,13 +261,21 @@ def test_networks_that_decide_or_repeat(text, expected):
         ("oil OR gas", "OR is a word to look for, not an operator: matches() takes words only"),
         ("oil -gas", "a word after - is not excluded: matches() takes words only"),
         ('"oil gas"', "quotes make no phrase: matches() takes words only"),
-        ("child*", "'child*' has no wildcard: matches() looks for whole words"),
+        ("child%", "'child%' has no wildcard: matches() looks for whole words"),
         ("a %evil% b", "'%evil%' has no wildcard: matches() looks for whole words"),
     ],
 )
 def test_queries_of_search_boxes_in_matches(query, message):
     (found,) = lint(check(parse(f"matches(s, '{query}')"), SCHEMA))
     assert found.message == message
+
+
+def test_wildcards_in_whole_texts():
+    schema = Schema.of("s TEXT(keyword)")
+    (found,) = lint(check(parse("matches(s, 'AB-*')"), schema))
+    assert found.message == "'AB-*' has no wildcard: the analyser keyword compares whole texts"
+    assert found.hint == "write s LIKE 'AB-%'"
+    assert lint(check(parse("matches(s, 'a ** b')"), schema)) == []
 
 
 def with_places(condition: Condition, schema: Schema) -> Condition:

@@ -146,6 +146,46 @@ def test_each_column_type(oracle, seed, column, batch):
             assert (str(at) in found[row]) is (ours is True), f"{column}: {text} for {x!r}, {y!r}"
 
 
+# ── functions of numbers ────────────────────────────────────────────────────────────────────
+
+FUNCTIONS = (
+    *("x + y", "x - y", "x * y", "x / y", "x % y", "abs(x)", "-x", "round(x)", "round(x, 1)"),
+    *("floor(x)", "ceil(x)", "x * 2.5", "x / 4", "x % 3", "7 - x", "coalesce(x, 0)"),
+    *("coalesce(x, y) + 1", "abs(x - y) * 2", "cast(x AS DOUBLE)"),
+)
+
+
+@pytest.mark.parametrize("column", ["INT", "BIGINT", "DOUBLE", "DECIMAL(10,2)"])
+@pytest.mark.filterwarnings("ignore::tamis.RejectWarning")
+def test_functions_of_each_column_type(oracle, seed, column):
+    """Without numbers so large that the column overflows: on Spark that is an error."""
+    arrow_type = COLUMNS[column]
+    rng = Random(f"{seed}-functions-{column}")
+    numbers = [Decimal(rng.randint(-300, 300)) / rng.choice((1, 4, 10, 100)) for _ in range(60)]
+    values = [None, *(as_column_value(number, arrow_type) for number in [Decimal(0), *numbers])]
+    if arrow_type == pa.float64():
+        values += [float("nan"), -0.0, 1e-300, 1e15]
+    others = [rng.choice(values) for _ in values]
+    constants = ("0", "1", "-2", "2.5", "0.25", "2.5D", "100")
+    texts = [
+        f"{function} {rng.choice(OPERATORS)} {constant}"
+        for function in FUNCTIONS
+        for constant in rng.sample(constants, 4)
+    ]
+    columns = {"x": pa.array(values, arrow_type), "y": pa.array(others, arrow_type)}
+    frame = oracle.createDataFrame(pa.table({**columns, ROW: range(len(values))}))
+    typed = [check(parse(text), SCHEMA) for text in texts]
+    asked = [print_for_spark(own, text) for own, text in zip(typed, texts, strict=True)]
+    answers = ask_spark_texts(frame, asked)
+    index = tamis.build({text: text for text in texts}, schema=SCHEMA)
+    found = index.match_lists(pa.table(columns)).to_pylist()
+    for row, (x, y) in enumerate(zip(values, others, strict=True)):
+        for at, text in enumerate(texts):
+            ours = evaluate(typed[at], {"x": x, "y": y})
+            assert ours is answers[row][at], f"{column}: {asked[at]} for {x!r}, {y!r}"
+            assert (text in found[row]) is (ours is True), f"{column}: {text} for {x!r}, {y!r}"
+
+
 # ── floats of 32 bits ───────────────────────────────────────────────────────────────────────
 
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.errors import LimitError
 from tamis.language import Schema, check, parse, print_expression
 from tamis.language.ast import (
     NARY,
@@ -26,11 +25,10 @@ from tamis.language.ast import (
 )
 from tamis.logic.canonical import canonicalize, simplify, to_nnf
 from tamis.logic.digest import digest
-from tamis.logic.dnf import to_dnf
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.logic.leaves import inverse
 from tamis.logic.rules import RULES, Preserves, order, spelling
-from tamis.logic.truth import and_, not_, or_
+from tamis.logic.truth import not_
 from tests.generators import random_condition, random_event, random_schema
 
 ALL_RULES = (spelling.RULE, *RULES, order.RULE)
@@ -150,20 +148,6 @@ def check_inverses(seed: int, missing: Missing) -> None:
                 assert evaluate(inverse(leaf), event) == not_(evaluate(leaf, event))
 
 
-def check_dnf(seed: int, missing: Missing) -> None:
-    """One of the conjunctions holds exactly where the condition is TRUE."""
-    rng, schema, condition = drawn(seed)
-    try:
-        conjunctions = to_dnf(condition, missing, max_conjunctions=200)
-    except LimitError:
-        return
-    assert len(conjunctions) <= 200
-    for _ in range(N_EVENTS):
-        event = random_event(rng, schema)
-        holds = or_(and_(evaluate(leaf, event, missing) for leaf in c) for c in conjunctions)
-        assert (holds is True) == (evaluate(condition, event, missing) is True)
-
-
 PROPERTIES = (
     check_each_rule,
     check_negation_normal_form,
@@ -171,7 +155,6 @@ PROPERTIES = (
     check_zero_suppression,
     check_order_of_operands,
     check_inverses,
-    check_dnf,
 )
 
 
@@ -320,18 +303,3 @@ def test_the_hash_is_stable_across_machines_and_versions():
 
 
 STABLE_HASH = "028424f61d3393a03f3152d1f202e2ee"
-
-
-def test_dnf_refuses_to_explode():
-    clauses = [f"(a = {n} OR b = {n})" for n in range(20)]
-    text = " AND ".join(f"({c} OR s = '{n}')" for n, c in enumerate(clauses))
-    with pytest.raises(LimitError, match="more than 100 conjunctions"):
-        to_dnf(typed(text), max_conjunctions=100)
-
-
-def test_dnf_of_a_small_tree():
-    found = to_dnf(typed("(a = 1 OR b = 2) AND c = 3"))
-    assert {frozenset(map(print_expression, c)) for c in found} == {
-        frozenset({"a = 1", "c = 3"}),
-        frozenset({"b = 2", "c = 3"}),
-    }

@@ -8,6 +8,7 @@ would answer otherwise for the text as a whole, the difference is a rule of ours
 from __future__ import annotations
 
 import unicodedata
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import product
@@ -28,10 +29,12 @@ from tamis.language.ast import (
     Between,
     Comparison,
     Derived,
+    ElementTest,
     In,
     IsNull,
     Like,
     Not,
+    PatternList,
     Rlike,
     Xor,
     attributes,
@@ -42,6 +45,7 @@ from tamis.language.ast import (
 )
 from tamis.language.comparators import Comparator
 from tamis.language.types import BOOLEAN, FLOAT, IP, STRING
+from tamis.language.value_functions import FUNCTIONS
 from tamis.logic.evaluate import attribute_value, evaluate
 from tests.effort import examples
 from tests.generators import random_condition, random_event, random_schema
@@ -101,6 +105,64 @@ def test_functions_of_values(oracle, seed, batch):
             leaves.append(leaf)
     events = [random_event(rng, schema) for _ in range(N_EVENTS)]
     assert_agreement(oracle, schema, leaves, events, f"functions {batch}")
+
+
+@pytest.mark.parametrize("batch", range(examples(4)))
+def test_arithmetic(oracle, seed, batch):
+    rng = Random(f"{seed}-arithmetic-{batch}")
+    wide = rng.sample([str(own) for own in DECIMALS], 2)
+    schema = Schema.of(
+        {"i": "bigint", "j": "bigint", "x": "double", "f": "float", "m": wide[0], "n": wide[1]}
+    )
+    leaves: list[Condition] = []
+    while len(leaves) < 2 * N_CONDITIONS:
+        leaf = random_leaf_as_written(rng, schema)
+        if any(isinstance(own, Derived) for own in attributes_of(leaf)):
+            leaves.append(leaf)
+    events = [random_event(rng, schema) for _ in range(N_EVENTS)]
+    assert_agreement(oracle, schema, leaves, events, f"arithmetic {batch}")
+
+
+EQUAL_ARRAYS = (
+    "tags = array('a')",
+    "tags <> array('a', NULL)",
+    "tags <=> array(NULL)",
+    "tags = array()",
+    "ns = array(1)",
+    "ns IN (array(), array(1), array(NULL))",
+    "NOT ns <=> array(NULL, NULL)",
+    "xs = array(0.0D, 1)",
+    "tags = tags",
+)
+
+
+@pytest.mark.parametrize("batch", range(examples(2)))
+def test_arrays(oracle, seed, batch):
+    rng = Random(f"{seed}-arrays-{batch}")
+    fields = {"a": "bigint", "s": "string", "`in`": "array<string>", "m": str(rng.choice(DECIMALS))}
+    struct = ", ".join(f"{name}: {type_}" for name, type_ in fields.items())
+    schema = Schema.of(
+        {
+            "tags": "array<string>",
+            "ns": "array<bigint>",
+            "xs": "array<double>",
+            "ts": "array<timestamp>",
+            "items": f"array<struct<{struct}>>",
+            "`order lines`": "array<struct<n: bigint>>",
+        }
+    )
+    conditions = [random_condition_as_written(rng, schema, depth=1) for _ in range(N_CONDITIONS)]
+    paths = ("items.s", "items.a")
+    conditions += map(parse, EQUAL_ARRAYS)
+    for path in paths:
+        texts = [f"array_contains({path}, {own})" for own in ("'a'", "1")]
+        texts += [f"exists({path}, t -> t IS NULL OR t = {own})" for own in ("'a'", "1")]
+        for text in (*texts, f"size({path}) > 1", f"{path} IS NULL"):
+            with suppress(TypeCheckError):
+                check(parse(text), schema)
+                conditions.append(parse(text))
+    events = [random_event(rng, schema) for _ in range(N_EVENTS)]
+    assert_agreement(oracle, schema, conditions, events, f"arrays {batch}")
 
 
 @pytest.mark.slow
@@ -228,8 +290,33 @@ def members(type_):
     return (type_, type_.element)
 
 
+def may_fail(value: Any) -> bool:
+    """Whether Spark ends the query, as written, where the value has no result: an overflow."""
+    if not isinstance(value, Derived):
+        return False
+    return bool(FUNCTIONS[value.function].no_result) or any(map(may_fail, value.arguments))
+
+
+def is_array(leaf: Condition, schema: Schema) -> bool:
+    """Whether a leaf tests a whole array."""
+    tested = (own for own in attributes_of(leaf) if not isinstance(own, Derived))
+    return any(schema[own.path].element is not None for own in tested)
+
+
 def is_as_written(leaf: Condition, schema: Schema) -> bool:
-    """In arrays Spark brings no constant to the type of the elements, as it does elsewhere."""
+    """In arrays Spark brings no constant to the type of the elements, as it does elsewhere; it has
+    no lists of regular expressions.
+    """
+    if any(map(may_fail, attributes_of(leaf))):
+        return False
+    if isinstance(leaf, PatternList):
+        return leaf.word != "RLIKE"
+    if isinstance(leaf, Comparison | In) and is_array(leaf, schema):
+        return False
+    if isinstance(leaf, ElementTest):
+        inside = list(all_subtrees(leaf.test.body))
+        tested = (own for one in inside for own in attributes_of(one))
+        return not any(map(may_fail, tested)) and "array(" not in print_expression(leaf)
     if not isinstance(leaf, ArraysOverlap):
         return not isinstance(leaf, Rlike)
     element = schema[leaf.operand.path].element
@@ -343,6 +430,38 @@ def test_lower_case_of_sigma_in_context(oracle):
         if text.lower() != folded
     ]
     assert differing == []
+
+
+SPELLED_MOMENTS = (
+    *("2024-01-15", "2024-1-5", "2024-01", "2024", "20240115", "2024-02-30", "0000-01-01"),
+    *("10000-01-01", "+2024-01-15", "-0044-03-15", " 2024-01-15", "2024-01-15\n", "today", "now"),
+    *("epoch", "10:30", "T10:30", "10:30:00Z", "2024-01-15T", "2024-01-15T10", "2024-01-15T10:30"),
+    *("2024-01-15 10:30:00", "2024-01-15 10:30:60", "2024-01-15 24:00:00", "2024-01-15  10:30"),
+    *("2024-01-15 10:30:00.1", "2024-01-15 10:30:00.123456", "2024-01-15 10:30:00.1234567"),
+    *("2024-01-15 10:30:00.", "2024-01-15T10:30:00Z", "2024-01-15T10:30:00 Z", "2024-01-15Z"),
+    *("2024-01-15T10:30:00+02:00", "2024-01-15T10:30:00-18:00", "2024-01-15T10:30:00+18:01"),
+    *("2024-01-15T10:30:00+2:00", "2024-01-15T10:30:00+02", "2024-01-15T10:30:00 UTC"),
+    *("0001-01-01T00:00:00+05:00", "0001-01-01T05:00:00+05:00", "9999-12-31T23:59:59-05:00"),
+    *("9999-12-31T23:59:59.999999Z", "٢٠٢٤-01-15", "2024-01-15T10:30:00\u00a0Z", "", " ", "x"),
+)
+
+
+def test_moments_that_are_spelled_in_strings(oracle):
+    """A cast reads what an event may have, and no other spelling, in Spark too."""
+    schema = Schema.of("s STRING")
+    conditions = [
+        parse(text)
+        for kind in ("DATE", "TIMESTAMP")
+        for text in (
+            f"cast(s AS {kind}) IS NULL",
+            f"cast(s AS {kind}) > DATE '2024-01-14'",
+            f"cast(cast(s AS {kind}) AS STRING) LIKE '2024-01-15%'",
+        )
+    ]
+    conditions.append(parse("cast(s AS TIMESTAMP) = TIMESTAMP '2024-01-15 10:30:00'"))
+    conditions.append(parse("hour(cast(s AS TIMESTAMP)) IN (0, 8, 10)"))
+    events = [{"s": own} for own in SPELLED_MOMENTS] + [{"s": None}]
+    assert_agreement(oracle, schema, conditions, events, "spelled moments")
 
 
 # ── names and columns ───────────────────────────────────────────────────────────────────────

@@ -10,8 +10,9 @@ import pytest
 import tamis
 from tamis.errors import SchemaError
 from tamis.text import ANALYSERS, ANY_WORD, get_analyser
-from tamis.text.analysers import has_words
+from tamis.text.analysers import TextWords
 from tamis.text.segment import segment
+from tamis.text.wildcards import has_words
 from tests.waiting import HANG_SECONDS
 
 
@@ -114,7 +115,7 @@ def test_without_the_stemmer_the_error_says_what_to_install():
 )
 def test_words_side_by_side(wanted, is_there):
     words = ["some", "weapons", "of", "mass", "destruction"]
-    assert has_words(words, wanted) is is_there
+    assert has_words(TextWords(words, words), wanted) is is_there
 
 
 @pytest.mark.parametrize("word", ["¸", "\ufc5e", "\ufe70"])

@@ -29,3 +29,19 @@ def random_text(rng: Random, n_most: int = 12) -> str:
     for _ in range(rng.randint(0, n_most)):
         pieces.extend((rng.choice(WORDS), rng.choice(GAPS)))
     return "".join(pieces)
+
+
+def with_wildcards(rng: Random, word: str) -> str:
+    """The word with some of its characters replaced by wildcards; it may have too few left."""
+    characters = list(word)
+    for _ in range(rng.randint(1, 3)):
+        match rng.randint(0, 5):
+            case 0 | 1:
+                characters = [*characters[: rng.randint(0, len(characters))], "*"]
+            case 2:
+                characters = ["*", *characters[rng.randint(0, len(characters)) :]]
+            case 3:
+                characters.insert(rng.randint(0, len(characters)), "*")
+            case _ if characters:
+                characters[rng.randrange(len(characters))] = "?"
+    return "".join(characters)

@@ -10,12 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from tamis.text.terms import NEAR, NEAR_IN_ORDER, PHRASE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tamis.language.comparators import Comparator
     from tamis.language.types import Type
 
+# The path of the whole event. As the array of an `ElementTest`, it stands for all of its strings.
+EVENT: Final[tuple[str, ...]] = ()
 Span: TypeAlias = tuple[int, int]  # first character, one past the last
 NOWHERE: Final[Span] = (0, 0)
 
@@ -73,9 +77,9 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """A sum, difference, product or quotient in a constraint, `2 * ?z`."""
+    """A sum, difference, product, quotient or remainder in a constraint, `2 * ?z`."""
 
-    operator: str  # + - * /
+    operator: str  # + - * / %
     left: Value
     right: Value
     span: Span = field(default=NOWHERE, compare=False, repr=False)
@@ -207,6 +211,27 @@ class ArraysOverlap:
 
 
 @dataclass(frozen=True, slots=True)
+class Lambda:
+    """A condition over one value that has a name inside it, `t -> t > 5`."""
+
+    parameter: str
+    body: Condition
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ElementTest:
+    """Tests whether one element of the array attribute (exists), or each (forall), satisfies a
+    condition; any_attribute() tests the strings of the EVENT.
+    """
+
+    function: str  # exists or forall
+    operand: Attribute
+    test: Lambda
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class InNetwork:
     """The attribute's address is in one of the networks."""
 
@@ -221,16 +246,25 @@ class Matches:
     attributes.
     """
 
-    mode: str  # all, any, phrase or at_least
+    mode: str  # all, any, phrase, at_least, near or near_in_order
     attributes: tuple[Attribute, ...]
     query: str
-    k: int = 0  # at_least only
+    # at_least: how many of the words; near: how many other words may be between them.
+    k: int = 0
     span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+    @property
+    def function(self) -> str:
+        """The name of the function that is written."""
+        if self.mode in (NEAR, NEAR_IN_ORDER):
+            return self.mode
+        return "matches" if self.mode == "all" else f"matches_{self.mode}"
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Tests whether analysed words are adjacent in the attribute's text; used in canonical trees.
+    """Tests whether analysed words are adjacent, or near each other, in the attribute's text; used
+    in canonical trees.
 
     An empty word matches any single word. The words are in the analyser's form, not as they were
     written: when printed, they may be read as other words.
@@ -238,6 +272,8 @@ class Words:
 
     operand: Attribute
     words: tuple[str, ...]  # at least one; the first and the last are not empty
+    mode: str = PHRASE  # or NEAR or NEAR_IN_ORDER, without empty words
+    distance: int = 0  # near: how many other words may be between them
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -248,6 +284,18 @@ class OperatorCall:
     name: str
     arguments: tuple[Value, ...]
     bound: tuple[int, ...] = ()  # the places that the operator binds; known once checked
+    span: Span = field(default=NOWHERE, compare=False, repr=False)
+
+
+# Before the id of a subscription in a reference; no name of a definition contains it.
+SUBSCRIPTION: Final = "subscription:"
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A condition that is defined elsewhere, `@office_hours`; the checker replaces it."""
+
+    name: str  # of the definition, or SUBSCRIPTION and the id of a subscription
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -313,16 +361,28 @@ Predicate: TypeAlias = (
     | PatternList
     | StringTest
     | ArraysOverlap
+    | ElementTest
     | InNetwork
     | Matches
     | Words
     | OperatorCall
+    | Reference
 )
 Condition: TypeAlias = Predicate | Attribute | Literal | Not | And | Or | Xor | Xnor | AtLeast
 
 # As tuples, for isinstance.
+ARITHMETIC: Final = frozenset("+-*/%")
 VALUES: Final = (Attribute, Literal, Variable, Arithmetic)
 NARY: Final = (And, Or, Xor, Xnor, AtLeast)
+
+
+def make_arithmetic(
+    operator: str, left: Value, right: Value, span: Span = NOWHERE
+) -> Arithmetic | Derived:
+    """Two values calculated with: part of a constraint if a variable occurs, else derived."""
+    if isinstance(left, Attribute | Literal) and isinstance(right, Attribute | Literal):
+        return Derived((), None, span, operator, (left, right))
+    return Arithmetic(operator, left, right, span)
 
 
 def children(condition: Condition) -> tuple[Condition, ...]:
@@ -404,7 +464,7 @@ def _attributes_of(node: Condition | Value) -> Iterator[Attribute]:
                 yield from _attributes_of(value)
         case In() | IsNull() | Like() | Rlike() | StringTest() | ArraysOverlap() | Words():
             yield node.operand
-        case InNetwork() | PatternList():
+        case InNetwork() | PatternList() | ElementTest():
             yield node.operand
         case Matches():
             yield from node.attributes

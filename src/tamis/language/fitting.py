@@ -7,12 +7,14 @@ Raises `TypeCheckError` if two values cannot be compared exactly.
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tamis.errors import TypeCheckError
+from tamis.language.array_keys import key_of
 from tamis.language.ast import Arithmetic, Attribute, Literal, Span, Value, Variable
 from tamis.language.printer import print_value
 from tamis.language.types import (
+    ANY_ARRAY,
     DOUBLE,
     FLOAT,
     INTEGER,
@@ -20,6 +22,7 @@ from tamis.language.types import (
     KINDS,
     MAX_DECIMAL_DIGITS,
     NUMBER,
+    STRING,
     Type,
     WrongTypeError,
     decimal_digits,
@@ -68,8 +71,38 @@ def fit_element(literal: Literal, attribute: Attribute | Variable) -> Literal:
     return fitted
 
 
+def fit_array(literal: Literal, array: Attribute) -> Literal:
+    """The key of a constant array whose elements are of the attribute's type."""
+    assert array.type is not None
+    element = array.type.element
+    assert element is not None
+    if literal.type != ANY_ARRAY:
+        _refuse_literal(literal, array)
+    values: list[Any] = []
+    for own in literal.value:
+        fitted = None if own is None else fit_constant(own, element)
+        if own is not None and (fitted is None or not _is_of(fitted, element)):
+            refuse(
+                f"{print_value(own)} is not of the type of the elements of {spell(array)}, "
+                f"{element}: the arrays would never be equal",
+                own.span,
+            )
+        values.append(None if fitted is None else fitted.value)
+    return Literal(key_of(tuple(values)), STRING, literal.span)
+
+
+def _is_of(literal: Literal, type_: Type) -> bool:
+    """Whether a constant is a value of the type, without rounding."""
+    if type_.name == "decimal" and literal.type.name in ("decimal", "integer"):
+        before, after = decimal_digits(Decimal(literal.value))
+        return before <= type_.precision - type_.scale and after <= type_.scale
+    return literal.type.name == type_.name or (literal.type.is_floating and type_.is_floating)
+
+
 def fit_constant(literal: Literal, type_: Type) -> Literal | None:
     """The constant as a value of the type; None if constants of its type cannot be such values."""
+    if literal.type == ANY_ARRAY:
+        refuse("an array is compared with an array, by =, <>, <=> or IN", literal.span)
     try:
         return KINDS[type_.name].fit(literal, type_)
     except WrongTypeError as error:
@@ -151,6 +184,8 @@ def check_constants(left: Literal, right: Literal, span: Span) -> None:
     """Raise an error for a comparison of constants of different kinds; `1 = 1` is common in
     generated text.
     """
+    if ANY_ARRAY in (left.type, right.type):
+        refuse("one side of a comparison of arrays must be an attribute", span)
     one, other = (AS_DECIMAL if x.type == INTEGER else x.type for x in (left, right))
     if one.name == other.name == "decimal":
         _check_digits(one, other, span)

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from tamis.language.comparators import EQUALITIES, Comparator
+from tamis.language.foreign_values import hint_at_clock, hint_at_unsupported
 from tamis.language.value_functions import FUNCTIONS
 
 _NAME: Final = r"`(?:[^`]|``)+`|[A-Za-z_][\w.]*"
@@ -15,12 +16,18 @@ _BEFORE: Final = re.compile(rf"({_NAME})[ \t]*(?:(?<=[ \t])(not)[ \t]*)?\Z", re.
 # As in Sigma's `Image|contains: x`: the attribute, then the kind of test.
 _MODIFIER: Final = re.compile(r"\|[ \t]*([A-Za-z_]+)")
 _ARGUMENT: Final = re.compile(rf"[ \t]*\([ \t]*({_NAME})[ \t]*\)")
-_LAMBDA: Final = re.compile(rf"[ \t]*\([ \t]*({_NAME})[ \t]*,[^()]*?->")
+_AFTER: Final = re.compile(rf"[ \t]+({_NAME})")
+_NEGATED: Final = re.compile(r"\bnot[ \t]+\Z", re.IGNORECASE)
 _SUBQUERY: Final = re.compile(r"[ \t]*\([ \t]*select\b", re.IGNORECASE)
 _QUOTED: Final = re.compile(r'"([^"]{0,60})"')
 _CONSTANT: Final = re.compile(rf"[ \t]*(?:\|[ \t]*\w+[ \t]*)*:?[ \t]*({_STRING})")
+_ANY_CONSTANT: Final = re.compile(rf"[ \t]*({_STRING}|[+-]?\d+(?:\.\d+)?)")
 _LISTED: Final = re.compile(r"\[([^\[\]]{0,60})\]")
 _WORDS: Final = re.compile(r":[ \t]*([\w.*]+)")
+_WEIGHT: Final = re.compile(r",\s*\d+\s*\Z")
+_LOOK_BACK: Final = 200  # characters before a weight in which the call is looked for
+_CAST: Final = re.compile(r"::[ \t]*(\w+)")
+_POSITION: Final = re.compile(r"\[[ \t]*(-?\d{1,9})[ \t]*\]")
 _NUMBER: Final = re.compile(r"[+-]?[\d.]+")
 _PATTERN: Final = re.compile(rf"[ \t]*(not[ \t]+)?(i?like|rlike)[ \t]*({_STRING})", re.IGNORECASE)
 _MEMBERS: Final = re.compile(
@@ -48,6 +55,19 @@ _WRITTEN: Final = {
     "in_network": "in_network({0}, {1})",
     "cidr": "in_network({0}, {1})",
 }
+# Comparisons by a word, as templates and search engines have them.
+_SIGNS: Final = {
+    "eq": "=",
+    "equals": "=",
+    "ne": "<>",
+    "neq": "<>",
+    "gt": ">",
+    "ge": ">=",
+    "gte": ">=",
+    "lt": "<",
+    "le": "<=",
+    "lte": "<=",
+}
 
 
 def hint_at_double_quote(text: str, position: int) -> str:
@@ -63,20 +83,33 @@ def hint_at_bar(text: str, position: int) -> str:
     """The test, if one of Sigma's modifiers follows the bar."""
     modifier = _MODIFIER.match(text, position)
     known = modifier and _written(text, position, modifier[1], modifier.end())
-    return f"write {known}" if known else "write OR"
+    if known:
+        return f"write {known}"
+    joins = text.startswith("||", position)
+    return "write OR; to join texts, write concat(a, b)" if joins else "write OR"
 
 
 def hint_at_infix(text: str, start: int, end: int) -> str | None:
-    """The call, if a word for a text test follows an attribute."""
-    known = _written(text, start, text[start:end], end)
+    """The test, if a word for one follows an attribute."""
+    word = text[start:end]
+    name = _name_before(text, start)
+    if name is not None and (sign := _SIGNS.get(word.lower())):
+        constant = _ANY_CONSTANT.match(text, end)
+        return f"write {name} {sign} {_single_quoted(constant[1]) if constant else '…'}"
+    known = _written(text, start, word, end)
     return f"write {known}" if known else None
 
 
 def hint_at_colon(text: str, position: int) -> str | None:
     """The comparison, if a name comes before the colon."""
+    before = text[max(0, position - _LOOK_BACK) : position].lower()
+    if "at_least" in before and _WEIGHT.search(before):
+        return "a condition that is listed twice counts twice: at_least(3, p, p, q)"
     name = _name_before(text, position)
     if name is None:
         return None
+    if cast := _CAST.match(text, position):
+        return f"write cast({name} AS {cast[1].upper()})"
     if constant := _CONSTANT.match(text, position):
         return f"write {name} = {_single_quoted(constant[1])}"
     word = _WORDS.match(text, position)
@@ -96,9 +129,13 @@ def hint_at_bracket(text: str, position: int) -> str:
         return f"a list is written in parentheses: ({members})"
     if re.fullmatch(r"'\w+'", members):
         return f"an attribute inside another is written {name}.{members[1:-1]}"
+    if position_of := _POSITION.match(text, position):
+        # In brackets, positions begin with 0.
+        at = int(position_of[1])
+        return f"write element_at({name}, {at + (at >= 0)})"
     return (
-        "members of an array cannot be accessed by number; to test whether an array has a "
-        f"member, write array_contains({name}, …)"
+        f"an element at a constant position is written element_at({name}, 1); to test whether an "
+        f"array has an element, write array_contains({name}, …)"
     )
 
 
@@ -111,28 +148,16 @@ def hint_at_tilde(text: str, position: int) -> str:
 
 
 def hint_at_exists(text: str, start: int, end: int) -> str:
-    """The test for presence, or of the members of an array."""
-    if array := _LAMBDA.match(text, end):
-        return (
-            f"to test for a member, write array_contains({array[1]}, …), and for one of several, "
-            f"arrays_overlap({array[1]}, array(…)); other tests of members are not supported"
-        )
+    """The test for presence."""
     if _SUBQUERY.match(text, end):
         return "subqueries are not supported: give the events the attribute that you look up"
     found = _ARGUMENT.match(text, end)
-    name = found[1] if found else _name_before(text, start)
+    name = found[1] if found else _name_before(text, start) or _name_after(text, end)
     if name is None:
         return f"an attribute of that name is written `{text[start:end]}`"
+    if _NEGATED.search(text, 0, start):
+        return f"to test that an event does not have it, write {name} IS NULL"
     return f"to test that an event has it, write {name} IS NOT NULL"
-
-
-def hint_at_array(name: str | None, members: str) -> str:
-    """The test of members, for an array that is compared as a whole."""
-    name = name or "tags"
-    return (
-        f"test its members: array_contains({name}, …), or one of several by "
-        f"arrays_overlap({name}, array({members}))"
-    )
 
 
 def hint_at_comparison(name: str, arguments: str, operator: Comparator, other: str) -> str:
@@ -207,6 +232,8 @@ def hint_at_constant(constant: str, tested_by: str, text: str, end: int) -> str 
 def hint_at_function(name: str, arguments: str) -> str | None:
     """The replacement for a function of other languages."""
     folded = name.lower().replace("_", "")
+    if hint := hint_at_clock(name) or hint_at_unsupported(name):
+        return hint
     if folded in _FOLDING:
         return f"{_ANY_CASE}, write {arguments} ILIKE '…'"
     if folded in ("isnull", "isempty", "missing"):
@@ -232,7 +259,7 @@ _NETWORK_TESTS: Final = (
 )
 _ANY_CASE: Final = "to compare in any case"
 _FOLDING: Final = ("tolower", "toupper", "casefold")
-_NO_FUNCTIONS: Final = f"functions of attributes: {', '.join(FUNCTIONS)}"
+_NO_FUNCTIONS: Final = f"functions of attributes: {', '.join(filter(str.isidentifier, FUNCTIONS))}"
 
 
 def _written(text: str, start: int, word: str, end: int) -> str | None:
@@ -251,6 +278,11 @@ def _written(text: str, start: int, word: str, end: int) -> str | None:
 def _name_before(text: str, position: int) -> str | None:
     found = _BEFORE.search(text, 0, position)
     return None if found is None or found[1].upper() in _CONNECTIVES else found[1]
+
+
+def _name_after(text: str, position: int) -> str | None:
+    found = _AFTER.match(text, position)
+    return None if found is None or found[1].upper() in _KEYWORDS else found[1]
 
 
 def _single_quoted(constant: str) -> str:

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tamis.errors import ParseError
+from tamis.errors import ParseError, SchemaError
+from tamis.language.array_keys import ARRAY_KEY
 from tamis.language.ast import (
+    EVENT,
+    SUBSCRIPTION,
     ArraysOverlap,
     AtLeast,
     Attribute,
     Condition,
     Derived,
+    ElementTest,
     InNetwork,
+    Lambda,
     Literal,
     Matches,
     OperatorCall,
+    Reference,
     StringTest,
     Value,
     Xnor,
     Xor,
 )
-from tamis.language.types import INTEGER
+from tamis.language.foreign_values import hint_at_unsupported
+from tamis.language.tokens import ARROW, END, KEYWORDS, QUOTED, WORD
+from tamis.language.types import ANY_ARRAY, INTEGER, STRING, parse_type
 from tamis.language.value_functions import FUNCTIONS, find_function, takes
+from tamis.text.proximity import MAX_DISTANCE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,15 +44,22 @@ SIGNATURES: Final = {
     "contains": "contains(attribute, 'text')",
     "array_contains": "array_contains(attribute, constant)",
     "arrays_overlap": "arrays_overlap(attribute, array(constant, …))",
+    "array": "array(constant, …)",
+    "exists": "exists(attribute, element -> condition)",
+    "forall": "forall(attribute, element -> condition)",
+    "any_attribute": "any_attribute(value -> condition)",
     "in_network": "in_network(attribute, '10.0.0.0/8', …)",
     "at_least": "at_least(k, condition, condition, …)",
     "xor": "xor(condition, condition, …)",
+    "subscription": "subscription('id')",
     "xnor": "xnor(condition, condition, …)",
     "matches": "matches(attribute, 'all these words')",
     "matches_any": "matches_any(attribute, 'any of these words')",
     "matches_phrase": "matches_phrase(attribute, 'these words in a row')",
     "matches_at_least": "matches_at_least(k, attribute, 'k of these words')",
-    **{name: function.signature for name, function in FUNCTIONS.items()},
+    "near": "near(attribute, 'these words', distance)",
+    "near_in_order": "near_in_order(attribute, 'these words', distance)",
+    **{name: own.signature for name, own in FUNCTIONS.items() if name != ARRAY_KEY},
 }
 
 
@@ -112,6 +128,50 @@ def _arrays_overlap(parser: Parser, function: str, start: int) -> ArraysOverlap:
     return ArraysOverlap(operand, tuple(values), function, span)
 
 
+def _array(parser: Parser, function: str, start: int) -> Literal:
+    """A constant array; NULL is allowed in it."""
+    members: list[Literal | None] = []
+    while parser.kinds[parser.at] != ")" or members:
+        if parser.kinds[parser.at] == "NULL":
+            parser.at += 1
+            members.append(None)
+        else:
+            members.append(parser.literal("expected a constant in the array"))
+        if parser.kinds[parser.at] != ",":
+            break
+        parser.at += 1
+    span = _close(parser, start)
+    parser.check_members(len(members), span)
+    return Literal(tuple(members), ANY_ARRAY, span)
+
+
+def _element_test(parser: Parser, function: str, start: int) -> ElementTest:
+    operand = _attribute(parser, function)
+    parser.expect(",")
+    test = parse_lambda(parser)
+    return ElementTest(function, operand, test, _close(parser, start))
+
+
+def _any_attribute(parser: Parser, function: str, start: int) -> ElementTest:
+    test = parse_lambda(parser)
+    span = _close(parser, start)
+    return ElementTest("exists", Attribute(EVENT, None, span), test, span)
+
+
+def parse_lambda(parser: Parser) -> Lambda:
+    """A name, an arrow, and a condition over the value of that name: `t -> t > 5`."""
+    begin = parser.here()[0]
+    kind = parser.kinds[parser.at]
+    if kind not in (WORD, QUOTED) and kind not in KEYWORDS:
+        parser.fail("expected a name and ->, such as t -> t = 'a'")
+    if kind in KEYWORDS:
+        parser.fail("expected a name before ->")
+    parameter = parser.name()
+    parser.expect(ARROW, "after the name of the element")
+    body = parser.condition(parser.expression(0))
+    return Lambda(parameter, body, (begin, body.span[1]))
+
+
 def _in_network(parser: Parser, function: str, start: int) -> InNetwork:
     operand = _attribute(parser, function)
     parser.expect(",")
@@ -159,6 +219,11 @@ def _xor(parser: Parser, function: str, start: int) -> Xor | Xnor:
     return Xor(operands, span) if function == "xor" else Xnor(operands, span)
 
 
+def _subscription(parser: Parser, function: str, start: int) -> Reference:
+    name = parser.string("expected the id of a subscription in quotes")
+    return Reference(SUBSCRIPTION + name, _close(parser, start))
+
+
 def _matches(parser: Parser, function: str, start: int) -> Matches:
     mode = function.removeprefix("matches").removeprefix("_") or "all"
     k = 0
@@ -171,6 +236,20 @@ def _matches(parser: Parser, function: str, start: int) -> Matches:
     parser.expect(",")
     query = parser.string("expected words in quotes")
     return Matches(mode, attributes, query, k, _close(parser, start))
+
+
+def _near(parser: Parser, function: str, start: int) -> Matches:
+    attributes = _attribute_list(parser, function)
+    parser.expect(",")
+    query = parser.string("expected words in quotes")
+    parser.expect(",")
+    distance, span = _count(parser)
+    if not 0 <= distance <= MAX_DISTANCE:
+        message = (
+            f"{function}(…, {distance}); the distance, in words between, is 0 to {MAX_DISTANCE}"
+        )
+        raise ParseError("bad-count", message, span=span)
+    return Matches(function, attributes, query, distance, _close(parser, start))
 
 
 def _attribute_list(parser: Parser, function: str) -> tuple[Attribute, ...]:
@@ -198,6 +277,32 @@ def _derived(parser: Parser, function: str, start: int) -> Derived:
     return Derived((), None, span, function, tuple(arguments))
 
 
+def _cast(parser: Parser, function: str, start: int) -> Derived:
+    value = _argument(parser, function)
+    if not parser.is_word("AS"):
+        parser.fail("expected AS and a type", ("AS",))
+    parser.at += 1
+    type_ = _type_name(parser)
+    return Derived((), None, _close(parser, start), function, (value, type_))
+
+
+def _type_name(parser: Parser) -> Literal:
+    """The name of a type: DOUBLE, DECIMAL(10, 2)."""
+    begin = parser.here()
+    if parser.kinds[parser.at] != WORD:
+        parser.fail("expected the name of a type")
+    parser.at += 1
+    if parser.kinds[parser.at] == "(":
+        while parser.kinds[parser.at] not in (")", END):
+            parser.at += 1
+        parser.expect(")")
+    span = (begin[0], parser.spans[parser.at - 1][1])
+    try:
+        return Literal(str(parse_type(parser.text[slice(*span)])), STRING, span)
+    except SchemaError as error:
+        raise ParseError("bad-type", error.message, span=span, hint=error.hint) from None
+
+
 def _argument(parser: Parser, function: str) -> Attribute | Literal:
     node = parser.expression(0)
     return node if isinstance(node, Literal) else parser.attribute(node, f"{function}()")
@@ -205,11 +310,12 @@ def _argument(parser: Parser, function: str) -> Attribute | Literal:
 
 def _operator_call(parser: Parser, name: str, start: int) -> OperatorCall:
     arguments: list[Value] = []
+    hint = hint_at_unsupported(name)
     if parser.kinds[parser.at] != ")":
-        arguments.append(parser.value(parser.expression(0)))
+        arguments.append(parser.value(parser.expression(0), hint))
         while parser.kinds[parser.at] == ",":
             parser.at += 1
-            arguments.append(parser.value(parser.expression(0)))
+            arguments.append(parser.value(parser.expression(0), hint))
     return OperatorCall(name, tuple(arguments), (), _close(parser, start))
 
 
@@ -217,8 +323,12 @@ _READERS: Final[dict[str, Callable[[Parser, str, int], Condition]]] = {
     "startswith": _string_test,
     "endswith": _string_test,
     "contains": _string_test,
+    "array": _array,
     "array_contains": _array_contains,
     "arrays_overlap": _arrays_overlap,
+    "exists": _element_test,
+    "forall": _element_test,
+    "any_attribute": _any_attribute,
     "in_network": _in_network,
     "at_least": _at_least,
     "xor": _xor,
@@ -227,4 +337,8 @@ _READERS: Final[dict[str, Callable[[Parser, str, int], Condition]]] = {
     "matches_any": _matches,
     "matches_phrase": _matches,
     "matches_at_least": _matches,
+    "near": _near,
+    "near_in_order": _near,
+    "cast": _cast,
+    "subscription": _subscription,
 }

@@ -7,20 +7,23 @@ subscription that disagrees with a million others gets the error, and not the ot
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from ipaddress import IPv4Address, IPv6Address
 from itertools import chain, repeat
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from tamis.language.ast import (
+    EVENT,
     ArraysOverlap,
     Attribute,
     Between,
     Comparison,
     Condition,
     Derived,
+    ElementTest,
     In,
     InNetwork,
     IsNull,
@@ -35,10 +38,12 @@ from tamis.language.ast import (
     leaves,
     tested_attributes,
 )
+from tamis.language.lambdas import ELEMENT, with_parameter
 from tamis.language.limits import MAX_DEPTH
 from tamis.language.schema import Path, Schema
 from tamis.language.types import (
     ANY,
+    ANY_ARRAY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -55,8 +60,9 @@ from tamis.language.types import (
     decimal_digits,
     decimal_type,
     plain_value,
+    struct_of,
 )
-from tamis.language.value_functions import FUNCTIONS
+from tamis.language.value_functions import likely_parameters, likely_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -74,12 +80,16 @@ class SchemaVotes:
         # Of the votes for a string, those of uses that fit no other type.
         self._n_only_texts: Counter[Path] = Counter()
         self._pairs: set[tuple[Path, Path]] = set()  # attributes compared with each other
+        self._elements: dict[Path, SchemaVotes] = {}  # of lambdas, by the array that they test
 
     def add(self, condition: Condition) -> None:
         """Count every use of an attribute in an untyped condition."""
         for leaf in leaves(condition):
-            _collect(leaf, self._votes, self._pairs)
-            self._n_only_texts.update(_find_only_texts(leaf))
+            for own in _without_coalesce(leaf):
+                _collect(own, self._votes, self._pairs)
+                self._n_only_texts.update(_find_only_texts(own))
+            for path, test in _tests_of_elements(leaf):
+                self._elements.setdefault(path, SchemaVotes()).add(test)
         for tested in tested_attributes(condition):
             if isinstance(tested, Derived):
                 self._add_arguments(tested)
@@ -87,18 +97,32 @@ class SchemaVotes:
         self._votes.pop((), None)
         self._n_only_texts.pop((), None)
         for attribute in attributes(condition):
-            self._votes[attribute.path]
+            if attribute.path != EVENT:  # which has no type of its own
+                self._votes[attribute.path]
 
     def _add_arguments(self, value: Derived) -> None:
         """Count the types that a function takes."""
-        parameters = FUNCTIONS[value.function].parameters
+        parameters = likely_parameters(value)
         # The last parameter may be repeated, others may be left out.
         types = chain(parameters, repeat(parameters[-1]))
+        if value.function == "coalesce":
+            self._add_coalesced(value)
         for own, type_ in zip(value.arguments, types, strict=False):
+            array = _array_of(own)
+            if array is not None:
+                elements = self._elements.setdefault(array.path, SchemaVotes())
+                elements.add_uses((ELEMENT,), type_, 1, n_only_texts=int(type_ == STRING))
             if isinstance(own, Derived):
                 self._add_arguments(own)
             elif isinstance(own, Attribute):
                 self.add_uses(own.path, type_, 1, n_only_texts=int(type_ == STRING))
+
+    def _add_coalesced(self, value: Derived) -> None:
+        """Count the types of the other arguments of coalesce()."""
+        first, *others = value.arguments
+        for other in others:
+            _collect_comparison(first, other, self._votes, self._pairs)
+            self._n_only_texts.update(_find_compared_texts(first, other))
 
     def add_uses(self, path: Path, type_: Type, n_uses: int, *, n_only_texts: int = 0) -> None:
         """Count uses that were found in another way; `n_only_texts` of them fit only strings."""
@@ -111,11 +135,27 @@ class SchemaVotes:
             self._votes[path].update(counted)
         self._n_only_texts.update(other._n_only_texts)
         self._pairs |= other._pairs
+        for path, own in other._elements.items():
+            self._elements.setdefault(path, SchemaVotes()).merge(own)
 
     def elect(self) -> Schema:
         """The schema that most uses of each attribute indicate."""
+        for path, own in self._elements.items():
+            self._add_elements(path, own)
         _share_votes(self._votes, self._n_only_texts, self._pairs)
         return _elect_all(self._votes, self._n_only_texts)
+
+    def _add_elements(self, path: Path, elements: SchemaVotes) -> None:
+        """Count the uses of the elements of an array."""
+        elected = elements.elect()
+        types = {own[1:]: elected[own] for own in elected if own[0] == ELEMENT}
+        element = types.get((), ANY)
+        if any(types):
+            types.pop((), None)
+            element = struct_of(types)
+        n_uses = sum(votes.total() for votes in elements._votes.values())
+        type_ = ANY_ARRAY if element == ANY else array_type(element)
+        self.add_uses(path, type_, max(1, n_uses))
 
 
 def is_only_text(text: str) -> bool:
@@ -173,6 +213,37 @@ def _collect(leaf: Condition, votes: Votes, pairs: set[tuple[Path, Path]]) -> No
             pass
 
 
+def _without_coalesce(leaf: Condition) -> Iterator[Condition]:
+    """The leaf; if it tests coalesce(a, b), instead the same tests of a and of b."""
+    for side in ("operand", "left", "right"):
+        value = getattr(leaf, side, None)
+        if isinstance(value, Derived) and value.function == "coalesce":
+            for own in value.arguments:
+                if isinstance(own, Attribute):
+                    yield from _without_coalesce(replace(cast("Any", leaf), **{side: own}))
+            return
+    yield leaf
+
+
+def _array_of(value: object) -> Attribute | None:
+    """The array of which a value is an element: a, of element_at(a, 1)."""
+    if isinstance(value, Derived) and value.function == "element_at":
+        array = value.arguments[0]
+        if isinstance(array, Attribute) and not isinstance(array, Derived):
+            return array
+    return None
+
+
+def _tests_of_elements(leaf: Condition) -> Iterator[tuple[Path, Condition]]:
+    """Tests of elements in a leaf, each with the path of the array."""
+    if isinstance(leaf, ElementTest) and leaf.operand.path != EVENT:
+        yield leaf.operand.path, with_parameter(leaf.test).body
+    for side in ("operand", "left", "right"):
+        array = _array_of(getattr(leaf, side, None))
+        if array is not None:
+            yield array.path, replace(cast("Any", leaf), **{side: Attribute((ELEMENT,))})
+
+
 def _find_only_texts(leaf: Condition) -> Iterator[Path]:
     """The attribute of each use in a leaf that fits only strings."""
     match leaf:
@@ -208,7 +279,7 @@ def _collect_comparison(
         left, right = right, left
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Derived) and isinstance(other, Attribute):
-            result = FUNCTIONS[one.function].overloads[0].result
+            result = likely_result(one)
             votes[other.path][NUMBER if result.is_numeric else result] += 1
             return
     if isinstance(left, Attribute) and isinstance(right, Literal):
@@ -218,6 +289,9 @@ def _collect_comparison(
 
 
 def _literal_vote(literal: Literal) -> Type:
+    if literal.type == ANY_ARRAY:
+        kinds = Counter(_literal_vote(own) for own in literal.value if own is not None)
+        return array_type(_elect(kinds)) if kinds else ANY_ARRAY
     # 1.5 on an attribute of unknown type: its values may be integers, decimals or doubles.
     return NUMBER if literal.type.is_numeric else literal.type
 
@@ -296,12 +370,18 @@ def _elect_all(votes: Votes, n_only_texts: Mapping[Path, int] = MappingProxyType
     )
 
 
+_ARRAYS: Final = "array of "
+_ANY_ARRAYS: Final = "array of any"
+
+
 def _elect(votes: Counter[Type], n_only_texts: int = 0) -> Type:
     """The winning type: votes of one family count together, and its widest type is chosen."""
     families: dict[str, Counter[Type]] = defaultdict(Counter)
     for kind, n in votes.items():
         families[_family(kind)][kind] += n
     families.pop("any", None)
+    if any(own.startswith(_ARRAYS) and own != _ANY_ARRAYS for own in families):
+        families.pop(_ANY_ARRAYS, None)
     # '2024-01-31' may be a string or a date, DATE '…' only a date, LIKE '…' only a string.
     n_spelled = sum(n for kind, n in votes.items() if KINDS[kind.name].is_spelled)
     if n_spelled and "string" in families:
@@ -317,7 +397,7 @@ def _elect(votes: Counter[Type], n_only_texts: int = 0) -> Type:
 
 def _family(kind: Type) -> str:
     if kind.element is not None:
-        return f"array of {_family(kind.element)}"
+        return f"{_ARRAYS}{_family(kind.element)}"
     return KINDS[kind.name].family or kind.name
 
 

@@ -53,6 +53,17 @@ TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+
+def is_lazy(pattern: str) -> bool:
+    """Whether a repetition of an RE2 pattern prefers few."""
+    for found in TOKEN.finditer(pattern):
+        if found["quantifier"] and found["quantifier"] != found["count"]:
+            return True
+        if found["flags"] and "U" in found["flags"]:
+            return True
+    return False
+
+
 _WORD: Final = "[0-9A-Z_a-z]"  # RE2's \b uses ASCII words only, with any flags
 _ASSERTIONS: Final = {
     "^": r"\A",

@@ -15,7 +15,7 @@ MAX_DEPTH = 100
 class Limits:
     """Limits checked when a subscription is added; raise them for larger rule sets."""
 
-    text_length: int = 65_536  # characters of one expression
+    text_length: int = 1_048_576  # characters of one expression; parsing takes linear time
     depth: int = 64  # nested parentheses, connectives and function calls
     predicates: int = 4_096
     in_list: int = 10_000  # members of one list: of values or of patterns

@@ -9,6 +9,7 @@ misspelling (`port1` and `port2`), and names of fewer than three letters differ 
 from __future__ import annotations
 
 from collections import defaultdict
+from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tamis.language.names import print_path
@@ -144,6 +145,31 @@ def find_alike(paths: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
                 if (other, one) not in seen and is_alike(one, other):
                     seen.add((other, one))
                     yield other, one
+
+
+class Likenesses:
+    """Finds the names that are similar to one, among names that become more. Threads share it."""
+
+    def __init__(self) -> None:
+        self._near: dict[str, list[Path]] = defaultdict(list)
+        self._known: set[Path] = set()
+        self._lock = Lock()
+
+    def add(self, paths: Iterable[Path]) -> None:
+        """Add names; those that are known change nothing."""
+        with self._lock:
+            for path in paths:
+                if path not in self._known:
+                    self._known.add(path)
+                    for key in dict.fromkeys(_without_a_letter(_fold_path(path))):
+                        self._near[key].append(path)
+
+    def find(self, path: Path) -> list[Path]:
+        """The names that are similar to this one, which need not be among them."""
+        keys = dict.fromkeys(_without_a_letter(_fold_path(path)))
+        with self._lock:
+            near = [other for key in keys for other in self._near.get(key, ())]
+        return [other for other in dict.fromkeys(near) if is_alike(path, other)]
 
 
 def _without_a_letter(name: str) -> Iterator[str]:

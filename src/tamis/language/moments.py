@@ -19,6 +19,16 @@ _TEXT: Final = re.compile(
     re.ASCII,
 )
 
+_AGE: Final = re.compile(r"\s*(\d{1,6})\s*(min|h|d|w)\s*", re.ASCII)
+_UNITS: Final = {"min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+AGE_HINT: Final = "write an age as 30min, 12h, 7d or 2w"
+
+
+def read_age(text: str) -> timedelta | None:
+    """The duration that a text such as `7d` says; None if it says none."""
+    found = _AGE.fullmatch(text)
+    return None if found is None else timedelta(**{_UNITS[found[2]]: int(found[1])})
+
 
 def read_moment(value: Any) -> datetime:
     """The instant of a value of a row; raises `WrongTypeError` if it is not one."""
@@ -35,6 +45,16 @@ def read_at(at: Any) -> datetime:
         except WrongTypeError:
             pass
     raise InputError(f"{at!r} is not a moment", hint=HINT)
+
+
+def spell_moment(moment: datetime) -> str:
+    """The instant in UTC, as answers spell it: 2030-01-31T12:00:00Z."""
+    return moment.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
+
+
+def spell_second(moment: datetime) -> str:
+    """As `spell_moment`, without parts of a second, for people."""
+    return spell_moment(moment.replace(microsecond=0))
 
 
 def _parse(text: str) -> datetime:

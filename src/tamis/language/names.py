@@ -30,8 +30,12 @@ DERIVED_MARK = "\0"
 
 
 def print_path(path: tuple[str, ...]) -> str:
-    """The path as an expression spells it; of a derived value, its text."""
-    if path and path[0].startswith(DERIVED_MARK):
+    """The path as an expression spells it; of a derived value, its text. The empty path, the whole
+    event, is that of any_attribute().
+    """
+    if not path:
+        return "any_attribute"
+    if path[0].startswith(DERIVED_MARK):
         return path[0][len(DERIVED_MARK) :]
     return ".".join(map(_print_name, path))
 

@@ -2,7 +2,7 @@
 
 Each nested level takes at most six Python frames, and the depth is checked before a level is
 entered, so no text can exhaust the stack. From loosest to tightest: OR, XOR/XNOR, AND, NOT,
-comparisons, + -, * /.
+comparisons, + -, * / %.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from tamis.language.ast import (
     Between,
     Comparison,
     Condition,
+    Derived,
+    ElementTest,
     In,
     IsNull,
     Like,
@@ -28,6 +30,7 @@ from tamis.language.ast import (
     OperatorCall,
     Or,
     PatternList,
+    Reference,
     Rlike,
     Span,
     Value,
@@ -35,23 +38,31 @@ from tamis.language.ast import (
     Xnor,
     Xor,
     children,
+    make_arithmetic,
 )
 from tamis.language.comparators import COMPARATORS, EQUALITIES, Comparator
 from tamis.language.foreign_spellings import (
-    hint_at_array,
     hint_at_comparison,
     hint_at_constant,
     hint_at_infix,
     hint_at_tested,
 )
+from tamis.language.foreign_values import (
+    NO_WHERE,
+    hint_at_clock,
+    hint_at_grouped,
+    hint_at_wildcard,
+)
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.literals import read_moment, read_number, read_string
 from tamis.language.tokens import (
+    ARROW,
     END,
     KEYWORDS,
     NUMBER,
     QUOTED,
     RAW_STRING,
+    REFERENCE,
     STRING,
     VARIABLE,
     WORD,
@@ -63,21 +74,34 @@ from tamis.language.types import STRING as STRING_TYPE
 if TYPE_CHECKING:
     Node = Condition | Value
 
-_OR, _XOR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT = range(1, 8)
+(
+    _OR_PRECEDENCE,
+    _XOR_PRECEDENCE,
+    _AND_PRECEDENCE,
+    _NOT_PRECEDENCE,
+    _COMPARISON_PRECEDENCE,
+    _SUM_PRECEDENCE,
+    _PRODUCT_PRECEDENCE,
+) = range(1, 8)
 _CLOSERS: Final = frozenset(("AND", "OR", ")", ",", END))
 _POWERS: Final = {
-    "OR": _OR,
-    "XOR": _XOR,
-    "XNOR": _XOR,
-    "AND": _AND,
-    **dict.fromkeys(COMPARATORS, _COMPARISON),
-    **dict.fromkeys(("IN", "IS", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "NOT"), _COMPARISON),
-    "+": _SUM,
-    "-": _SUM,
-    "*": _PRODUCT,
-    "/": _PRODUCT,
+    "OR": _OR_PRECEDENCE,
+    "XOR": _XOR_PRECEDENCE,
+    "XNOR": _XOR_PRECEDENCE,
+    "AND": _AND_PRECEDENCE,
+    **dict.fromkeys(COMPARATORS, _COMPARISON_PRECEDENCE),
+    **dict.fromkeys(
+        ("IN", "IS", "BETWEEN", "LIKE", "ILIKE", "RLIKE", "NOT"), _COMPARISON_PRECEDENCE
+    ),
+    "+": _SUM_PRECEDENCE,
+    "-": _SUM_PRECEDENCE,
+    "*": _PRODUCT_PRECEDENCE,
+    "/": _PRODUCT_PRECEDENCE,
+    "%": _PRODUCT_PRECEDENCE,
 }
 _CONSTANTS: Final = ("expected a constant in the IN list", "expected a pattern in quotes")
+_OPENED_LIST: Final = "expected '('"
+_PATTERN_TESTS: Final = ("LIKE", "ILIKE", "RLIKE")
 _QUANTIFIERS: Final = {"ANY": "ANY", "SOME": "ANY", "ALL": "ALL"}
 _LISTS: Final = "one of several is name IN ('a', 'b')"
 _COMPARE: Final = f"compare it with something, such as = or <; {_LISTS}"
@@ -140,7 +164,9 @@ class Parser:
 
     def expression(self, loosest: int) -> Node:
         """An expression whose operators all bind tighter than `loosest`."""
-        left = (self.plain_comparison() if loosest < _COMPARISON else None) or self.prefix()
+        left = (
+            self.plain_comparison() if loosest < _COMPARISON_PRECEDENCE else None
+        ) or self.prefix()
         return self.climb(left, loosest)
 
     def climb(self, left: Node, loosest: int) -> Node:
@@ -151,10 +177,10 @@ class Parser:
             power = _POWERS.get(kind, 0)
             if power <= loosest:
                 return left
-            if power <= _AND:
+            if power <= _AND_PRECEDENCE:
                 left = self.connective(kind, power, left)
                 continue
-            if power == _COMPARISON:
+            if power == _COMPARISON_PRECEDENCE:
                 if is_compared:
                     self.fail_here(
                         "chained-comparison",
@@ -167,7 +193,7 @@ class Parser:
             self.n_levels += 1
             self.at += 1
             right = self.value(self.expression(power))
-            left = Arithmetic(kind, self.value(left), right, (left.span[0], right.span[1]))
+            left = make_arithmetic(kind, self.value(left), right, (left.span[0], right.span[1]))
 
     def connective(self, kind: str, power: int, left: Node) -> Condition:
         """AND, OR and XOR with all their operands; XNOR with two."""
@@ -208,7 +234,7 @@ class Parser:
             return self.parenthesised()
         if kind == "NOT":
             self.enter()
-            operand = self.condition(self.expression(_NOT))
+            operand = self.condition(self.expression(_NOT_PRECEDENCE))
             self.depth -= 1
             return Not(operand, (span[0], operand.span[1]))
         plain = self.plain_literal(at)
@@ -221,6 +247,8 @@ class Parser:
             return functions.parse_call(self, kind, span)
         if kind in ("TRUE", "FALSE"):
             return Literal(kind == "TRUE", BOOLEAN, span)
+        if kind == REFERENCE:
+            return Reference(self.text[span[0] + 1 : span[1]], span)
         if kind == VARIABLE:
             return Variable(self.text[span[0] + 1 : span[1]], None, span)
         if kind == "-" and self.kinds[self.at] == NUMBER:
@@ -228,10 +256,26 @@ class Parser:
             span = (span[0], self.spans[at + 1][1])
             token = self.text[self.spans[at + 1][0] : span[1]]
             return read_number(token, span, is_negative=True)
+        if kind == "-" and self.kinds[self.at] in (WORD, QUOTED, VARIABLE, "("):
+            return self.negative(span[0])
         self.at = at
         if kind == "NULL":
             self.fail_null()
         self.fail("expected a condition or a value", ("NOT", "TRUE", "FALSE"))
+
+    def negative(self, start: int) -> Derived:
+        """The value after a minus."""
+        self.enter()
+        operand = self.expression(_PRODUCT_PRECEDENCE)
+        self.depth -= 1
+        if not isinstance(operand, Attribute | Literal):
+            raise ParseError(
+                "unexpected-token",
+                f"expected an attribute after '-', found {self.spell(operand)}",
+                span=operand.span,
+                hint="with variables, write 0 - ?x" if isinstance(operand, VALUES) else None,
+            )
+        return Derived((), None, (start, operand.span[1]), "negative", (operand,))
 
     def parenthesised(self) -> Node:
         """An expression in parentheses, of which the first has been read.
@@ -334,7 +378,7 @@ class Parser:
             return self.null_test(left)
         if kind == "BETWEEN":
             return self.between(self.value(left), is_negated=is_negated)
-        if kind in ("LIKE", "ILIKE", "RLIKE") and self.is_quantifier():
+        if kind in _PATTERN_TESTS and self.is_quantifier():
             return self.pattern_list(kind, self.attribute(left, kind), is_negated=is_negated)
         if kind in ("LIKE", "ILIKE"):
             operand = self.attribute(left, kind)
@@ -347,22 +391,15 @@ class Parser:
 
     def comparison(self, operator: Comparator, left: Node) -> Condition:
         """Two values compared, or two conditions by = and <> (XNOR and XOR)."""
-        right = self.expression(_COMPARISON)
+        right = self.expression(_COMPARISON_PRECEDENCE)
         span = (left.span[0], right.span[1])
         if isinstance(left, VALUES) and isinstance(right, VALUES):
             return Comparison(operator, left, right, span)
         for call, other in ((left, right), (right, left)):
-            if isinstance(call, OperatorCall) and call.name.lower() == "array":
-                raise ParseError(
-                    "unsupported-syntax",
-                    "arrays are not compared as a whole",
-                    span=span,
-                    hint=hint_at_array(
-                        self.spell(other) if isinstance(other, Attribute) else None,
-                        self.spell_arguments(call),
-                    ),
-                )
-            if isinstance(call, OperatorCall) and not self.is_condition(other):
+            if isinstance(call, Reference) and isinstance(other, VALUES):
+                self.fail_reference(call, other)
+            is_ordered = operator not in EQUALITIES and isinstance(other, VALUES)
+            if isinstance(call, OperatorCall) and (is_ordered or not self.is_condition(other)):
                 raise ParseError(
                     "not-a-value",
                     f"{call.name}() is not a function that returns a value",
@@ -415,9 +452,9 @@ class Parser:
 
     def between(self, operand: Value, *, is_negated: bool) -> Between:
         """The two bounds of BETWEEN."""
-        low = self.value(self.expression(_COMPARISON))
+        low = self.value(self.expression(_COMPARISON_PRECEDENCE))
         self.expect("AND", "between the two bounds of BETWEEN")
-        high = self.value(self.expression(_COMPARISON))
+        high = self.value(self.expression(_COMPARISON_PRECEDENCE))
         return Between(operand, low, high, is_negated, (operand.span[0], high.span[1]))
 
     def like(self, operand: Attribute, *, ignores_case: bool, is_negated: bool) -> Like:
@@ -543,7 +580,7 @@ class Parser:
             if plain is not None:
                 self.at = at + 1
                 return plain
-        node = self.expression(_COMPARISON)
+        node = self.expression(_COMPARISON_PRECEDENCE)
         if not isinstance(node, Literal):
             self.at = at
             self.fail(expected)
@@ -586,13 +623,16 @@ class Parser:
             return node.type == BOOLEAN
         return not isinstance(node, Variable | Arithmetic)
 
-    def value(self, node: Node) -> Value:
+    def value(self, node: Node, hint: str | None = None) -> Value:
         """`node`, which must be a value."""
         if not isinstance(node, VALUES):
+            if isinstance(node, OperatorCall):
+                hint = hint_at_clock(node.name) or hint
             raise ParseError(
                 "not-a-value",
                 f"expected a value, found the condition {self.text[slice(*node.span)]}",
                 span=node.span,
+                hint=hint,
             )
         return node
 
@@ -683,13 +723,33 @@ class Parser:
             hint = f"an attribute named like a keyword is written `{word}`"
         elif kind == STRING and at and self.kinds[at - 1] == STRING:
             hint = "write a quote inside a string as ''; adjacent strings are not joined"
+        elif expected == _OPENED_LIST and kind in (STRING, NUMBER):
+            hint = f"write the list in parentheses: ({word})"
+        elif kind in _PATTERN_TESTS and self.kinds[at + 1] == "(":
+            hint = f"the attribute comes first: write name {kind} 'pattern'"
         elif kind == "-" or (kind == NUMBER and at and self.kinds[at - 1] in (WORD, ".")):
             hint = "a name with such characters is written in backticks: `user-id`"
         elif kind == WORD and expected in _CONSTANTS and self.kinds[at + 1] in _CLOSERS:
             hint = f"write a string in quotes: '{word}'"
+        elif kind == ARROW:
+            hint = "only exists(), forall() and any_attribute() take a condition with ->"
         elif kind == WORD:
             hint = hint_at_infix(self.text, *self.spans[at])
+        hint = self.hint_at_value() or hint
         raise ParseError("unexpected-token", message, span=self.here(), hint=hint)
+
+    def hint_at_value(self) -> str | None:
+        """The hint for a value written as in another language at the current token, or for WHERE
+        before the condition.
+        """
+        at, kind = self.at, self.kinds[self.at]
+        is_where = self.kinds[0] == WORD and self.text[slice(*self.spans[0])].upper() == "WHERE"
+        if is_where and self.kinds[1 + (self.kinds[1] == "NOT")] in (WORD, QUOTED, "("):
+            return NO_WHERE
+        if kind == ",":
+            return hint_at_grouped(self.text, self.spans[at][0])
+        star = at if kind == "*" else at - 1
+        return hint_at_wildcard(self.text, self.spans[star][0]) if self.kinds[star] == "*" else None
 
     def fail_here(self, code: str, message: str, *, hint: str) -> NoReturn:
         """Raise an error at the current token, with this message."""
@@ -702,6 +762,18 @@ class Parser:
             "NULL is not a value to compare with: the result would never be true",
             span=self.here(),
             hint="write IS NULL or IS NOT NULL",
+        )
+
+    def fail_reference(self, reference: Reference, other: Value) -> None:
+        """Raise an error for a definition that is compared with a value, not with a condition."""
+        if isinstance(other, Attribute) or self.is_condition(other):
+            return
+        shown = self.spell(reference)
+        raise ParseError(
+            "not-a-value",
+            f"{shown} is a condition, not a value",
+            span=reference.span,
+            hint=f"an attribute of that name is written `{shown}`" if shown[0] == "@" else None,
         )
 
     def fail_depth(self, span: Span) -> NoReturn:
@@ -731,6 +803,10 @@ def _below(node: Node) -> tuple[Node, ...]:
             return node.operand, node.low, node.high
         case OperatorCall():
             return node.arguments
+        case Derived():
+            return node.arguments
+        case ElementTest():
+            return (node.test.body,)
         case Attribute() | Literal() | Variable():
             return ()
         case _:

@@ -7,10 +7,13 @@ from collections import deque
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from tamis.errors import TamisError
+from tamis.text.registered import add_definitions, all_definitions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
+
+    from tamis.text.registered import Definition
 
 Chunk = TypeVar("Chunk")
 Result = TypeVar("Result")
@@ -36,7 +39,9 @@ def map_chunks(
 
     # Spawned, not forked: the caller may hold threads (Arrow, Spark) that a fork would break.
     spawn = get_context("spawn")
-    pool = ProcessPoolExecutor(processes, mp_context=spawn, initializer=_ignore_interrupts)
+    pool = ProcessPoolExecutor(
+        processes, mp_context=spawn, initializer=_start, initargs=(all_definitions(),)
+    )
     pending: deque[Future[Result]] = deque()
     try:
         for chunk in chunks:
@@ -54,6 +59,7 @@ def map_chunks(
         pool.shutdown(cancel_futures=True)
 
 
-def _ignore_interrupts() -> None:
+def _start(analysers: tuple[Definition, ...]) -> None:
     # Ctrl-C reaches every process of a terminal; only the first one should react.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    add_definitions(analysers)

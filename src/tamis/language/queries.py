@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tamis.errors import TamisError
 from tamis.language.names import print_path
-from tamis.text import ANY_WORD, get_analyser
+from tamis.text import ANY_WORD
+from tamis.text.queries import analyse_query
+from tamis.text.terms import NEAR_IN_ORDER
 
 if TYPE_CHECKING:
     from tamis.language.ast import Matches
@@ -24,16 +25,15 @@ def query_words(node: Matches) -> tuple[str, ...]:
             f"{print_path(node.attributes[0].path)} has no type",
             hint="check the condition against a schema",
         )
-    return _analyse(type_.analyser, node.query)
+    return analyse_query(type_.analyser, node.query)
 
 
-@lru_cache(maxsize=4_096)
-def _analyse(analyser: str, query: str) -> tuple[str, ...]:
-    words = get_analyser(analyser).words(query)
-    while words and words[-1] == ANY_WORD:
-        words.pop()
-    first = next((at for at, word in enumerate(words) if word != ANY_WORD), len(words))
-    return tuple(words[first:])
+def near_words(node: Matches) -> tuple[str, ...]:
+    """The words of a query for words near each other: without stop words; if their order is of no
+    importance, distinct and sorted.
+    """
+    words = tuple(word for word in query_words(node) if word != ANY_WORD)
+    return words if node.mode == NEAR_IN_ORDER else tuple(sorted({*words}))
 
 
 def distinct_words(node: Matches) -> tuple[str, ...]:

@@ -61,27 +61,41 @@ def explain_regex_error(pattern: str, reason: str) -> tuple[str, str | None]:
     """The message and the hint for a pattern that RE2 rejects for this reason."""
     kind, _, fragment = reason.partition(": ")
     if kind not in _BY_CONSTRUCT:
-        return _place(reason, pattern, fragment), _OTHER_HINTS.get(kind)
+        hint = _hint_at_class(fragment) if kind == _CLASS_ERROR else _OTHER_HINTS.get(kind)
+        return _place(reason, pattern, fragment), hint
     for found in _SCAN.finditer(pattern):
         if found.lastgroup is not None:
             construct = _CONSTRUCTS[int(found.lastgroup[1:])]
             shown = _shown(pattern, found.start(), found.end())
             place = f"{shown} at character {found.start() + 1}"
             return f"RE2 has no {construct.name}: {place}", construct.hint
-    return _place(reason, pattern, fragment), None
+    return _place(reason, pattern, fragment), _BY_CONSTRUCT[kind]
 
 
-_BY_CONSTRUCT: Final = (
-    "invalid perl operator",
-    "invalid escape sequence",
-    "bad repetition operator",
-)
+def _hint_at_class(fragment: str) -> str:
+    """What to write instead of a class or a range of characters that RE2 does not have."""
+    if fragment.startswith("\\"):
+        return r"write a script or a category of Unicode, such as \p{Greek} or \p{Lu}"
+    if fragment.startswith("[:"):
+        return "write one of alpha, digit, alnum, upper, lower, punct, space, xdigit, word"
+    return "write the lower character first, or - last, where it is a plain character"
+
+
+_CLASS_ERROR: Final = "invalid character class range"
+# The kinds of errors in which a construct is looked for, and the hint if there is none.
+_BY_CONSTRUCT: Final = {
+    "invalid perl operator": "after (? come :, a name as in P<name>, or the flags i, m, s and U",
+    "invalid escape sequence": r"write the character itself, or its number as in \x{e9}",
+    "bad repetition operator": "put what is repeated first in parentheses: (?:a*)*",
+}
 _OTHER_HINTS: Final = {
     "missing ]": r"write a bracket that is plain text as \[",
     "missing )": r"write a parenthesis that is plain text as \(",
     "unexpected )": r"write a parenthesis that is plain text as \)",
     "no argument for repetition operator": r"write a plain *, + or ? as \*, \+ or \?",
-    "invalid repetition size": "a count is at most 1,000",
+    "invalid repetition size": "a count is at most 1,000, those around it included; of two, the "
+    "lower comes first",
+    "invalid named capture group": "write (?P<name>…), or (?:…) without a name",
     "trailing \\": r"write a backslash that is plain text as \\",
 }
 _SHOWN: Final = 20

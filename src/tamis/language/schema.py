@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final
 
 from tamis.errors import SchemaError
+from tamis.language.definition_names import read_definitions
 from tamis.language.names import parse_path, print_path, split_listed
 from tamis.language.signatures import Signature, is_kind, parse_kind
 from tamis.language.types import (
@@ -14,7 +18,9 @@ from tamis.language.types import (
     Type,
     array_type,
     decimal_type,
+    parse_declared,
     parse_type,
+    struct_type,
     text_type,
 )
 
@@ -23,25 +29,39 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from tamis.language.ast import Condition
+
+# The member of a schema's JSON that has the definitions.
+DEFINITIONS: Final = "@definitions"
 Path = tuple[str, ...]
 
 
 class Schema:
     """An immutable mapping from attribute paths to types, and the signatures of operators.
 
-    Columns that exist but have an unsupported type (maps, binary, arrays of structs) are recorded,
+    Columns that exist but have an unsupported type (maps, binary, arrays of arrays) are recorded,
     so that the error of an expression that uses one says so.
     """
 
-    __slots__ = ("_operators", "_types", "_unsupported")
+    __slots__ = ("_definitions", "_operators", "_types", "_unsupported", "expanded")
 
     def __init__(
         self,
         types: Mapping[Path, Type],
         unsupported: Mapping[Path, str] | None = None,
         operators: Iterable[Signature] = (),
+        definitions: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._types = dict(types)
+        named = next((path for path in self._types if not isinstance(path, tuple)), None)
+        if named is not None:
+            raise SchemaError(
+                f"{named!r} is not the path of an attribute",
+                hint="to declare attributes by name: Schema.of({'name': 'type'})",
+            )
+        self._definitions = dict(definitions)
+        # The typed conditions of definitions, each when it is first used.
+        self.expanded: dict[str, Condition] = {}
         self._unsupported = dict(unsupported or {})
         self._operators = _by_folded_name(operators)
         _refuse_shadowing(self._types)
@@ -72,7 +92,8 @@ class Schema:
     def from_json(cls, declared: Mapping[str, Any]) -> Schema:
         """From {"name": "type"}; nested objects declare struct paths. Also from Spark's JSON.
 
-        Operators are declared by their signatures: {"loc_in(string)": "operator"}.
+        Operators are declared by their signatures: {"loc_in(string)": "operator"}, conditions by
+        their names: {"@definitions": {"office_hours": "hour(ts) BETWEEN 8 AND 18"}}.
         """
         if declared.get("type") == "struct" and isinstance(declared.get("fields"), list):
             return cls.from_spark(declared)
@@ -88,7 +109,7 @@ class Schema:
                 if isinstance(type_, dict):
                     walk(path, type_)
                 elif isinstance(type_, str):
-                    types[path] = parse_type(type_)
+                    types[path] = parse_declared(type_)
                 elif isinstance(type_, Type):
                     types[path] = type_
                 else:
@@ -96,8 +117,9 @@ class Schema:
                         f"attribute {print_path(path)}: {type_!r} is not the name of a type"
                     )
 
-        walk((), declared)
-        return cls(types, operators=operators)
+        definitions = read_definitions(declared.get(DEFINITIONS, {}))
+        walk((), {name: own for name, own in declared.items() if name != DEFINITIONS})
+        return cls(types, operators=operators, definitions=definitions)
 
     @classmethod
     def from_ddl(cls, text: str) -> Schema:
@@ -119,7 +141,7 @@ class Schema:
             path = tuple(_unquote(step) for step in re.findall(_NAME, match[1]))
             if path in types:
                 raise SchemaError(f"attribute {print_path(path)} is declared twice")
-            types[path] = parse_type(match[2])
+            types[path] = parse_declared(match[2])
         return cls(types, operators=operators)
 
     @classmethod
@@ -157,12 +179,10 @@ class Schema:
                 if isinstance(type_, dict) and type_["type"] == "struct":
                     walk(path, type_["fields"])
                     continue
-                if isinstance(type_, dict) and type_["type"] == "array":
-                    type_ = f"array<{type_['elementType']}>"
                 try:
-                    types[path] = parse_type(type_ if isinstance(type_, str) else type_["type"])
+                    types[path] = _type_from_spark(type_)
                 except SchemaError:
-                    unsupported[path] = str(type_ if isinstance(type_, str) else type_["type"])
+                    unsupported[path] = _spell_spark(type_)
 
         try:
             walk((), (schema if isinstance(schema, dict) else schema.jsonValue())["fields"])
@@ -178,12 +198,17 @@ class Schema:
             if types.get(path) != STRING:
                 known = types.get(path, "not declared")
                 raise SchemaError(f"attribute {name} is {known}; analysers are for strings")
-            types[path] = text_type(analyser)
-        return Schema(types, self._unsupported, self._operators.values())
+            types[path] = replace(types[path], analyser=text_type(analyser).analyser)
+        return Schema(types, self._unsupported, self._operators.values(), self._definitions)
 
     def with_operators(self, signatures: Iterable[Signature]) -> Schema:
         """The same schema with exactly these operators."""
-        return Schema(self._types, self._unsupported, signatures)
+        return Schema(self._types, self._unsupported, signatures, self._definitions)
+
+    def with_definitions(self, definitions: Mapping[str, str]) -> Schema:
+        """The same schema with exactly these conditions, by name."""
+        known = read_definitions(definitions)
+        return Schema(self._types, self._unsupported, self._operators.values(), known)
 
     # ── look-ups ───────────────────────────────────────────────────────────────────────────
 
@@ -207,6 +232,16 @@ class Schema:
         """The signatures of all operators."""
         return tuple(self._operators.values())
 
+    @property
+    def definitions(self) -> dict[str, str]:
+        """The expressions of all named conditions."""
+        return dict(self._definitions)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has only definitions, so that the types are inferred."""
+        return bool(self._definitions) and not self._types and not self._operators
+
     def __iter__(self) -> Iterator[Path]:
         return iter(self._types)
 
@@ -226,14 +261,18 @@ class Schema:
     def __repr__(self) -> str:
         return f"Schema.of({self.to_ddl()!r})"
 
-    def to_json(self) -> dict[str, str]:
+    def to_json(self) -> dict[str, Any]:
         """{"name": "type"}, which `from_json` reads back."""
-        types = {print_path(path): str(type_) for path, type_ in self._types.items()}
-        return types | {str(signature): signature.kind for signature in self.operators}
+        defined = {DEFINITIONS: self.definitions} if self._definitions else {}
+        return {**self._declarations(), **defined}
 
     def to_ddl(self) -> str:
-        """SQL's notation, which `from_ddl` reads back."""
-        return ", ".join(f"{name} {type_}" for name, type_ in self.to_json().items())
+        """SQL's notation, which `from_ddl` reads back; without the definitions."""
+        return ", ".join(f"{name} {type_}" for name, type_ in self._declarations().items())
+
+    def _declarations(self) -> dict[str, str]:
+        types = {print_path(path): str(type_) for path, type_ in self._types.items()}
+        return types | {str(signature): signature.kind for signature in self.operators}
 
 
 _NAME = r"(?:\w+|`(?:[^`]|``)+`)"
@@ -286,15 +325,60 @@ def _refuse_repeated(path: Path, types: Mapping[Path, Type]) -> None:
 
 def _refuse_shadowing(types: Mapping[Path, Type]) -> None:
     """Raise an error if `a` and `a.b` are both attributes: one is a value, the other needs a
-    struct.
+    struct. Only `a STRING FROM OBJECT` can be both.
     """
     for path in types:
         for length in range(1, len(path)):
-            if path[:length] in types:
+            outer = types.get(path[:length])
+            if outer is not None and "object" not in outer.reads:
                 raise SchemaError(
                     f"attribute {print_path(path)} lies inside {print_path(path[:length])}, "
                     "which is declared as a value"
                 )
+
+
+def _type_from_spark(type_: Any) -> Type:
+    """The type of a member of Spark's JSON; raises a SchemaError if it is not supported."""
+    if isinstance(type_, dict) and type_["type"] == "array":
+        element = type_["elementType"]
+        if isinstance(element, dict) and element["type"] == "struct":
+            return array_type(_struct_from_spark(element))
+        return array_type(_type_from_spark(element))
+    return parse_type(type_ if isinstance(type_, str) else type_["type"])
+
+
+def _struct_from_spark(struct: dict[str, Any]) -> Type:
+    """The struct with the fields whose types are supported."""
+    fields = {}
+    for member in struct["fields"]:
+        own = member["type"]
+        with suppress(SchemaError):
+            is_struct = isinstance(own, dict) and own["type"] == "struct"
+            fields[member["name"]] = _struct_from_spark(own) if is_struct else _type_from_spark(own)
+    if not fields:
+        raise SchemaError("none of the fields has a type that is supported")
+    return struct_type(fields)
+
+
+def _spell_spark(type_: Any) -> str:
+    if isinstance(type_, dict) and type_["type"] == "array":
+        return f"array<{_spell_spark(type_['elementType'])}>"
+    return str(type_ if isinstance(type_, str) else type_["type"])
+
+
+def _struct_from_arrow(type_: Any) -> Type | None:
+    """The struct with the fields whose types are supported; None if there are none."""
+    import pyarrow as pa
+
+    members = [type_.field(at) for at in range(type_.num_fields)]
+    fields = {
+        own.name: _struct_from_arrow(own.type)
+        if pa.types.is_struct(own.type)
+        else _type_from_arrow(own.type)
+        for own in members
+    }
+    known = {name: own for name, own in fields.items() if own is not None}
+    return struct_type(known) if known else None
 
 
 def _type_from_arrow(type_: Any) -> Type | None:
@@ -304,7 +388,8 @@ def _type_from_arrow(type_: Any) -> Type | None:
     if is_.is_dictionary(type_):
         return _type_from_arrow(type_.value_type)
     if is_.is_list(type_) or is_.is_large_list(type_) or is_.is_fixed_size_list(type_):
-        element = _type_from_arrow(type_.value_type)
+        is_struct = is_.is_struct(type_.value_type)
+        element = (_struct_from_arrow if is_struct else _type_from_arrow)(type_.value_type)
         return array_type(element) if element is not None and element.element is None else None
     if is_.is_decimal(type_):
         return _decimal_from_arrow(type_)

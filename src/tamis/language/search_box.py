@@ -4,111 +4,124 @@ mass"`.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from itertools import combinations
-from typing import Any, Final, Literal, NoReturn
+from collections.abc import Collection, Sequence
+from typing import Any, Final, NamedTuple, NoReturn
 
 from tamis.errors import ExpressionError, InputError, QueryError, SchemaError, warn
-from tamis.language.ast import And, Attribute, Condition, IsNull, Matches, Not, Or
+from tamis.language.ast import And, Attribute, Condition, Matches, Not, Or
 from tamis.language.check import check
 from tamis.language.infer import infer_schema
 from tamis.language.limits import DEFAULT_LIMITS
 from tamis.language.names import parse_path, split_listed
 from tamis.language.parser import parse
 from tamis.language.printer import print_expression
-from tamis.language.search_notices import Token, find_notices
-from tamis.text import DEFAULT_ANALYSER, get_analyser
-
-_TOKEN: Final = re.compile(
-    r'\s*(?:(?P<phrase>"[^"]*")|(?P<mark>[()]|[-+](?=[^\s)+-]))|(?P<word>[^\s()"]+))'
+from tamis.language.search_arrays import with_arrays
+from tamis.language.search_languages import in_languages, read_languages
+from tamis.language.search_missing import with_empty
+from tamis.language.search_notices import find_notices
+from tamis.language.search_tokens import (
+    ALLOWED,
+    END,
+    FIELD,
+    NEAR,
+    PHRASE,
+    WORD,
+    field_names,
+    refuse,
+    split_tokens,
 )
-_OPERATORS: Final = ("AND", "OR", "NOT")
-_ENDS: Final = (*_OPERATORS, ")")
-_RANGE: Final = re.compile(r"[\[{]\S+\s+TO\s+\S+[\]}]")  # [1990 TO 1995]
-_ALLOWED: Final = 'words, "a phrase", -excluded, AND, OR, NOT and parentheses'
+from tamis.text import DEFAULT_ANALYSER, get_analyser, terms
+from tamis.text.proximity import MAX_DISTANCE
+from tamis.text.queries import analyse_query
+
 _SHOWN: Final = 60  # characters of the query
-# Characters that word processors substitute for " and -.
-_TYPED: Final = str.maketrans(dict.fromkeys("“”„‟«»", '"') | dict.fromkeys("‐‑‒–—−", "-"))
-
-_AS_IT_IS: Final = "in quotes it is searched for literally"
-# Syntax of other search boxes that this one does not support: read as words, it would search for
-# something else than its author means. Each has a pattern, an error and a hint.
-_WILDCARD: Final = (
-    re.compile(r"\w\*|\*\w|\w\?\w"),
-    "wildcards are not supported",
-    "write the words out, as in (child OR children)",
-)
-_ADDRESS: Final = re.compile(r"[a-z]+://", re.IGNORECASE)  # a ? in it is not a wildcard
-_NEAR: Final = "proximity and fuzzy words are not supported"
-_A_PHRASE: Final = 'write a phrase, "back pain", or all the words'
-# N3 and W3 may also be words: they are operators only between two others.
-_BETWEEN: Final = (
-    re.compile(r"[NW](?:[1-9]|1\d|20)$|/(?:\d+|[sp])$"),
-    _NEAR,
-    f"{_A_PHRASE}; {_AS_IT_IS}",
-)
-# A phrase in single quotes; an apostrophe inside a word does not close it.
-_SINGLE_QUOTED: Final = re.compile(
-    r"(?:[‘‚]|'(?=\w))(?:((?:[^'’‘\"]|['’](?=\w))*)['’‘](?!\w)|([^\s()\"]*))"
-)
-_RANGES: Final = "ranges and comparisons are not supported"
-_A_CONDITION: Final = f"join the expression with a condition: … AND year >= 1990; {_AS_IT_IS}"
-_FOREIGN: Final = (
-    _WILDCARD,
-    (
-        re.compile(
-            r"(?:O?NEAR/?\d*|ADJ\d*|(?i:o?near/\d+|pre/\d+|within/\d+|[nw]/\d+))$|.+~[\d.]*$"
-        ),
-        _NEAR,
-        _A_PHRASE,
-    ),
-    (re.compile(r".*\d\.\.|\.\.\d|.*[<>]=?-?\d"), _RANGES, _A_CONDITION),
-    (re.compile(r"!+\w|[-+]{2,}\w|(?:AND|BUT)NOT$"), "not an operator", "write -word, or NOT word"),
-    (re.compile(r"[%~]\w"), "not an operator", f"leave it out; {_AS_IT_IS}"),
-    (re.compile(r".*\|"), "| is not an operator", "write OR in capitals"),
-    (
-        re.compile(r".+\[[a-z]|\[(?:tiab|ti|ab|mesh|mh|tw|majr|title|pt|au|all)\b", re.IGNORECASE),
-        "tags of fields are not supported",
-        "name the attributes to search in: search_query(query, attributes)",
-    ),
-    (
-        re.compile(r"[A-Za-z_][\w.]*:(?!//)."),
-        "fields are not supported",
-        f"search each attribute by its own query and join the expressions; {_AS_IT_IS}",
-    ),
-    (re.compile(r".*\w\^\d"), "weights are not supported", "leave them out"),
-)
 
 
-def search_query(query: str, attributes: str | Sequence[str], *, missing: str | None = None) -> str:
+class SearchExpression(NamedTuple):
+    """What a search-box query means."""
+
+    expression: str
+    notices: list[str]  # what may mean something else than its author thinks
+
+
+def search_query(
+    query: str,
+    attributes: str | Sequence[str],
+    *,
+    arrays: str | Sequence[str] = (),
+    languages: str | Sequence[str] = (),
+    missing: str | None = None,
+) -> str:
     """The expression that a search-box query means over the attributes.
 
     Adjacent words must all be found, each in any of the attributes. AND, OR and NOT in capitals
-    join them, where OR binds loosest; `-word` and `-"some words"` exclude, `+` changes nothing, and
-    parentheses group. Parts without a word are left out. Raises an `InputError` for a query that
-    has no word to search for, or exceeds the limits, and for syntax of other search boxes:
-    wildcards, proximity, fields, ranges. A `TamisWarning` reports operators that are not in
-    capitals, which are read as words, a dash before a blank, which excludes nothing, and words that
-    are reduced to one letter, such as C++.
+    join them, where OR, also written |, binds loosest; `-word` and `-"some words"` exclude, `+`
+    changes nothing, and parentheses group. Words may have the wildcards * and ?. `"back pain"~3`
+    and `back NEAR/3 pain` find words near each other, `ONEAR/3` in this order, and `title:fed`
+    searches one of the attributes. Parts without a word are left out.
+
+    Raises an `InputError` for a query that has no word to search for, or exceeds the limits, and
+    for syntax of other search boxes, such as ranges and weights. A `TamisWarning` reports operators
+    that are not in capitals, which are read as words, a dash before a blank, which excludes
+    nothing, and words that are reduced to one letter, such as C++.
 
     `missing="empty"` treats a missing attribute as an empty text, which contains no excluded word;
     `missing="undefined"` leaves such a query undefined, as NOT of an expression is. The default is
     "empty" for several attributes and "undefined" for one.
+
+    `arrays` names attributes that are arrays of texts, such as tags, to search in as well. Each
+    word may be in another attribute or element; a phrase lies within one element.
+
+    `languages` are codes such as "de": documents that have `title_de` are searched there instead of
+    in `title`, and so on; all others in the attributes themselves.
+    """
+    expression, notices = convert_query(
+        query, attributes, arrays=arrays, languages=languages, missing=missing
+    )
+    if notices:
+        warn(f"the query {_show(query)}: {'; '.join(notices)}")
+    return expression
+
+
+def convert_query(  # noqa: PLR0913 - everything that changes its meaning
+    query: str,
+    attributes: str | Sequence[str],
+    *,
+    arrays: str | Sequence[str] = (),
+    languages: str | Sequence[str] = (),
+    shared: Collection[str] = (),
+    missing: str | None = None,
+) -> SearchExpression:
+    """As `search_query`, with the notices instead of a warning about them. `shared` are those of
+    the attributes that have no versions for languages.
     """
     if not isinstance(query, str):
-        raise InputError(f"the query is {_show(query)}; a string is expected", hint=_ALLOWED)
-    fields = _read_fields(attributes)
+        raise InputError(f"the query is {_show(query)}; a string is expected", hint=ALLOWED)
+    texts = () if _is_empty(attributes) and not _is_empty(arrays) else _read_fields(attributes)
+    listed = () if _is_empty(arrays) else _read_fields(arrays)
+    fields = texts + listed
+    if twice := [own for own in listed if own in texts]:
+        raise InputError(f"{'.'.join(twice[0].path)} is both in attributes and in arrays")
     if missing not in (None, "empty", "undefined"):
         raise InputError(f"missing is {_show(missing)}; allowed: empty, undefined")
+    codes = read_languages(languages)
     takes_for_empty = missing == "empty" or (missing is None and len(fields) > 1)
+
+    def finish(condition: Condition) -> Condition:
+        found = with_arrays(condition, listed)
+        return with_empty(found, is_negated=False) if takes_for_empty else found
+
     try:
         box = _SearchBox(query, fields)
         condition = box.parse()
     except QueryError as error:
         raise error.located(query) from None
-    if takes_for_empty:
-        condition = _with_empty(condition, is_negated=False)
+    named = {parse_path(name) for name in shared}
+    versioned = [own for own in texts if own.path not in named]
+    if codes and versioned:
+        condition = in_languages(condition, versioned, codes, finish)
+    else:
+        condition = finish(condition)
     expression = print_expression(condition)
     try:
         parsed = parse(expression)
@@ -119,9 +132,11 @@ def search_query(query: str, attributes: str | Sequence[str], *, missing: str | 
             f"{error.message}",
             hint=error.hint,
         ) from None
-    if notices := find_notices(box.tokens, fields):
-        warn(f"the query {_show(query)}: {'; '.join(notices)}")
-    return expression
+    return SearchExpression(expression, list(find_notices(box.tokens, fields)))
+
+
+def _is_empty(attributes: Any) -> bool:
+    return isinstance(attributes, list | tuple) and not attributes
 
 
 def _read_fields(attributes: Any) -> tuple[Attribute, ...]:
@@ -175,113 +190,17 @@ def _excludes(condition: Condition) -> bool:
     return all(isinstance(part, Not) for part in parts)
 
 
-# ── a missing attribute as an empty text ────────────────────────────────────────────────────
-
-
-def _with_empty(condition: Condition, *, is_negated: bool) -> Condition:
-    """The condition, or its negation, where a missing attribute has no words.
-
-    A word found in one attribute is found even if others are missing; only an exclusion must handle
-    missing attributes.
-    """
-    match condition:
-        case Not():
-            return _with_empty(condition.operand, is_negated=not is_negated)
-        case And() | Or():
-            operands = [_with_empty(one, is_negated=is_negated) for one in condition.operands]
-            return _join(And if isinstance(condition, And) != is_negated else Or, operands)
-        case Matches() if is_negated:
-            return _not_found(condition)
-        case _:
-            return condition
-
-
-def _not_found(search: Matches) -> Condition:
-    texts = [search.query] if search.mode == "phrase" else search.query.split()
-    return _join(Or, [_lacks(search, text) for text in texts])
-
-
-def _lacks(search: Matches, text: str) -> Condition:
-    """True if no attribute contains the text, or if the present attributes together do not."""
-    fields = search.attributes
-    is_one_word = len(get_analyser(DEFAULT_ANALYSER).words(text)) == 1
-    if is_one_word or search.mode == "phrase" or len(fields) == 1:
-        either = [(IsNull(field), Not(Matches(search.mode, (field,), text))) for field in fields]
-        return _join(And, [Or(both) for both in either])
-    # A word such as wi-fi is several words, and each attribute may contain some: the exclusion is
-    # expanded over every choice of present attributes.
-    choices = []
-    for n_there in range(len(fields), -1, -1):
-        for there in combinations(fields, n_there):
-            absent = [IsNull(field) for field in fields if field not in there]
-            lacking = [Not(Matches(search.mode, there, text))] if there else []
-            choices.append(_join(And, [*absent, *lacking]))
-    return _join(Or, choices)
-
-
-def _join(kind: type[And | Or], operands: Sequence[Condition]) -> Condition:
-    """The operands joined, with nested operands of the same kind lifted."""
-    flat: list[Condition] = []
-    for operand in operands:
-        flat.extend(operand.operands if isinstance(operand, kind) else (operand,))
-    return kind(tuple(flat)) if len(flat) > 1 else flat[0]
-
-
 # ── reading ─────────────────────────────────────────────────────────────────────────────────
 
 
 class _SearchBox:
     def __init__(self, query: str, fields: tuple[Attribute, ...]) -> None:
-        # One character for one: positions stay the same.
-        self.query = query = query.translate(_TYPED)
-        self.fields = fields
-        self.tokens: list[Token] = []
-        place = 0
-        while found := _TOKEN.match(query, place):
-            kind = found.lastgroup or ""
-            text = found[kind]
-            is_operator = kind == "word" and text in _OPERATORS
-            self._refuse_foreign(kind, text, found.start(kind))
-            self.tokens.append(
-                (text if is_operator or kind == "mark" else kind, text, found.start(kind))
-            )
-            place = found.end()
-        if rest := query[place:].lstrip():
-            self.refuse("a quote is not closed", (len(query) - len(rest), len(query)))
-        self.tokens.append(("", "", len(query)))
+        self.query = query
+        self.fields = fields  # of the current part of the query
+        self.names = field_names(fields)
+        self.tokens = split_tokens(query, fields)
         self.at = 0
         self.depth = 0
-
-    def _refuse_foreign(self, kind: str, text: str, place: int) -> None:
-        """Raise an error for syntax that has a meaning elsewhere and would be read as words
-        here.
-        """
-        if kind == "phrase":
-            foreign: tuple[Any, ...] = (_WILDCARD,)
-            begin = text
-        else:
-            foreign = _FOREIGN if kind == "word" else ()
-            # Text directly before or after a phrase belongs to it: "a b"~5, title:"a b".
-            begin = self.query[place - 1] + text if self.query[place - 1 : place] == '"' else text
-            begin += self.query[place + len(text) : place + len(text) + 1].strip()
-        for looks, what, hint in foreign:
-            is_found = looks.search if looks is _WILDCARD[0] else looks.match
-            if is_found(begin) and not _ADDRESS.match(begin):
-                self.refuse(what, (place, place + len(text)), hint)
-        looks, what, hint = _BETWEEN
-        if kind == "word" and looks.match(text) and self._is_between(place + len(text)):
-            self.refuse(what, (place, place + len(text)), hint)
-        if kind == "word" and _RANGE.match(self.query, place):
-            self.refuse(_RANGES, (place, place + len(text)), _A_CONDITION)
-        if kind == "word" and (quoted := _SINGLE_QUOTED.match(self.query, place)):
-            hint = f'write "{(quoted[1] or quoted[2]).strip()}"'
-            self.refuse("a phrase is in double quotes", quoted.span(), hint)
-
-    def _is_between(self, end: int) -> bool:
-        """Whether a word that ends there has something to look for on both sides."""
-        has_before = bool(self.tokens) and self.tokens[-1][0] in ("word", "phrase", ")")
-        following = _TOKEN.match(self.query, end)
-        return has_before and following is not None and following[0].strip() not in _ENDS
 
     @property
     def kind(self) -> str:
@@ -294,7 +213,7 @@ class _SearchBox:
         if self.kind:
             self.refuse_token("a parenthesis is closed that was not opened")
         if condition is None:
-            self.refuse("the query has no word to search for", (0, len(self.query)))
+            refuse("the query has no word to search for", (0, len(self.query)))
         return condition
 
     def either(self) -> Condition | None:
@@ -302,8 +221,8 @@ class _SearchBox:
         start = self.at
         groups = [self.group()] if self.kind != "OR" else []
         while self.kind == "OR":
-            if self.at == start or self.tokens[self.at + 1][0] in ("", "OR", ")"):
-                self.refuse_token("OR joins two words")
+            if self.at == start or self.tokens[self.at + 1][0] in (END, "OR", ")"):
+                self.refuse_token(f"{self.tokens[self.at][1]} joins two words")
             self.at += 1
             groups.append(self.group())
         operands = tuple(group for group in groups if group is not None)
@@ -314,14 +233,15 @@ class _SearchBox:
         start = self.at
         words: list[str] = []
         others: list[Condition | None] = []
-        while self.kind not in ("", "OR", ")"):
+        while self.kind not in (END, "OR", ")"):
+            following = self.tokens[self.at + 1][0]
             if self.kind == "AND":
                 self.at += 1
-                if self.at == start + 1 or self.kind in ("", "OR", ")", "AND"):
+                if self.at == start + 1 or self.kind in (END, "OR", ")", "AND"):
                     self.refuse_token("AND joins two words")
-            elif self.kind == "+" and self.tokens[self.at + 1][0] == "word":
+            elif self.kind == "+" and following == WORD:
                 self.at += 1  # joined with the other words: alone, it could be a stop word
-            elif self.kind == "word":
+            elif self.kind == WORD and following != NEAR:
                 words.append(self.take())
             else:
                 others.append(self.other())
@@ -333,46 +253,144 @@ class _SearchBox:
         if not wanted and (self.at == start or (excluded and not is_enclosed)):
             what = "only excludes words" if excluded else "has no word to search for"
             begin, end = self.tokens[start][2], self.tokens[self.at][2]
-            self.refuse(f"the query {what}", (begin, max(end, begin)))
+            refuse(f"the query {what}", (begin, max(end, begin)))
         operands = (*wanted, *excluded)
         return And(operands) if len(operands) > 1 else next(iter(operands), None)
 
-    def find(self, how: Literal["all", "phrase"], text: str) -> Condition | None:
+    def find(self, how: str, text: str, distance: int = 0) -> Condition | None:
         """The search for a text; None if it has no word."""
         has_words = bool(get_analyser(DEFAULT_ANALYSER).words(text))
-        return Matches(how, self.fields, text) if has_words else None
+        return Matches(how, self.fields, text, distance) if has_words else None
 
     def other(self) -> Condition | None:
-        """A phrase, a group in parentheses, or an exclusion."""
+        """An exclusion, or a part and what it is near to."""
         kind = self.kind
-        if kind == "phrase":
-            return self.find("phrase", self.take()[1:-1])
-        self.at += 1
-        if kind == "(":
-            self.depth += 1
-            if 2 * self.depth > DEFAULT_LIMITS.depth:
-                self.refuse_token("parentheses are nested too deep")
-            inside = self.either()
-            if self.kind != ")":
-                self.refuse_token("a parenthesis is not closed")
+        if kind in ("-", "+", "NOT"):
             self.at += 1
-            self.depth -= 1
-            return inside
-        if self.kind not in ("word", "phrase", "("):
-            self.refuse_token(f"a word is expected after {kind}")
-        condition = self.find("all", self.take()) if self.kind == "word" else self.other()
-        return condition if kind == "+" or condition is None else Not(condition)
+            if self.kind not in (WORD, PHRASE, FIELD, "("):
+                self.refuse_token(f"a word is expected after {kind}")
+            condition = self.other()
+            return condition if kind == "+" or condition is None else Not(condition)
+        start = self.at
+        left = self.part()
+        if self.kind != NEAR:
+            return left
+        operator = self.at
+        self.at += 1
+        if self.kind not in (WORD, PHRASE, "("):
+            self.refuse_token(f"a word is expected after {self.tokens[operator][1]}")
+        right = self.part()
+        if self.kind == NEAR:
+            self.refuse_token("NEAR joins two words", 'for more words write "a b c"~3')
+        return self.near(
+            operator, self.alternatives(left, start), self.alternatives(right, operator + 1)
+        )
+
+    def part(self) -> Condition | None:
+        """A word, a phrase, words near each other, a group in parentheses, or one of these in a
+        field.
+        """
+        kind = self.kind
+        if kind == NEAR:
+            self.refuse_token(f"{self.tokens[self.at][1]} joins two words")
+        if kind == WORD:
+            return self.find("all", self.take())
+        if kind == PHRASE:
+            return self.phrase()
+        self.at += 1
+        if kind == FIELD:
+            return self.field()
+        self.depth += 1
+        if 2 * self.depth > DEFAULT_LIMITS.depth:
+            self.refuse_token("parentheses are nested too deep")
+        inside = self.either()
+        if self.kind != ")":
+            self.refuse_token("a parenthesis is not closed")
+        self.at += 1
+        self.depth -= 1
+        return inside
+
+    def field(self) -> Condition | None:
+        """What follows the name of a field, searched there only."""
+        name = self.tokens[self.at - 1][1]
+        if self.kind not in (WORD, PHRASE, "("):
+            self.refuse_token(f"a word is expected after {name}")
+        around, self.fields = self.fields, (self.names[name[:-1].lower()],)
+        condition = self.part()
+        self.fields = around
+        return condition
+
+    def phrase(self) -> Condition | None:
+        """A phrase, or words near each other: "back pain"~3."""
+        start = self.at
+        text, _, distance = self.take().removeprefix('"').rpartition('"')
+        if not distance or int(distance[1:]) == 0:
+            return self.find(terms.PHRASE, text)
+        found = self.find(terms.NEAR, text, self.distance(start, distance[1:]))
+        if found is not None and _count_distinct(text) < 2:
+            self.at = start
+            self.refuse_token("two words or more can be near each other")
+        return found
+
+    # ── proximity ──────────────────────────────────────────────────────────────────────────
+
+    def distance(self, at: int, written: str) -> int:
+        """How many words may be between; raises an error if that is too many."""
+        if len(written) > len(str(MAX_DISTANCE)) or int(written) > MAX_DISTANCE:
+            self.at = at
+            self.refuse_token(
+                f"{written} words between are too many",
+                f"0 to {MAX_DISTANCE} words may be between words near each other",
+            )
+        return int(written)
+
+    def alternatives(self, condition: Condition | None, start: int) -> list[Matches]:
+        """The words of one side of NEAR: one word, or a group of words joined by OR."""
+        parts = condition.operands if isinstance(condition, Or) else (condition,)
+        found = [part for part in parts if isinstance(part, Matches) and _is_word(part)]
+        if len(found) < len(parts):
+            begin = self.tokens[start][2]
+            end = begin + len(self.tokens[start][1])
+            hint = "as in back NEAR/3 (pain OR ache*)"
+            refuse("NEAR joins words, or groups of words with OR between them", (begin, end), hint)
+        return found
+
+    def near(self, operator: int, left: list[Matches], right: list[Matches]) -> Condition:
+        """Any word of one side near any other word of the other side."""
+        _, text, place = self.tokens[operator]
+        name, _, written = text.partition("/")
+        mode = terms.NEAR if name.upper() == "NEAR" else terms.NEAR_IN_ORDER
+        distance = self.distance(operator, written)
+        pairs = [(one, other) for one in left for other in right]
+        if any(one.attributes != other.attributes for one, other in pairs):
+            hint = "name the field before the group: title:(back NEAR/3 pain)"
+            refuse(f"both sides of {text} must be in one field", (place, place + len(text)), hint)
+        found = tuple(
+            Matches(mode, one.attributes, f"{one.query} {other.query}", distance)
+            for one, other in pairs
+            if mode == terms.NEAR_IN_ORDER or _count_distinct(f"{one.query} {other.query}") > 1
+        )
+        if not found:
+            refuse(f"{text} joins two different words", (place, place + len(text)))
+        return Or(found) if len(found) > 1 else found[0]
+
+    # ── tokens ─────────────────────────────────────────────────────────────────────────────
 
     def take(self) -> str:
         """The text of the current token, which is consumed."""
         self.at += 1
         return self.tokens[self.at - 1][1]
 
-    def refuse_token(self, message: str) -> NoReturn:
+    def refuse_token(self, message: str, hint: str = ALLOWED) -> NoReturn:
         """Raise an error at the current token."""
         _, text, place = self.tokens[self.at]
-        self.refuse(message, (place, place + len(text)))
+        refuse(message, (place, place + len(text)), hint)
 
-    def refuse(self, message: str, span: tuple[int, int], hint: str = _ALLOWED) -> NoReturn:
-        """Raise an error for a part of the query."""
-        raise QueryError("bad-query", message, span=span, hint=hint)
+
+def _count_distinct(text: str) -> int:
+    return len({*analyse_query(DEFAULT_ANALYSER, text)})
+
+
+def _is_word(search: Matches) -> bool:
+    """Whether one word is searched for; wi-fi is one, although an analyser splits it."""
+    return search.mode in ("all", terms.PHRASE) and len(search.query.split()) == 1

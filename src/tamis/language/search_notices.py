@@ -37,7 +37,7 @@ def _find_lower_case(tokens: Sequence[Token]) -> Iterator[str]:
     for word, place in found.items():
         written = f"the operator is {word.upper()} in capitals"
         if word.lower() == "near":
-            written = "it is not an operator; for adjacent words write a phrase"
+            written = "the operator has a distance, NEAR/3; for adjacent words write a phrase"
         if word.lower() == "xor":
             written = "it is not an operator; for one of two words, not both, write (a OR b) -(a b)"
         yield (

@@ -17,6 +17,12 @@ from tamis.language.foreign_spellings import (
     hint_at_exists,
     hint_at_tilde,
 )
+from tamis.language.foreign_values import (
+    CURRENCIES,
+    hint_at_address,
+    hint_at_currency,
+    hint_at_wildcard,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,28 +30,30 @@ if TYPE_CHECKING:
     from tamis.language.limits import Limits
 
 # A token's kind is its text for operators, the upper-case word for keywords, else one of:
-WORD, QUOTED, STRING, RAW_STRING, NUMBER, VARIABLE, END = (
+WORD, QUOTED, STRING, RAW_STRING, NUMBER, VARIABLE, REFERENCE, END = (
     "word",
     "quoted name",
     "string",
     "raw string",
     "number",
     "variable",
+    "reference",
     "end",
 )
 
 KEYWORDS: Final = frozenset(
     "AND OR NOT XOR XNOR IN IS NULL BETWEEN LIKE ILIKE RLIKE TRUE FALSE".split()
 )
+ARROW: Final = "->"  # in a lambda
 _WORD_KINDS: Final = {word: word for word in KEYWORDS}  # the usual spelling, found at once
 _KEYWORD_LENGTH: Final = max(map(len, KEYWORDS))
 
 # Words that begin unsupported SQL: as attribute names they need backticks.
 REFUSED_WORDS: Final = {
     "SELECT": "subqueries are not supported",
-    "EXISTS": "EXISTS is not supported",
+    "EXISTS": "EXISTS is not supported, except for arrays: exists(tags, t -> t = 'a')",
     "CASE": "CASE is not supported; combine conditions with AND, OR and NOT",
-    "CAST": "CAST is not supported; declare the attribute with the type you need",
+    "CAST": "CAST is followed by a value and a type in parentheses: cast(a AS DOUBLE)",
     "REGEXP": "REGEXP is not supported; write RLIKE",
     "INTERVAL": "INTERVAL is not supported; write the date or timestamp itself",
 }
@@ -55,6 +63,8 @@ _OTHER_SPELLINGS: Final = {
     "!=": Comparator.NOT_EQUAL.value,
 }
 
+_OPERATORS: Final = (*COMPARATORS, *_OTHER_SPELLINGS, ARROW)
+
 # Possessive throughout: no character is examined twice.
 _TOKEN = re.compile(
     r"""[ \t\r\n]*+(?:
@@ -63,11 +73,12 @@ _TOKEN = re.compile(
     | (?P<number>(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?
                  (?:BD|[LDFlfd])?(?![A-Za-z0-9_.]))
     | (?P<operator>"""
-    + "|".join(map(re.escape, sorted((*COMPARATORS, *_OTHER_SPELLINGS), key=len, reverse=True)))
-    + r"""|(?!--)(?!/\*)[(),.+*/-])
+    + "|".join(map(re.escape, sorted(_OPERATORS, key=len, reverse=True)))
+    + r"""|(?!--)(?!/\*)[(),.+*/%-])
     | (?P<string>'(?:[^'\\]++|\\.|'')*+')
     | (?P<quoted>`(?:[^`]++|``)++`)
     | (?P<variable>\?[A-Za-z_][A-Za-z0-9_]*+)
+    | (?P<reference>@[A-Za-z_][A-Za-z0-9_]*+)
     | (?P<refused>[^ \t\r\n])
     )""",
     re.VERBOSE | re.DOTALL,
@@ -75,7 +86,12 @@ _TOKEN = re.compile(
 _WORD_GROUP: Final = _TOKEN.groupindex["word"]
 _OPERATOR_GROUP: Final = _TOKEN.groupindex["operator"]
 _REFUSED_GROUP: Final = _TOKEN.groupindex["refused"]
-_GROUP_KINDS: Final = ["", RAW_STRING, WORD, NUMBER, "", STRING, QUOTED, VARIABLE]
+_GROUP_KINDS: Final = ["", RAW_STRING, WORD, NUMBER, "", STRING, QUOTED, VARIABLE, REFERENCE]
+# What comes after a refused word that is a function.
+_FUNCTION_WORDS: Final = {
+    "CAST": re.compile(r"[ \t\r\n]*\("),
+    "EXISTS": re.compile(r"[ \t\r\n]*\((?!\s*select\b)[^),]*,", re.IGNORECASE),
+}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # allowed in strings, as in Spark
 _SMART_QUOTES: Final = "‘’‚‛“”„‟′″«»"
@@ -95,6 +111,8 @@ def tokenize(text: str, limits: Limits) -> Tokens:
             "text-too-long",
             f"the expression has {len(text)} characters; at most {limits.text_length}",
             span=(limits.text_length, len(text)),
+            hint="write many tests of one attribute as a list, LIKE ANY ('…', '…') or IN (…); the "
+            "limit is text_length of tamis.Limits, --limit-text-length in the shell",
         )
     if found := _SURROGATE.search(text):
         raise _refuse_unprintable(found)
@@ -131,7 +149,8 @@ def _kind_of_word(text: str, word: str, start: int, end: int) -> str:
     upper = word.upper()
     if upper in KEYWORDS:
         return upper
-    if upper in REFUSED_WORDS:
+    is_function = upper in _FUNCTION_WORDS and _FUNCTION_WORDS[upper].match(text, end)
+    if upper in REFUSED_WORDS and not is_function:
         raise ParseError(
             "unsupported-syntax",
             REFUSED_WORDS[upper],
@@ -170,6 +189,7 @@ _REFUSALS: Final = (  # start of the remaining text, code, message, hint
     (":", "bad-character", "':' is not an operator here", None),
     ("~", "bad-character", "'~' is not an operator here", "write RLIKE"),
     ("[", "bad-character", "'[' is not used here", None),
+    ("@", "bad-name", "a reference needs the name of a definition, such as @office_hours", None),
     ("?", "bad-name", "a variable needs a name, such as ?x", None),
     ("${", "unsupported-syntax", "variable substitution is not supported", None),
 )
@@ -197,7 +217,8 @@ def _refuse_character(text: str, position: int) -> ParseError:
         wrong = re.compile(r"[\w.]+").match(text, position)
         end = wrong.end() if wrong else position + 1
         message = f"'{text[position:end]}' is not a number"
-        return ParseError("bad-number", message, span=(position, end))
+        hint = hint_at_address(text, position)
+        return ParseError("bad-number", message, span=(position, end), hint=hint)
     if character in _SMART_QUOTES:
         message, hint = f"typographic quote {character}", "use straight quotes: 'text'"
     elif character.isspace():
@@ -205,4 +226,8 @@ def _refuse_character(text: str, position: int) -> ParseError:
     else:
         message = f"unexpected character {character!r} (U+{ord(character):04X})"
         hint = "write names with such characters in backticks" if character > "~" else None
+        if character == "\\":
+            hint = hint_at_wildcard(text, position)
+        elif character in CURRENCIES:
+            hint = hint_at_currency(text, position)
     return ParseError("bad-character", message, span=(position, position + 1), hint=hint)

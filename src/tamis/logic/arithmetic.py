@@ -8,13 +8,15 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from tamis.language.number_functions import double_remainder
 from tamis.language.types import DOUBLE
-from tamis.logic.comparing import compare, to_double
+from tamis.language.types.numbers import to_double
+from tamis.logic.comparing import compare
 
 
 def calculate(operator: str, left: Any, right: Any) -> Any:
-    """The sum, difference, product or quotient; None if an operand is missing or the divisor is
-    0.
+    """The sum, difference, product, quotient or remainder; None if an operand is missing or the
+    divisor is 0.
     """
     if left is None or right is None:
         return None
@@ -29,6 +31,10 @@ def calculate(operator: str, left: Any, right: Any) -> Any:
             return left - right
         case "*":
             return left * right
+        case "%" if isinstance(left, float):
+            return double_remainder(left, right)
+        case "%":
+            return None if right == 0 else left - right * int(left / right)
         case _:
             return None if right == 0 else left / right
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from tamis.language.types.numbers import to_double
+
 if TYPE_CHECKING:
     from tamis.language.types import Type
 
@@ -24,14 +26,6 @@ def compare(left: Any, right: Any, type_: Type | None) -> int:
         if math.isnan(left) or math.isnan(right):
             return int(math.isnan(left)) - int(math.isnan(right))
     return int(left > right) - int(left < right)
-
-
-def to_double(value: Any) -> float:
-    """The nearest double; infinite if the number is too large."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
 
 
 def common_type(one: Type | None, other: Type | None) -> Type | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis.errors import TamisError
 from tamis.language.ast import (
+    EVENT,
     And,
     Arithmetic,
     ArraysOverlap,
@@ -20,6 +21,7 @@ from tamis.language.ast import (
     Comparison,
     Condition,
     Derived,
+    ElementTest,
     In,
     InNetwork,
     IsNull,
@@ -41,20 +43,24 @@ from tamis.language.ast import (
 from tamis.language.comparators import Comparator
 from tamis.language.patterns import compile_regex, is_like, parse_like
 from tamis.language.printer import print_expression, print_value
-from tamis.language.queries import distinct_words, query_words
+from tamis.language.queries import distinct_words, near_words, query_words
 from tamis.language.types import Type, WrongTypeError, parse_network, read_value
 from tamis.logic.arithmetic import calculate, compare_terms
 from tamis.logic.bindings import call_of, substitutions, test_call
 from tamis.logic.comparing import common_type, compare
 from tamis.logic.derive import compute_derived
+from tamis.logic.event_strings import strings_of
 from tamis.logic.truth import Truth, and_, at_least, not_, or_, xor
 from tamis.text import get_analyser
-from tamis.text.analysers import has_words
+from tamis.text.proximity import has_term
+from tamis.text.terms import NEAR, NEAR_IN_ORDER, PHRASE, Term
+from tamis.text.wildcards import find_occurring
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tamis.logic.bindings import Answers, Substitution
+    from tamis.text.analysers import TextWords
 
 
 class Missing(StrEnum):
@@ -73,6 +79,10 @@ class Known(NamedTuple):
 
 
 NOTHING: Final = Known({}, {})
+
+
+class ReadEvent(dict[str, Any]):
+    """An event whose values have been read: they are of the types of their attributes."""
 
 
 def evaluate(
@@ -138,7 +148,7 @@ def evaluate_leaf(
     """A leaf, which may be a negated one: `<>`, NOT IN, NOT LIKE and so on."""
     is_negated = getattr(node, "negated", False)
     is_negated |= isinstance(node, Comparison) and node.operator.positive is not node.operator
-    truth = _test(node, event, known)
+    truth = _test(node, event, known, missing)
     if missing is Missing.SATISFIES_NEGATION and truth is None:
         truth = False
     return not_(truth) if is_negated else truth
@@ -146,10 +156,10 @@ def evaluate_leaf(
 
 def test_leaf(node: Condition, event: Mapping[str, Any]) -> Truth:
     """The leaf's test in its positive form, ignoring `negated`; None if undefined."""
-    return _test(node, event, NOTHING)
+    return _test(node, event, NOTHING, Missing.UNDEFINED)
 
 
-def _test(node: Condition, event: Mapping[str, Any], known: Known) -> Truth:
+def _test(node: Condition, event: Mapping[str, Any], known: Known, missing: Missing) -> Truth:
     match node:
         case Comparison():
             return _compare(node.operator.positive, node.left, node.right, event, known)
@@ -177,10 +187,12 @@ def _test(node: Condition, event: Mapping[str, Any], known: Known) -> Truth:
             return None if text is None else _test_patterns(node, text)
         case ArraysOverlap():
             return _overlaps(_value(node.operand, event), node)
+        case ElementTest():
+            return _test_elements(node, _value(node.operand, event), missing)
         case InNetwork():
             return _is_within(_value(node.operand, event), node)
         case Words():
-            return _has_words(node.operand, node.words, event)
+            return _has_term(node.operand, Term(node.words, node.mode, node.distance), event)
         case Matches():
             return _matches(node, event)
         case _:
@@ -254,10 +266,13 @@ def _test_patterns(node: PatternList, text: str) -> bool:
 
 
 def _matches(node: Matches, event: Mapping[str, Any]) -> Truth:
-    """Whether each word, or the phrase, is found in at least one of the attributes."""
-    if node.mode == "phrase":
-        phrase = query_words(node)
-        return or_(_has_words(attribute, phrase, event) for attribute in node.attributes)
+    """Whether each word, or all of them as a phrase or near each other, are found in at least one
+    of the attributes.
+    """
+    if node.mode in (PHRASE, NEAR, NEAR_IN_ORDER):
+        words = query_words(node) if node.mode == PHRASE else near_words(node)
+        term = Term(words, node.mode, node.k)
+        return or_(_has_term(attribute, term, event) for attribute in node.attributes)
     each = find_words(node, event).values()
     match node.mode:
         case "all":
@@ -270,28 +285,28 @@ def _matches(node: Matches, event: Mapping[str, Any]) -> Truth:
 
 def find_words(node: Matches, event: Mapping[str, Any]) -> dict[str, Truth]:
     """Whether each word of a query occurs anywhere in at least one of the attributes."""
+    wanted = distinct_words(node)
     # Each text is analysed once: both the text and the query may be long.
     texts = [_words_of(attribute, event) for attribute in node.attributes]
-    there = [None if words is None else frozenset(words) for words in texts]
-    return {
-        word: or_(None if words is None else word in words for words in there)
-        for word in distinct_words(node)
-    }
+    found = [None if text is None else find_occurring(text, wanted) for text in texts]
+    return {word: or_(None if own is None else word in own for own in found) for word in wanted}
 
 
-def _has_words(attribute: Attribute, wanted: tuple[str, ...], event: Mapping[str, Any]) -> Truth:
-    """Whether the words are adjacent in the text; undefined if there is no text."""
-    words = _words_of(attribute, event)
-    return None if words is None else has_words(words, wanted)
+def _has_term(attribute: Attribute, term: Term, event: Mapping[str, Any]) -> Truth:
+    """Whether the words are adjacent, or near each other, in the text; undefined if there is no
+    text.
+    """
+    text = _words_of(attribute, event)
+    return None if text is None else has_term(text, term)
 
 
-def _words_of(attribute: Attribute, event: Mapping[str, Any]) -> list[str] | None:
+def _words_of(attribute: Attribute, event: Mapping[str, Any]) -> TextWords | None:
     """The words of the attribute's text; None if there is no text."""
     text = attribute_value(attribute, event)
     if text is None:
         return None
     assert attribute.type is not None
-    return get_analyser(attribute.type.analyser).words(text)
+    return get_analyser(attribute.type.analyser).read(text)
 
 
 def _overlaps(elements: tuple[Any, ...] | None, node: ArraysOverlap) -> Truth:
@@ -305,6 +320,25 @@ def _overlaps(elements: tuple[Any, ...] | None, node: ArraysOverlap) -> Truth:
     if any(compare(element, value, type_) == 0 for element in known for value in listed):
         return True
     return False if len(known) == len(elements) else None
+
+
+def _test_elements(node: ElementTest, elements: tuple[Any, ...] | None, missing: Missing) -> Truth:
+    """The condition of any element (exists) or of all elements (forall)."""
+    if elements is None:
+        return None
+    each = (test_element(node, element, missing) for element in elements)
+    return or_(each) if node.function == "exists" else and_(each)
+
+
+def test_element(node: ElementTest, element: Any, missing: Missing) -> Truth:
+    """Whether one element satisfies the condition."""
+    type_ = node.operand.type
+    assert type_ is not None
+    assert type_.element is not None
+    # The fields of a struct are read when they are tested.
+    hold = dict if type_.element.name == "struct" else ReadEvent
+    event = hold({node.test.parameter: element})
+    return evaluate_under(node.test.body, event, NOTHING, missing)
 
 
 # ── values ──────────────────────────────────────────────────────────────────────────────────
@@ -330,9 +364,11 @@ def attribute_value(attribute: Attribute, event: Mapping[str, Any]) -> Any:
     type_ = _expect_type(attribute)
     if isinstance(attribute, Derived):
         return compute_derived(attribute, lambda own: attribute_value(own, event))
+    if attribute.path == EVENT:
+        return strings_of(event)
     value = raw_value(attribute, event)
-    if value is None:
-        return None
+    if value is None or isinstance(event, ReadEvent):
+        return value
     try:
         return read_value(value, type_)
     except WrongTypeError:

@@ -17,6 +17,8 @@ from tamis.language.ast import (
     Attribute,
     Comparison,
     Condition,
+    Derived,
+    ElementTest,
     In,
     IsNull,
     Like,
@@ -27,14 +29,14 @@ from tamis.language.ast import (
     Rlike,
     StringTest,
     Words,
-    attributes,
     tested_attributes,
 )
 from tamis.language.comparators import Comparator, IndexTest, bound_by, compare_by
 from tamis.language.types import BOOLEAN, KINDS, NUMBER
+from tamis.language.value_functions import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 TRUE: Final = Literal(True, BOOLEAN)
 FALSE: Final = Literal(False, BOOLEAN)
@@ -163,8 +165,18 @@ def inverse(leaf: Condition) -> Condition:
             return _inverse_comparison(leaf)
         case In() | IsNull():
             return replace(leaf, negated=not leaf.negated)
+        case ElementTest():
+            return _inverse_elements(leaf)
         case _:
             return Not(leaf, leaf.span)
+
+
+def _inverse_elements(leaf: ElementTest) -> ElementTest:
+    """No element satisfies a condition if all satisfy its negation."""
+    body = leaf.test.body
+    negation = body.operand if isinstance(body, Not) else Not(body, body.span)
+    function = "forall" if leaf.function == "exists" else "exists"
+    return replace(leaf, function=function, test=replace(leaf.test, body=negation))
 
 
 def _inverse_comparison(leaf: Comparison) -> Condition:
@@ -184,9 +196,26 @@ def required_attributes(leaf: Condition) -> frozenset[tuple[str, ...]]:
     """
     if isinstance(
         leaf,
-        Comparison | In | Like | Rlike | StringTest | ArraysOverlap | Words | OperatorCall,
+        Comparison
+        | In
+        | Like
+        | Rlike
+        | StringTest
+        | ArraysOverlap
+        | ElementTest
+        | Words
+        | OperatorCall,
     ):
-        # A derived value is missing if one of its arguments is.
-        tested = {own.path for own in tested_attributes(leaf)}
-        return frozenset(tested.union(own.path for own in attributes(leaf)))
+        return frozenset(path for own in tested_attributes(leaf) for path in _required_paths(own))
     return frozenset()
+
+
+def _required_paths(attribute: Attribute) -> Iterator[tuple[str, ...]]:
+    """The attribute; a derived value is missing if one of its arguments is, unless its function
+    takes missing values.
+    """
+    yield attribute.path
+    if isinstance(attribute, Derived) and not FUNCTIONS[attribute.function].takes_missing:
+        for own in attribute.arguments:
+            if isinstance(own, Attribute):
+                yield from _required_paths(own)

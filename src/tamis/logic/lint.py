@@ -12,12 +12,14 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tamis.language.ast import (
+    NOWHERE,
     And,
     ArraysOverlap,
     AtLeast,
     Between,
     Comparison,
     Condition,
+    ElementTest,
     In,
     IsNull,
     Like,
@@ -43,7 +45,9 @@ from tamis.logic.evaluate import Missing
 from tamis.logic.findings import Finding
 from tamis.logic.leaves import FALSE, TRUE, scalar_attribute
 from tamis.logic.literal_patterns import lint_literals
+from tamis.logic.minus_names import find_minus_names
 from tamis.logic.network_lists import find_network_lists
+from tamis.logic.result_ranges import find_outside_range
 from tamis.logic.text_order import find_text_order
 from tamis.logic.wrong_case import find_wrong_case
 
@@ -104,7 +108,9 @@ def lint(condition: Condition, missing: Missing = Missing.UNDEFINED) -> list[Fin
         # The part that causes this is reported instead of the whole, if it was found.
         if not any(finding.code in _DECISIVE for finding in findings):
             findings.append(Finding(code, message, condition.span))
-    return sorted(findings, key=lambda finding: (finding.span, finding.code))
+    # Parts of definitions have no place in this text.
+    own = [finding for finding in findings if finding.span != NOWHERE]
+    return sorted(own, key=lambda finding: (finding.span, finding.code))
 
 
 _DECISIVE: Final = frozenset(("conflict", "never-true", "always-true", "empty-range", "constant"))
@@ -133,6 +139,8 @@ def _is_positive(condition: Condition) -> bool:
             return all(map(_is_positive, condition.operands))
         case Comparison():
             return condition.operator.positive is condition.operator
+        case ElementTest():
+            return _is_positive(condition.test.body)
         case IsNull():
             return True  # never undefined
         case _:
@@ -244,11 +252,15 @@ def _lint_leaf(leaf: Condition, reading: _Reading) -> Iterator[Finding]:
                 yield Finding("duplicate", "a pattern is listed twice", leaf.span)
             for test in leaf.tests:
                 yield from lint_literals(test)
+        case ElementTest():
+            yield from _lint_node(leaf.test.body, reading)
         case Like() if not literals:
             yield from _lint_like(leaf)
         case _:
             pass
     yield from find_wrong_case(leaf)
+    yield from find_outside_range(leaf)
+    yield from find_minus_names(leaf)
     if isinstance(leaf, Comparison | In):
         form = canonicalize(leaf, reading.missing)
         if form in (FALSE, TRUE):

@@ -33,6 +33,7 @@ from tamis.language.patterns import Wild, parse_like
 from tamis.language.printer import print_expression
 from tamis.language.types import STRING
 from tamis.logic.findings import Finding
+from tamis.text import get_analyser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,11 +48,11 @@ _NO_WILDCARD: Final = re.compile(
 )
 _REGEX: Final = re.compile(r"\.\*|\^.*(?:\$|\.\*)\Z", re.DOTALL)
 _SLASHES: Final = re.compile(r"/((?:[^/\\]|\\.)+)/([gimsuxy]{0,4})", re.DOTALL)
-_WORD_WILDCARD: Final = re.compile(r"(?<!\S)[*%]\w\S*|[^\s*%]*\w\*(?!\S)|\S*[^\W\d]%(?!\S)")
+_WORD_WILDCARD: Final = re.compile(r"(?<!\S)%\w\S*|\S*[^\W\d]%(?!\S)")
+_WHOLE_WILDCARD: Final = re.compile(r"(?<!\S)\*\w\S*|\S*[\w-]\*(?!\S)")
 _QUERY_SYNTAX: Final = re.compile(r'(?<!\S)(?:AND|OR|NOT)(?!\S)|(?<!\S)-(?=[^\W\d])|"')
 # Attributes whose names contain these have networks as values.
 _NETWORKS: Final = ("net", "cidr", "prefix", "range", "block", "route", "mask")
-_WHOLE_BYTES: Final = (8, 16, 24)
 
 
 def lint_literals(leaf: Condition) -> Iterator[Finding]:
@@ -208,9 +209,11 @@ def _write_network(leaf: Condition, tested: Attribute, text: str) -> str | None:
         return None
     if network.prefixlen == network.max_prefixlen:
         return None
-    if isinstance(leaf, ArraysOverlap):
-        return "members of arrays are not tested against networks: use one address per attribute"
     name_in_schema = print_path(tested.path)
+    if isinstance(leaf, ArraysOverlap):
+        test = InNetwork(Attribute(("x",)), (text,))
+        written = f"exists({name_in_schema}, x -> {print_expression(test)})"
+        return f"declare {name_in_schema} as ARRAY<IP> and write {written}"
     networks = leaf.values if isinstance(leaf, In) else ()
     listed = tuple(own.value for own in networks if isinstance(own.value, str)) or (text,)
     test = InNetwork(tested, listed)
@@ -222,10 +225,17 @@ def _write_network(leaf: Condition, tested: Attribute, text: str) -> str | None:
 
 
 def _lint_query(leaf: Matches) -> Iterator[Finding]:
-    function = "matches()" if leaf.mode == "all" else f"matches_{leaf.mode}()"
+    function = f"{leaf.function}()"
     if found := _WORD_WILDCARD.search(leaf.query):
         message = f"'{found[0]}' has no wildcard: {function} looks for whole words"
-        hint = "write the words out, as in matches_any(body, 'child children')"
+        hint = f"write {found[0].replace('%', '*')}: * stands for any characters in a word"
+        yield Finding("literal-pattern", message, leaf.span, hint=hint)
+    type_ = leaf.attributes[0].type
+    is_whole = type_ is not None and get_analyser(type_.analyser).takes_whole
+    if is_whole and (found := _WHOLE_WILDCARD.search(leaf.query)):
+        message = f"'{found[0]}' has no wildcard: the analyser keyword compares whole texts"
+        tested = Like(leaf.attributes[0], leaf.query.replace("*", "%"), "\\")
+        hint = f"write {print_expression(tested)}"
         yield Finding("literal-pattern", message, leaf.span, hint=hint)
     if leaf.mode != "phrase" and (found := _QUERY_SYNTAX.search(leaf.query)):
         what = {"-": "a word after - is not excluded", '"': "quotes make no phrase"}.get(

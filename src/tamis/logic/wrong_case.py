@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tamis.language.ast import Comparison, Condition, Derived, In, Literal
+from tamis.language.ast import Comparison, Condition, Derived, In, Like, Literal, StringTest
 from tamis.language.comparators import Comparator
 from tamis.language.names import print_path
+from tamis.language.patterns import parse_like
 from tamis.language.printer import print_value
 from tamis.language.types import STRING
-from tamis.logic.derive import overload_of
+from tamis.language.value_functions import overload_of
 from tamis.logic.findings import Finding
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ _IDEMPOTENT = ("lower", "upper", "trim", "ltrim", "rtrim")
 
 def find_wrong_case(leaf: Condition) -> Iterator[Finding]:
     """Findings for equality with a string that the outermost function would change."""
+    if isinstance(leaf, StringTest | Like):
+        yield from _find_wrong_pattern(leaf)
+        return
     match leaf:
         case Comparison(Comparator.EQUAL, left=Derived() as value, right=Literal() as constant):
             constants: tuple[Literal, ...] = (constant,)
@@ -43,3 +47,24 @@ def find_wrong_case(leaf: Condition) -> Iterator[Finding]:
             message = f"{print_path(value.path)} is never {print_value(wrong[0])}"
             code = "redundant"
         yield Finding(code, message, leaf.span, hint=hint)
+
+
+def _find_wrong_pattern(leaf: StringTest | Like) -> Iterator[Finding]:
+    """Findings for letters in a pattern that lower() or upper() never returns."""
+    value = leaf.operand
+    if not isinstance(value, Derived) or value.function not in ("lower", "upper"):
+        return
+    if isinstance(leaf, Like):
+        if leaf.ignores_case or leaf.negated or leaf.escape.isalpha():
+            return
+        written = leaf.pattern
+        parts = parse_like(written, leaf.escape)
+        letters = "".join(part for part in parts if isinstance(part, str))
+    else:
+        written = letters = leaf.text
+    compute = overload_of(value).compute
+    if any(own.isascii() and compute(own) != own for own in letters):
+        message = f"never true: {print_path(value.path)} has no such letters"
+        hint = f"write the text as {value.function}() returns it: "
+        hint += print_value(Literal(compute(written), STRING))
+        yield Finding("never-true", message, leaf.span, hint=hint)

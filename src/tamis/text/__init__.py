@@ -7,6 +7,22 @@
 `analysers` describes each of them; `finder` finds the words of an index in many texts at once.
 """
 
-from tamis.text.analysers import ANALYSERS, ANY_WORD, DEFAULT_ANALYSER, Analyser, get_analyser
+from tamis.text.analysers import (
+    ANALYSERS,
+    ANY_WORD,
+    DEFAULT_ANALYSER,
+    LANGUAGE_CODES,
+    Analyser,
+    get_analyser,
+    register_analyser,
+)
 
-__all__ = ["ANALYSERS", "ANY_WORD", "DEFAULT_ANALYSER", "Analyser", "get_analyser"]
+__all__ = [
+    "ANALYSERS",
+    "ANY_WORD",
+    "DEFAULT_ANALYSER",
+    "LANGUAGE_CODES",
+    "Analyser",
+    "get_analyser",
+    "register_analyser",
+]

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tamis.text.kernels import scan
-from tamis.text.kernels.find import LOOK, NO_TERM, PieceTexts, find_terms, find_words
+from tamis.text.kernels.find import (
+    MANY,
+    Lists,
+    PieceTexts,
+    WordScratch,
+    find_piece_terms,
+    find_terms,
+    find_words,
+)
+from tamis.text.kernels.wildcards import find_patterns
 from tamis.text.numbering import encode_words
 from tamis.text.segment import class_of
 
@@ -56,7 +65,9 @@ class TermFinder:
     def __init__(self, analyser: Analyser, arrays: TermArrays, n_terms: int) -> None:
         self.analyser = analyser
         self.n_terms = n_terms
-        self._words, self.terms = arrays
+        self.arrays = arrays
+        self.n_plain = len(arrays.words.offsets) - 1
+        self.n_patterns = len(arrays.patterns.is_decided)
         self._local = threading.local()
         # Words in lower case also stand for upper case if the analyser folds case.
         self.lowered = _AS_IT_IS if analyser.is_turkish else _LOWERED
@@ -84,22 +95,8 @@ class TermFinder:
     def number_words(self, words: Sequence[str]) -> np.ndarray:
         """The number of each word, or NO_WORD: int32[n]."""
         numbers = np.empty(len(words), dtype=np.int32)
-        find_words(encode_words(words), self._words, numbers)
+        find_words(encode_words(words), self.arrays.words, numbers)
         return numbers
-
-    def terms_of(self, lengths: np.ndarray, words: np.ndarray) -> np.ndarray:
-        """The single term of each piece, given its number of words; NO_TERM or LOOK if there is
-        none.
-        """
-        terms = self.terms
-        # The last entry is for NO_WORD.
-        of_word = np.append(terms.term_of_word, np.int32(NO_TERM))
-        is_anchor = np.append(np.diff(terms.anchor_starts) > 0, False)
-        of_word[is_anchor] = LOOK
-        found = np.where(lengths == 0, NO_TERM, LOOK).astype(np.int32)
-        is_single = lengths == 1
-        found[is_single] = of_word[words[(np.cumsum(lengths) - lengths)[is_single]]]
-        return found
 
 
 class _Memory:
@@ -116,7 +113,13 @@ class _Memory:
         self._n_analysed = 0
         self._word_starts = np.zeros(_FIRST_SIZE + 1, dtype=np.int64)
         self._words = np.empty(_FIRST_SIZE, dtype=np.int32)
-        self._terms = np.empty(_FIRST_SIZE, dtype=np.int32)  # of each piece that is a single term
+        self._lists, self._n_lists = _make_lists(), 0  # the numbers of words
+        self._terms = np.empty(_FIRST_SIZE, dtype=np.int32)
+        self._term_lists, self._n_term_lists = _make_lists(), 0  # the terms of pieces
+        self._is_anchored = np.empty(_FIRST_SIZE, dtype=np.bool_)
+        longest = np.diff(finder.arrays.terms.phrase_starts).max(initial=0)
+        self._places = np.empty(int(longest), dtype=np.int64)
+        self._last_read = np.full(finder.n_plain, -1, dtype=np.int32)
         self._last_seen = np.full(finder.n_terms, -1, dtype=np.int32)
         self._n_texts = 0
 
@@ -125,6 +128,8 @@ class _Memory:
         """Whether the cache must be cleared."""
         n_pieces = int(self._pieces.n_pieces[0])
         n_bytes = int(self._pieces.starts[n_pieces])
+        n_items = self._lists.starts[self._n_lists] + self._term_lists.starts[self._n_term_lists]
+        n_bytes += self._words.itemsize * int(n_items)
         return n_pieces > MAX_PIECES or n_bytes > MAX_BYTES or self._n_texts > MAX_TEXTS
 
     def find(self, offsets: np.ndarray, data: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -152,7 +157,16 @@ class _Memory:
                 break
             self._reserve(int(offsets[text + 1] - offsets[text]))
         self._analyse()
-        texts = PieceTexts(found[: ends[-1]], ends, self._word_starts, self._words, self._terms)
+        texts = PieceTexts(
+            found[: ends[-1]],
+            ends,
+            self._word_starts,
+            self._words,
+            self._lists,
+            self._terms,
+            self._term_lists,
+            self._is_anchored,
+        )
         return self._find_terms(texts)
 
     def _find_terms(self, texts: PieceTexts) -> tuple[np.ndarray, np.ndarray]:
@@ -160,14 +174,23 @@ class _Memory:
         runs = []
         text = 0
         while text < len(texts.ends):
-            sequence, rows, found = (np.empty(room, dtype=np.int32) for _ in range(3))
+            sequence, firsts, anchors, rows, found = (
+                np.empty(room, dtype=np.int32) for _ in range(5)
+            )
             text, n_found = find_terms(
                 text,
                 texts,
-                self._finder.terms,
+                self._finder.arrays.terms,
                 self._last_seen,
                 self._n_texts,
-                sequence,
+                WordScratch(
+                    sequence,
+                    firsts,
+                    anchors,
+                    self._places,
+                    self._last_read,
+                    self._finder.n_plain,
+                ),
                 rows,
                 found,
             )
@@ -187,18 +210,76 @@ class _Memory:
             return
         data = pieces.arena[pieces.starts[first] : pieces.starts[end]].tobytes()
         starts = (pieces.starts[first : end + 1] - pieces.starts[first]).tolist()
-        analyse = self._finder.analyser.words
-        found = [analyse(data[begin:stop].decode()) for begin, stop in pairwise(starts)]
-        lengths = np.fromiter(map(len, found), np.int64, len(found))
-        words = self._finder.number_words([word for own in found for word in own])
+        texts = [data[begin:stop].decode() for begin, stop in pairwise(starts)]
+        lengths, words = self._number_words(texts)
         n_words = int(self._word_starts[first])
         self._word_starts = grown(self._word_starts, end + 1)
         self._word_starts[first + 1 : end + 1] = n_words + np.cumsum(lengths)
         self._words = grown(self._words, n_words + len(words))
         self._words[n_words : n_words + len(words)] = words
         self._terms = grown(self._terms, end)
-        self._terms[first:end] = self._finder.terms_of(lengths, words)
+        self._is_anchored = grown(self._is_anchored, end)
+        starts = grown(self._term_lists.starts, self._n_term_lists + end - first + 1)
+        n_items = int(starts[self._n_term_lists]) + int(np.sum(self._count_numbers(words)))
+        # One more: what is no term is overwritten.
+        items = grown(self._term_lists.items, n_items + 1)
+        self._term_lists = Lists(starts, items)
+        self._n_term_lists = find_piece_terms(
+            lengths,
+            words,
+            self._lists,
+            self._finder.arrays.terms,
+            self._terms[first:end],
+            self._is_anchored[first:end],
+            self._term_lists,
+            self._n_term_lists,
+        )
         self._n_analysed = end
+
+    def _count_numbers(self, words: np.ndarray) -> np.ndarray:
+        """How many numbers each word has, at most."""
+        n_own = np.ones(len(words), dtype=np.int64)
+        lists = MANY - words[words <= MANY]
+        n_own[words <= MANY] = self._lists.starts[lists + 1] - self._lists.starts[lists]
+        return n_own
+
+    def _number_words(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        """How many words each text has, and their numbers, as in `PieceTexts`."""
+        finder = self._finder
+        if finder.n_patterns == 0:
+            plain = list(map(finder.analyser.words, texts))
+            lengths = np.fromiter(map(len, plain), np.int64, len(plain))
+            return lengths, finder.number_words([word for own in plain for word in own])
+        found = list(map(finder.analyser.read, texts))
+        lengths = np.fromiter((len(own.words) for own in found), np.int64, len(found))
+        numbers = finder.number_words([word for own in found for word in own.words])
+        self._find_patterns([word for own in found for word in own.folded], numbers)
+        return lengths, numbers
+
+    def _find_patterns(self, folded: list[str], numbers: np.ndarray) -> None:
+        """Replace the numbers of words that fit patterns."""
+        arrays = self._finder.arrays
+        words = encode_words(folded)
+        starts = grown(self._lists.starts, self._n_lists + len(numbers) + 1)
+        items = self._lists.items
+        at = 0
+        while at < len(numbers):
+            n_items = int(starts[self._n_lists])
+            items = grown(items, n_items + _FIRST_SIZE + self._finder.n_patterns + 1)
+            at, self._n_lists = find_patterns(
+                at,
+                words,
+                numbers,
+                self._finder.n_plain,
+                arrays.patterns,
+                arrays.prefixes,
+                arrays.suffixes,
+                arrays.insides,
+                starts,
+                items,
+                self._n_lists,
+            )
+        self._lists = Lists(starts, items)
 
     def _reserve(self, n_bytes: int) -> None:
         """Make room for the pieces of one more text."""
@@ -210,6 +291,10 @@ class _Memory:
         scan.rehash_pieces(pieces.table, table)
         starts, arena = grown(pieces.starts, n_then + 1), grown(pieces.arena, n_bytes)
         self._pieces = scan.Pieces(table, starts, arena, pieces.n_pieces)
+
+
+def _make_lists() -> Lists:
+    return Lists(np.zeros(_FIRST_SIZE, np.int64), np.empty(_FIRST_SIZE, np.int32))
 
 
 def _make_cuts(n_cuts: int) -> scan.Cuts:

@@ -8,13 +8,16 @@ import numpy as np
 
 from tamis.text.analysers import ANY_WORD
 from tamis.text.kernels.find import ANY_NUMBER, Terms
-from tamis.text.terms import read_term
+from tamis.text.pattern_tables import build_patterns, find_starts, join_bytes
+from tamis.text.terms import NEAR, PHRASE, read_term
+from tamis.text.wildcards import has_wildcard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamis.kernels.arrays import Int64, UInt8
     from tamis.text.analysers import Analyser
+    from tamis.text.kernels.wildcards import Literals, Patterns
 
 
 class WordTable(NamedTuple):
@@ -29,45 +32,61 @@ class TermArrays(NamedTuple):
 
     words: WordTable
     terms: Terms
+    patterns: Patterns
+    prefixes: Literals
+    suffixes: Literals
+    insides: Literals
 
 
 def number_terms(analyser: Analyser, terms: Sequence[str]) -> TermArrays:
     """Words by number, phrases by their longest word, which is likely their rarest."""
-    parts_of = [read_term(spelled, analyser.name) for spelled in terms]
-    distinct = {part for parts in parts_of for part in parts if part != ANY_WORD}
-    words = sorted(distinct)  # of code points, which is that of their UTF-8
+    read = [read_term(spelled, analyser.name) for spelled in terms]
+    distinct = {word for term in read for word in term.words if word != ANY_WORD}
+    patterns = set() if analyser.takes_whole else set(filter(has_wildcard, distinct))
+    # In the order of code points, which is that of their UTF-8.
+    plain, open_ = sorted(distinct - patterns), sorted(patterns)
+    words = [*plain, *open_]
     numbers = {word: number for number, word in enumerate(words)}
     term_of_word = np.full(len(words), -1, dtype=np.int32)
     phrases: list[tuple[int, list[int], int]] = []  # term, its words, where the anchor stands
-    for term, parts in enumerate(parts_of):
+    windows: list[int] = []
+    for term, (parts, mode, distance) in enumerate(read):
         if len(parts) == 1:
             term_of_word[numbers[parts[0]]] = term
         else:
             own = [numbers.get(part, ANY_NUMBER) for part in parts]
-            phrases.append((term, own, max(range(len(parts)), key=lambda i: len(parts[i]))))
+            phrases.append((term, own, _find_anchor(parts, patterns)))
+            windows.append(_find_window(mode, len(parts) + distance))
     anchors = np.array([own[place] for _, own, place in phrases], dtype=np.int64)
     found = Terms(
         term_of_word,
-        _starts(np.bincount(anchors, minlength=len(words))),
+        find_starts(np.bincount(anchors, minlength=len(words))),
         np.argsort(anchors, kind="stable").astype(np.int32),
         np.array([place for *_, place in phrases], dtype=np.int32),
-        _starts(np.array([len(own) for _, own, _ in phrases], dtype=np.int64)),
+        find_starts(np.array([len(own) for _, own, _ in phrases], dtype=np.int64)),
         np.array([number for _, own, _ in phrases for number in own], dtype=np.int32),
         np.array([term for term, *_ in phrases], dtype=np.int32),
+        np.array(windows, dtype=np.int32),
     )
-    arrays = TermArrays(encode_words(words), found)
+    arrays = TermArrays(encode_words(plain), found, *build_patterns(open_))
     for group in arrays:
         for array in group:
             array.flags.writeable = False  # as when mapped from a file
     return arrays
 
 
+def _find_anchor(parts: Sequence[str], patterns: set[str]) -> int:
+    """The place of the longest word of a phrase; words without wildcards come first."""
+    return max(
+        range(len(parts)),
+        key=lambda i: (parts[i] != ANY_WORD, parts[i] not in patterns, len(parts[i])),
+    )
+
+
+def _find_window(mode: str, n_places: int) -> int:
+    return 0 if mode == PHRASE else n_places if mode == NEAR else -n_places
+
+
 def encode_words(words: Sequence[str]) -> WordTable:
     """The words as UTF-8, end to end."""
-    encoded = [word.encode() for word in words]
-    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-    return WordTable(_starts(lengths), np.frombuffer(b"".join(encoded), dtype=np.uint8))
-
-
-def _starts(lengths: np.ndarray) -> np.ndarray:
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
+    return WordTable(*join_bytes([word.encode() for word in words]))

@@ -2,7 +2,18 @@
 family: how its values are read, compared with constants, printed and stored."""
 
 from tamis.language.types.addresses import IP, parse_network
-from tamis.language.types.catalogue import ANY, KINDS, array_type, parse_type, read_text, read_value
+from tamis.language.types.as_they_come import holds_foreign, is_foreign, reads_foreign, source_of
+from tamis.language.types.catalogue import (
+    ANY,
+    ANY_ARRAY,
+    KINDS,
+    STRINGS,
+    array_type,
+    parse_declared,
+    parse_type,
+    read_text,
+    read_value,
+)
 from tamis.language.types.moments import DATE, TIMESTAMP, parse_date, parse_timestamp
 from tamis.language.types.numbers import (
     DOUBLE,
@@ -18,6 +29,7 @@ from tamis.language.types.numbers import (
     read_float,
     round_to_float,
 )
+from tamis.language.types.structs import paths_in, struct_of, struct_type
 from tamis.language.types.texts import BOOLEAN, STRING, print_string, text_type
 from tamis.language.types.type import (
     INT64_MAX,
@@ -31,6 +43,7 @@ from tamis.language.types.type import (
 
 __all__ = [
     "ANY",
+    "ANY_ARRAY",
     "BOOLEAN",
     "DATE",
     "DOUBLE",
@@ -43,6 +56,7 @@ __all__ = [
     "MAX_DECIMAL_DIGITS",
     "NUMBER",
     "STRING",
+    "STRINGS",
     "TIMESTAMP",
     "Kind",
     "Type",
@@ -52,17 +66,25 @@ __all__ = [
     "decimal_digits",
     "decimal_type",
     "fits_decimal",
+    "holds_foreign",
+    "is_foreign",
     "parse_date",
+    "parse_declared",
     "parse_network",
     "parse_timestamp",
     "parse_type",
+    "paths_in",
     "plain_value",
     "print_as_double",
     "print_string",
     "read_float",
     "read_text",
     "read_value",
+    "reads_foreign",
     "round_to_float",
+    "source_of",
     "spell_value",
+    "struct_of",
+    "struct_type",
     "text_type",
 ]

@@ -51,6 +51,14 @@ def round_to_float(value: float | Decimal) -> float:
     return rounded
 
 
+def to_double(value: Any) -> float:
+    """The nearest double; infinite if the number is too large."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def read_float(text: str) -> float:
     """The 32-bit float nearest to the number that `text` spells, as a Python float."""
     wide = float(text)
@@ -100,7 +108,7 @@ class Written(Decimal):
     __slots__ = ()
 
 
-def _read_number(value: Any, type_: Type) -> int | float | Decimal:
+def read_number(value: Any, type_: Type) -> int | float | Decimal:
     """The number in its kind: integers and decimals are exact, floats are doubles.
 
     A number with a fraction in text is a double, as in Spark, unless the double would spell another
@@ -296,8 +304,10 @@ def _hint(literal: Literal, type_: Type) -> str | None:
 
 
 def _print_decimal(value: Any) -> str:
-    # A decimal constant on an integer attribute may be an int here.
+    # A decimal constant on an integer attribute may be an int here. Equal constants are printed
+    # alike, without zeros at the end: the names of derived columns contain them.
     text = format(Decimal(value), "f")
+    text = text.rstrip("0").rstrip(".") if "." in text else text
     return text if "." in text else text + "BD"
 
 
@@ -373,7 +383,7 @@ KINDS = (
     Kind(
         "number",
         (),
-        _read_number,
+        read_number,
         parse=_parse_number,
         fit=_fit_number,
         hint=_hint,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from tamis.language.ast import Literal
 
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1
 
@@ -24,16 +26,32 @@ class Type:
     name: str
     precision: int = 0  # decimals only: all digits, 1..38
     scale: int = 0  # decimals only: digits after the point, 0..precision
-    element: Type | None = None  # arrays only: a scalar type
+    element: Type | None = None  # arrays only: a scalar type or a struct
+    # Arrays only: whether a value that is not an array counts as an array of one element.
+    takes_one: bool = field(default=False, compare=False)
+    # Structs only: their fields. The type is a struct with any fields: nothing is read from them
+    # but the fields that are tested.
+    fields: tuple[tuple[str, Type], ...] = field(default=(), compare=False)
     # Strings only: how `matches` splits the text. The type is a string with any analyser.
     analyser: str = field(default=DEFAULT_ANALYSER, compare=False)
+    # Values of these kinds are read as well, `integer from string`; see `as_they_come`.
+    reads: tuple[str, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
+        return f"{self._own_name} from {' or '.join(self.reads)}" if self.reads else self._own_name
+
+    @property
+    def _own_name(self) -> str:
         if self.name == "decimal":
             return f"decimal({self.precision},{self.scale})"
         if self.analyser != DEFAULT_ANALYSER:
             return f"text({self.analyser})"
-        return f"array<{self.element}>" if self.element else self.name
+        if self.name == "struct":
+            return f"struct<{', '.join(f'{_quote(name)}: {own}' for name, own in self.fields)}>"
+        if self.takes_one:
+            return f"one_or_many<{self.element}>"
+        is_known = self.element is not None and self.element.name != "any"
+        return f"array<{self.element}>" if is_known else self.name
 
     @property
     def is_numeric(self) -> bool:
@@ -44,6 +62,10 @@ class Type:
     def is_floating(self) -> bool:
         """Whether values are binary floating point, with NaN above all others."""
         return self.name in ("float", "double")
+
+
+def _quote(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", "``") + "`"
 
 
 class WrongTypeError(ValueError):

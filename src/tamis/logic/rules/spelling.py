@@ -18,6 +18,7 @@ from tamis.language.ast import (
     Between,
     Comparison,
     Condition,
+    ElementTest,
     In,
     InNetwork,
     IsNull,
@@ -33,13 +34,15 @@ from tamis.language.ast import (
     Words,
 )
 from tamis.language.comparators import Comparator
+from tamis.language.lambdas import with_parameter
 from tamis.language.patterns import Wild, parse_like
-from tamis.language.queries import distinct_words, query_words
+from tamis.language.queries import distinct_words, near_words, query_words
 from tamis.language.types import BOOLEAN, INTEGER, IP, STRING, parse_network
 from tamis.language.types.addresses import join_networks
 from tamis.logic.evaluate import test_leaf
 from tamis.logic.leaves import FALSE, TRUE, bound, constant, distinct, one_of
 from tamis.logic.rules.rule import Preserves, Rule
+from tamis.text.terms import NEAR, NEAR_IN_ORDER, PHRASE
 
 if TYPE_CHECKING:
     from tamis.language.types import Type
@@ -76,6 +79,8 @@ def rewrite(node: Condition) -> Condition:
             assert node.operand.type is not None
             possible = _possible(node.values, node.operand.type.element)
             return ArraysOverlap(node.operand, distinct(possible))
+        case ElementTest():
+            return ElementTest(node.function, node.operand, with_parameter(node.test))
         case _:
             return node
 
@@ -192,12 +197,15 @@ def _escape(character: str) -> str:
 def _spell_matches(node: Matches) -> Condition:
     """The words of a query as leaves, each searched in all of the attributes."""
 
-    def found(*words: str) -> Condition:
-        leaves = tuple(Words(attribute, words) for attribute in dict.fromkeys(node.attributes))
+    def found(*words: str, mode: str = PHRASE, distance: int = 0) -> Condition:
+        attributes = dict.fromkeys(node.attributes)
+        leaves = tuple(Words(attribute, words, mode, distance) for attribute in attributes)
         return Or(leaves) if len(leaves) > 1 else leaves[0]
 
-    if node.mode == "phrase":
-        return found(*query_words(node))
+    if node.mode == PHRASE or (node.mode == NEAR_IN_ORDER and node.k == 0):
+        return found(*(query_words(node) if node.mode == PHRASE else near_words(node)))
+    if node.mode in (NEAR, NEAR_IN_ORDER):
+        return found(*near_words(node), mode=node.mode, distance=node.k)
     each = tuple(map(found, distinct_words(node)))
     if len(each) == 1:
         return each[0]
