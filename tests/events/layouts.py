@@ -87,6 +87,8 @@ def arrow_types(type_: Type) -> list[pa.DataType]:
             for element in arrow_types(type_.element)
             for make in (pa.list_, pa.large_list, pa.list_view)
         ]
+    if type_.fields:
+        return [pa.struct([(name, arrow_types(field)[0]) for name, field in type_.fields])]
     own = [pa.decimal128(type_.precision, type_.scale)] * 4 if type_.name == "decimal" else []
     return own + ARROW_TYPES[type_.name]
 
@@ -109,6 +111,9 @@ def _fit(value: Any, arrow_type: pa.DataType) -> Any:
     """The value, or None where the Arrow type cannot hold it as it is."""
     if isinstance(value, tuple):
         return [_fit(element, arrow_type.value_type) for element in value]
+    if isinstance(value, dict):
+        fields = {field.name: field.type for field in arrow_type}
+        return {name: _fit(own, fields[name]) for name, own in value.items() if name in fields}
     if value is None:
         return None
     if _is_text(arrow_type) and isinstance(value, date):

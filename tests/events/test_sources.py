@@ -18,7 +18,7 @@ from tamis.input.event_batches import encode_batches
 from tamis.language import parse
 from tamis.language.check import check
 from tamis.language.schema import Schema
-from tests.events.engine import Engine, Matches, count_by_attribute
+from tests.events.engine import Engine, Matches
 from tests.events.layouts import flat_texts, last_of_each
 from tests.events.test_layouts import draw, read_flat
 
@@ -47,7 +47,7 @@ def match_batches(engine: Engine, source, **options) -> tuple[Matches, list[int]
     for batch in encode_batches(engine.encoder, source, **options):
         matches |= {(sum(sizes) + row, at) for row, at in engine.match_arrays(batch.arrays)}
         sizes.append(batch.n_rows)
-        refused += count_by_attribute(batch.rejects)
+        refused += engine.count_rejects(batch.rejects)
     return matches, sizes, refused
 
 

@@ -155,7 +155,8 @@ def check_arrays(converted: Any, values: list[Any], type_: Type, read: Any = rea
         known = [carried(own, element) for own in typed if own is not None]
         assert converted.is_good is None or converted.is_good[at]
         assert [next(flat) for _ in range(converted.lengths[at])] == known
-        assert bool(converted.has_null[at]) == (None in typed)
+        n_nulls = 0 if converted.nulls is None else converted.nulls.counts[at]
+        assert n_nulls == typed.count(None)
     assert next(flat, None) is None
 
 
@@ -309,6 +310,9 @@ def test_what_is_spelled_reads_back(seed):
     typed = read_value(random_value(rng, type_), type_)
     if (type_.element or type_) == NUMBER:
         typed = read_text(spell(typed), type_)  # a decimal may be a double in text
+    elif type_.element is not None and type_.element.name == "struct":
+        # Fields of structs get their types where they are tested: a date is still a text.
+        typed = read_text(spell(to_written(typed, type_)), type_)
     again = read_text(spell(to_written(typed, type_)), type_)
     assert again == typed or repr(again) == repr(typed)  # NaN
 

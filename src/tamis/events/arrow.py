@@ -15,6 +15,7 @@ from tamis.errors import InputError
 from tamis.events.arrow_arrays import expect_readable, is_text, plain_array, valid_places
 from tamis.events.arrow_values import convert_array, give
 from tamis.events.entries import Collector
+from tamis.events.event_strings import collect_arrays
 from tamis.events.json_events import read_json
 from tamis.events.json_source import hold_arrow_texts
 from tamis.events.kernels.ranks import keep_last
@@ -36,6 +37,7 @@ def read_table(
     """Events as rows with attributes in typed columns; `a.b` is in a struct column `a`."""
     collector = Collector(attributes, rejects)
     _collect_columns(table, attributes.tree, collector)
+    collect_arrays(_all_chunks(table, collector), table.num_rows, collector)
     return collector.finish(table.num_rows)
 
 
@@ -48,6 +50,7 @@ def read_spelled_table(
         for first_row, chunk in _chunks(table.column(number)):
             values = _Values(chunk, first_row, None)
             _collect_array(values, attribute, collector, is_spelled=True)
+    collect_arrays(_all_chunks(table, collector), table.num_rows, collector)
     return collector.finish(table.num_rows)
 
 
@@ -72,10 +75,21 @@ def read_event_column(
                 f"no event can be read from a column of type {arrow_type}",
                 hint="allowed: a struct, a map with string keys, JSON in a string column",
             )
+    collect_arrays(chunks, len(column), collector)
     return collector.finish(len(column))
 
 
 # ── columns ─────────────────────────────────────────────────────────────────────────────────
+
+
+def _all_chunks(
+    table: pa.Table | pa.RecordBatch, collector: Collector
+) -> Iterator[tuple[int, pa.Array]]:
+    """The chunks of all columns; none if strings in any column are not needed."""
+    if collector.table.strings is not None:
+        for number in range(table.num_columns):
+            expect_readable(table.schema.field(number))
+            yield from _chunks(table.column(number))
 
 
 def _find_names(names: Sequence[str], wanted: Mapping[str, int]) -> Iterator[tuple[int, int]]:

@@ -21,7 +21,8 @@ from tamis.events.arrow_arrays import (
     take,
     valid_places,
 )
-from tamis.events.entries import Converted, ConvertedArrays, Given, group_elements
+from tamis.events.entries import Converted, ConvertedArrays, Given, find_nulls, group_elements
+from tamis.events.objects import Objects
 from tamis.events.python_values import (
     FINER_THAN_MICROSECONDS,
     as_objects,
@@ -71,6 +72,7 @@ _LISTS: Final = (
     *(pa.list_(pa.null()), pa.large_list(pa.null()), pa.list_(pa.null(), 1)),
     *(pa.list_view(pa.null()), pa.large_list_view(pa.null())),
 )
+_UNREADABLE: Final = object()  # stands for a value that is of no type
 _NO_LIST: Final = 0  # stands for a text that is not a list
 _TEXT_IDS: Final = frozenset(arrow_type.id for arrow_type in _TEXTS)
 # The plain Arrow types that can contain values of each attribute type; other types are read from
@@ -88,6 +90,7 @@ _HOLDERS: Final = {
         "date": (pa.date32(), pa.date64(), *_TEXTS),
         "timestamp": (pa.timestamp("us"), pa.date32(), pa.date64(), *_TEXTS),
         "array": _LISTS,
+        "struct": (pa.struct([]), pa.map_(pa.string(), pa.string())),
     }.items()
 }
 
@@ -107,6 +110,10 @@ def convert_array(
     if is_spelled and is_text(array.type):
         convert = _convert_scalars_spelled if type_.element is None else _convert_lists_spelled
         return convert(read_texts(array, places), type_)
+    if type_.reads and _kind_of(array.type) in type_.reads:
+        return _convert_foreign(array, places, type_)
+    if type_.takes_one and not _can_hold(array.type.id, type_.name):
+        return _convert_ones(array, places, type_)
     if not _can_hold(array.type.id, type_.name):
         return _refuse_all(len(array) if places is None else len(places), type_)
     if type_.element is not None:
@@ -124,7 +131,7 @@ def give(array: pa.Array, places: Int64 | None, type_: Type, *, is_spelled: bool
         except (ValueError, OverflowError):  # not UTF-8, outside Python's dates
             return _show_raw(array.slice(place, 1))
 
-    can_hold = _can_hold(array.type.id, type_.name) or (is_spelled and is_text(array.type))
+    can_hold = _can_read(array.type, type_) or (is_spelled and is_text(array.type))
     explain = explain_by(
         _read_spelled if is_spelled else read_value, type_, FINER_THAN_MICROSECONDS
     )
@@ -147,7 +154,7 @@ def _show_raw(one: pa.Array) -> Any:
 
 def can_hold(arrow_type: pa.DataType, type_: Type) -> bool:
     """Whether a column of an Arrow type can have values of an attribute's type."""
-    if not _can_hold(arrow_type.id, type_.name):
+    if not _can_read(arrow_type, type_):
         return False
     return type_.element is None or can_hold(arrow_type.value_type, type_.element)
 
@@ -158,11 +165,60 @@ def _can_hold(arrow_id: int, type_name: str) -> bool:
     return type_name == "any" or arrow_id in _HOLDERS.get(type_name, _TEXT_IDS)
 
 
+def _can_read(arrow_type: pa.DataType, type_: Type) -> bool:
+    """The same, with the kinds of values that the type reads as well."""
+    return _can_hold(arrow_type.id, type_.name) or _kind_of(arrow_type) in type_.reads
+
+
+def _kind_of(arrow_type: pa.DataType) -> str | None:
+    """The kind of the values of a plain array, as a schema names it."""
+    if is_text(arrow_type):
+        return "string"
+    if _is.is_boolean(arrow_type):
+        return "boolean"
+    if arrow_type.id in _HOLDERS["number"]:
+        return "number"
+    return "object" if _is.is_nested(arrow_type) else None
+
+
+def _convert_foreign(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
+    """Values of another kind that the type reads: texts in bulk, others one by one."""
+    if is_text(array.type):
+        converted = _convert_scalars_spelled(read_texts(array, places), type_)
+        n_values = len(array) if places is None else len(places)
+        return converted._replace(is_foreign=np.ones(n_values, dtype=np.bool_))
+    if _is.is_floating(array.type) and not _is.is_float64(array.type):
+        objects = _printed(read_fixed(array, places)).tolist()
+    else:
+        # Arrow cannot take from some nested arrays, such as structs with views of strings.
+        objects = _to_objects(array)
+        if places is not None:
+            objects = [objects[place] for place in places.tolist()]
+    found = convert_objects(as_objects(objects, len(objects)), classes_of(objects), type_)
+    assert isinstance(found, Converted)
+    return found
+
+
+def _to_objects(array: pa.Array) -> list[Any]:
+    """The values as Python objects; `_UNREADABLE` for those that Python cannot represent."""
+    try:
+        return array.to_pylist(maps_as_pydicts="lossy")  # type: ignore[no-any-return]
+    except (ValueError, OverflowError):
+        return [_to_object(scalar) for scalar in array]
+
+
+def _to_object(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py(maps_as_pydicts="lossy")
+    except (ValueError, OverflowError):
+        return _UNREADABLE
+
+
 def _refuse_all(length: int, type_: Type) -> Converted | ConvertedArrays:
     none_good = np.zeros(length, dtype=np.bool_)
     if type_.element is None:
         return Converted(None, none_good)
-    return ConvertedArrays(None, np.zeros(length, dtype=np.int64), none_good, none_good)
+    return ConvertedArrays(None, np.zeros(length, dtype=np.int64), None, none_good)
 
 
 def _convert_boolean(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
@@ -288,6 +344,10 @@ def _convert_timestamp(array: pa.Array, places: Int64 | None, type_: Type) -> Co
     return Converted(instants, is_good)
 
 
+def _convert_struct(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
+    return Converted(Objects.of(take(array, places)))
+
+
 def _convert_spelled(array: pa.Array, places: Int64 | None, type_: Type) -> Converted:
     """Values of a type that Arrow does not have: strings spell them."""
     return _convert_scalars_spelled(read_texts(array, places), type_)
@@ -303,6 +363,7 @@ _CONVERTERS: Final = {
     "string": _convert_string,
     "date": _convert_date,
     "timestamp": _convert_timestamp,
+    "struct": _convert_struct,
 }
 
 
@@ -322,7 +383,7 @@ def _convert_scalars_spelled(texts: pa.Array, type_: Type) -> Converted:
     are_utf8 = _are_utf8(texts)
     if are_utf8 is None:
         return convert_texts(texts, type_)
-    values, is_good = convert_texts(_blank(texts, are_utf8), type_)
+    values, is_good, _ = convert_texts(_blank(texts, are_utf8), type_)
     return Converted(values, are_utf8 if is_good is None else are_utf8 & is_good)
 
 
@@ -351,12 +412,22 @@ def _convert_lists(array: pa.Array, places: Int64 | None, type_: Type) -> Conver
     if known is not None:
         is_known[known] = True
     is_asked = parents >= 0
-    has_null = np.zeros(n_lists, dtype=np.bool_)
-    has_null[parents[is_asked & ~is_known]] = True
+    nulls = find_nulls(parents, is_known, n_lists)
     known = np.flatnonzero(is_asked & is_known)
     converted = convert_array(elements, known, type_.element, is_spelled=False)
     assert isinstance(converted, Converted)
-    return group_elements(converted, parents[known], has_null, np.ones(n_lists, dtype=np.bool_))
+    return group_elements(converted, parents[known], nulls, np.ones(n_lists, dtype=np.bool_))
+
+
+def _convert_ones(array: pa.Array, places: Int64 | None, type_: Type) -> ConvertedArrays:
+    """Single values as arrays of one element."""
+    assert type_.element is not None
+    found = convert_array(array, places, type_.element, is_spelled=False)
+    assert isinstance(found, Converted)
+    n_values = len(array) if places is None else len(places)
+    is_good = np.ones(n_values, dtype=np.bool_) if found.is_good is None else found.is_good
+    parents = np.arange(n_values)
+    return group_elements(found, parents, None, is_good)._replace(is_one=is_good)
 
 
 def _convert_lists_spelled(texts: pa.Array, type_: Type) -> ConvertedArrays:

@@ -4,24 +4,47 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tamis.errors import IndexFormatError
-from tamis.language.ast import Derived
+from tamis.events.kernels.single import AS_DOUBLE, AS_NOTHING, AS_NUMBER, AS_TEXT, AS_WIDE, AS_WORD
+from tamis.index.carriers import (
+    DECIMALS,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    OBJECTS,
+    OTHERS,
+    TEXTS,
+    carrier_of,
+)
+from tamis.language.ast import EVENT, Derived
 from tamis.language.names import parse_path, print_path
-from tamis.language.types import ANY
+from tamis.language.types import ANY, reads_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tamis.events.json_names import JsonNames
     from tamis.index.columns import Column
-    from tamis.kernels.arrays import Int32
+    from tamis.kernels.arrays import Int32, UInt8
     from tamis.language.ast import Attribute
     from tamis.language.schema import Path
     from tamis.language.types import Type
+
+
+_WITH_DIGITS: Final = ("integer", "float", "decimal", "number", "struct")
+_FORMS: Final = {
+    INTEGERS: AS_WORD,
+    FLOATS: AS_DOUBLE,
+    DECIMALS: AS_WIDE,
+    NUMBERS: AS_NUMBER,
+    TEXTS: AS_TEXT,
+    OBJECTS: AS_NOTHING,
+    OTHERS: AS_NOTHING,
+}
 
 
 @dataclass(slots=True)
@@ -55,17 +78,24 @@ class AttributeTable:
         own_types = [own.type for own in self.derived if own.type is not None]
         self.types: tuple[Type, ...] = (*types.values(), *own_types)
         # Values are read type by type: an index has many attributes, but few types.
-        self.distinct_types: tuple[Type, ...] = tuple(dict.fromkeys(self.types))
-        numbers = {type_: number for number, type_ in enumerate(self.distinct_types)}
-        self.type_numbers: Int32 = np.array([numbers[t] for t in self.types], dtype=np.int32)
+        distinct = {_reading(type_): type_ for type_ in self.types}
+        self.distinct_types: tuple[Type, ...] = tuple(distinct.values())
+        numbers = {reading: number for number, reading in enumerate(distinct)}
+        own_numbers = [numbers[_reading(type_)] for type_ in self.types]
+        self.type_numbers: Int32 = np.array(own_numbers, dtype=np.int32)
         self.by_path = dict(types)
         self.tree = NameTree()
+        # The attribute that stands for all strings of an event, if it is needed.
+        self.strings: int | None = None
         for attribute, path in enumerate(types):
-            self.tree.add(path, attribute)
+            if path == EVENT:
+                self.strings = attribute
+            else:
+                self.tree.add(path, attribute)
         self.spellings = _spell(types)
         # Types for which a double instead of a number's text may lose or change digits.
         self.needs_digits = any(
-            (t.element or t).name in ("integer", "float", "decimal", "number") for t in self.types
+            (t.element or t).name in _WITH_DIGITS or reads_foreign(t) for t in self.types
         )
 
     @classmethod
@@ -90,7 +120,7 @@ class AttributeTable:
             known = types.setdefault(attribute.path, attribute.type)
             if known == ANY:
                 types[attribute.path] = attribute.type
-            elif attribute.type not in (known, ANY):
+            elif attribute.type != ANY and _reading(attribute.type) != _reading(known):
                 raise IndexFormatError(
                     f"attribute {print_path(attribute.path)} has the type {known} in one part of "
                     f"the index, and {attribute.type} in another",
@@ -99,6 +129,11 @@ class AttributeTable:
 
     def __len__(self) -> int:
         return len(self.paths)
+
+    @cached_property
+    def forms(self) -> UInt8:
+        """How the value of each attribute is passed to the kernels of single events."""
+        return np.array([_FORMS[carrier_of(type_)] for type_ in self.types], dtype=np.uint8)
 
     @cached_property
     def json_names(self) -> JsonNames:
@@ -116,8 +151,10 @@ class AttributeTable:
         )
 
     def _has(self, attribute: Attribute) -> bool:
-        known = self.by_path.get(attribute.path)
-        return attribute.type in (None, known) or (known is not None and attribute.type == ANY)
+        known, own = self.by_path.get(attribute.path), attribute.type
+        if known is None or own is None or own == ANY:
+            return own is None or known is not None
+        return _reading(own) == _reading(known)
 
     @cached_property
     def _derived(self) -> frozenset[Path]:
@@ -142,6 +179,11 @@ class AttributeTable:
         return np.array([numbers.get(path, len(other)) for path in self.paths], dtype=np.int32)
 
 
+def _reading(type_: Type) -> tuple[Type, bool, tuple[str, ...]]:
+    """What distinguishes types whose values are read in different ways."""
+    return type_, type_.takes_one, (type_.element or type_).reads
+
+
 def _spell(paths: Iterable[Path]) -> dict[str, int]:
     """The attribute of a key of a flat event (a map, a CSV header).
 
@@ -149,6 +191,8 @@ def _spell(paths: Iterable[Path]) -> dict[str, int]:
     """
     spellings: dict[str, int] = {}
     for attribute, path in enumerate(paths):
+        if path == EVENT:
+            continue
         plain = ".".join(path)
         if plain and parse_path(plain) == path:
             spellings[plain] = attribute

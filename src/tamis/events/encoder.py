@@ -15,13 +15,16 @@ from tamis.events.derive import derive_values
 from tamis.events.part_encoder import PartEncoder
 from tamis.events.read import hold_events, read_events
 from tamis.events.rejects import Rejects
+from tamis.events.single_reader import EventReader, Needs
 from tamis.language.names import print_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tamis.events.elements import MakeMatcher
     from tamis.events.entries import EventValues
     from tamis.events.event_arrays import EventArrays
+    from tamis.events.part_coder import PartCoder
     from tamis.index.columns import Column
     from tamis.index.contents import Contents
     from tamis.kernels.arrays import Int32, Int64
@@ -57,13 +60,22 @@ class _Reused(NamedTuple):
     encoder: PartEncoder
     table: AttributeTable  # of all parts
     numbers: Int32 | None  # None if they are the same
+    coder: PartCoder  # of single events
 
 
 class EventEncoder:
     """Encodes events for the parts of an index. Immutable: threads share it."""
 
-    def __init__(self, *parts: Contents, like: EventEncoder | None = None) -> None:
-        """`like` is an encoder for some of the same parts: what it has made for them is reused."""
+    def __init__(
+        self,
+        *parts: Contents,
+        like: EventEncoder | None = None,
+        match_elements: MakeMatcher | None = None,
+    ) -> None:
+        """`like` is an encoder for some of the same parts: what it has made for them is reused.
+        `match_elements` makes what matches the elements of arrays; parts with lambdas need it.
+        """
+        self._match_elements = match_elements
         known: dict[int, _Reused] = {} if like is None else like._reused
         more = [part.columns for part in parts if id(part.columns) not in known]
         # The attributes that are needed; attributes of parts that are gone may be among them.
@@ -77,7 +89,9 @@ class EventEncoder:
         # The columns are referenced here, so no other object gets their addresses.
         self._reused: dict[int, _Reused] = dict(zip(map(id, self.columns), made, strict=True))
         self.parts = tuple(own.encoder for own in made)
+        self.coders = tuple(own.coder for own in made)
         self._numbers = tuple(own.numbers for own in made)
+        self.reader: EventReader = self._make_reader(like)
 
     def _make(self, contents: Contents, known: _Reused | None) -> _Reused:
         """The encoder of a part, a known one if the types of its attributes are the same."""
@@ -89,8 +103,9 @@ class EventEncoder:
         ):
             encoder = known.encoder
         else:
-            encoder = PartEncoder(contents, self.table)
-        return _Reused(encoder, self.table, self.table.numbers_in(encoder.table))
+            encoder = PartEncoder(contents, self.table, self._match_elements)
+        numbers = self.table.numbers_in(encoder.table)
+        return _Reused(encoder, self.table, numbers, encoder.make_coder(self.table.forms, numbers))
 
     def encode(
         self, source: Any, *, column: str | None = None, strict: bool = False
@@ -100,13 +115,29 @@ class EventEncoder:
         values = read_events(source, self.table, Rejects(strict=strict), column=column)
         return self.encode_read(values)._replace(source=source, column=column)
 
+    def _make_reader(self, like: EventEncoder | None) -> EventReader:
+        """The reader of single events, a known one if it reads the same."""
+        used, kept, folded = set[int](), set[int](), set[int]()
+        for part, numbers in zip(self.parts, self._numbers, strict=True):
+            of_own = _invert(numbers, len(part.table))
+            used.update(of_own)
+            kept.update(of_own[own] for own in part.kept)
+            folded.update(of_own[own] for own in part.folded)
+        needs = Needs(frozenset(used), frozenset(kept), frozenset(folded))
+        if like is not None and like.table is self.table and like.reader.needs == needs:
+            return like.reader
+        return EventReader(self.table, needs)
+
     def encode_event(
         self, event: Mapping[str, Any], rejects: Rejects | None = None, part: int = 0
     ) -> EventArrays:
         """One event, a mapping, as a batch of one row in the codes of one part; rejects are added
         to `rejects`.
         """
-        return self.parts[part].encode_event(event, rejects)
+        buffer = self.reader.read(event, rejects)
+        arrays = self.coders[part].encode(buffer)
+        self.reader.give_back(buffer)
+        return arrays
 
     def encode_read(self, values: EventValues) -> EncodedEvents:
         """A batch of events that have been read."""
@@ -127,6 +158,16 @@ class EventEncoder:
         for path, found in padded.items():
             in_source = found._replace(row=rejects.first_row + found.row)
             rejects.oddities.add_padded(print_path(path), in_source)
+
+
+def _invert(numbers: Int32 | None, n_own: int) -> list[int]:
+    """The attribute among all of each attribute of a part."""
+    if numbers is None:
+        return list(range(n_own))
+    of_own = np.full(n_own + 1, -1)
+    of_own[numbers] = np.arange(len(numbers))
+    found: list[int] = of_own[:n_own].tolist()
+    return found
 
 
 def _renumber(values: EventValues, numbers: Int32 | None) -> EventValues:

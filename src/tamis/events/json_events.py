@@ -15,6 +15,7 @@ import numpy as np
 
 from tamis.errors import RowError
 from tamis.events.entries import Collector, Converted, ConvertedArrays, Given, Piece
+from tamis.events.event_strings import add_strings, collect_mappings
 from tamis.events.json_source import hold_texts
 from tamis.events.json_texts import parse_exactly, parse_quickly
 from tamis.events.kernels.json_scan import (
@@ -30,6 +31,7 @@ from tamis.events.kernels.json_scan import (
     make_scratch,
     scan_rows,
 )
+from tamis.events.kernels.json_strings import scan_strings
 from tamis.events.mappings import refuse_event
 from tamis.events.python_values import (
     FINER_THAN_MICROSECONDS,
@@ -45,7 +47,9 @@ from tamis.index.carriers import texts_of
 from tamis.language.types import Written, read_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    import pyarrow as pa
 
     from tamis.events.attributes import AttributeTable, NameTree
     from tamis.events.entries import EventValues
@@ -58,6 +62,7 @@ if TYPE_CHECKING:
 # Odd rows of a batch that are searched for repeated keys, by parsing them again.
 MOST_SEARCHED: Final = 100
 _LEAST_BYTES: Final = 4  # of a name and its value: "":1
+_SHORTEST_STRING: Final = 3  # with what follows it: "",
 _SMALL_T: Final = ord("t")
 # A value of the class that each kind of token has in Python.
 _EXAMPLES: Final = {
@@ -90,9 +95,13 @@ def read_json(texts: Iterable[Any], table: AttributeTable, rejects: Rejects) -> 
     """
     source = hold_texts(texts)
     parse = parse_exactly if table.needs_digits else parse_quickly
-    spans, odd_rows = _scan(source, table)
-    parsed = _parse_odd(source, odd_rows, parse, rejects)
+    spans, is_odd = _scan(source, table)
+    parsed: Iterable[tuple[int, dict[str, Any]]]
+    parsed = _parse_odd(source, np.flatnonzero(is_odd).tolist(), parse, rejects)
     collector = Collector(table, rejects)
+    if table.strings is not None:
+        parsed = held = list(parsed)
+        _collect_strings(source, is_odd, held, collector)
     reader = _Reader(source, table, parse, spans)
     odd_values = _OddValues.of(parsed, table)
     for group, places, odd_places in _by_group(spans, odd_values, table):
@@ -103,21 +112,51 @@ def read_json(texts: Iterable[Any], table: AttributeTable, rejects: Rejects) -> 
     return collector.finish(len(source))
 
 
-def _scan(source: JsonSpans, table: AttributeTable) -> tuple[Spans, list[int]]:
-    """The needed values of the rows that the kernel accepts, and the other rows."""
-    n_most = int((source.ends - source.starts).sum()) // _LEAST_BYTES + 1
-    spans = Spans(
+def _scan(source: JsonSpans, table: AttributeTable) -> tuple[Spans, np.ndarray]:
+    """The needed values of the rows that the kernel accepts, and where the other rows are."""
+    spans = _make_spans(source, _LEAST_BYTES)
+    is_odd = np.empty(len(source), dtype=np.bool_)
+    arrays = (source.data, source.starts, source.ends)
+    n_found = scan_rows(*arrays, table.json_names.arrays, make_scratch(), spans, is_odd)
+    return Spans._make(array[:n_found] for array in spans), is_odd
+
+
+def _make_spans(source: JsonSpans, least_bytes: int) -> Spans:
+    """Room for as many values as there can be."""
+    n_most = int((source.ends - source.starts).sum()) // least_bytes + 1
+    return Spans(
         np.empty(n_most, np.int32),
         np.empty(n_most, np.int32),
         np.empty(n_most, np.uint8),
         np.empty(n_most, np.int64),
         np.empty(n_most, np.int64),
     )
-    is_odd = np.empty(len(source), dtype=np.bool_)
-    arrays = (source.data, source.starts, source.ends)
-    n_found = scan_rows(*arrays, table.json_names.arrays, make_scratch(), spans, is_odd)
-    found = Spans._make(array[:n_found] for array in spans)
-    return found, np.flatnonzero(is_odd).tolist()
+
+
+def _collect_strings(
+    source: JsonSpans,
+    is_odd: np.ndarray,
+    parsed: Sequence[tuple[int, dict[str, Any]]],
+    collector: Collector,
+) -> None:
+    """Add the strings of all events; those of odd rows were parsed."""
+    spans = _make_spans(source, _SHORTEST_STRING)
+    n_found = scan_strings(source.data, source.starts, source.ends, is_odd, spans)
+    spans = Spans._make(array[:n_found] for array in spans)
+    lengths = np.bincount(spans.rows, minlength=len(source)).astype(np.int64)
+    texts = _copy_texts(source, spans, np.arange(n_found))
+    rows = np.flatnonzero(~is_odd)
+    add_strings(rows, lengths[rows], texts, collector)
+    odd_rows = np.array([row for row, _ in parsed], dtype=np.int64)
+    collect_mappings([event for _, event in parsed], odd_rows, collector)
+
+
+def _copy_texts(source: JsonSpans, spans: Spans, places: Int64) -> pa.Array:
+    """Strings and numbers as Arrow strings, with escapes replaced by what they stand for."""
+    n_bytes = int((spans.ends[places] - spans.starts[places]).sum())
+    offsets, copied = np.empty(len(places) + 1, np.int64), np.empty(n_bytes, np.uint8)
+    n_copied = copy_spans(source.data, spans, places, offsets, copied)
+    return texts_of(offsets, copied[:n_copied])
 
 
 # ── rows that are parsed ────────────────────────────────────────────────────────────────────
@@ -257,13 +296,10 @@ class _Reader:
         return Piece(rows, attributes, converted, partial(self._give, type_, places))
 
     def _convert_spelled(self, type_: Type, places: Int64) -> Converted:
-        n_bytes = int((self._spans.ends[places] - self._spans.starts[places]).sum())
-        offsets, copied = np.empty(len(places) + 1, np.int64), np.empty(n_bytes, np.uint8)
-        copy_spans(self._source.data, self._spans, places, offsets, copied)
-        return convert_texts(texts_of(offsets, copied), type_)
+        return convert_texts(_copy_texts(self._source, self._spans, places), type_)
 
     def _convert_objects(self, type_: Type, places: Int64) -> Converted | ConvertedArrays:
-        if type_.name == "boolean":
+        if type_.name == "boolean" and not type_.reads:
             is_true = self._source.data[self._spans.starts[places]] == _SMALL_T
             return Converted(is_true.astype(np.int64))
         values = [self._parse_span(at) for at in places.tolist()]
@@ -271,6 +307,8 @@ class _Reader:
 
     def _parse_span(self, at: int) -> Any:
         begin, end = self._spans.starts[at], self._spans.ends[at]
+        if self._spans.kinds[at] in _TEXTS:
+            begin, end = begin - 1, end + 1  # with its quotes
         return json.loads(self._source.data[begin:end].tobytes(), parse_float=Written)
 
     def _give(self, type_: Type, places: Int64) -> Given:
@@ -294,4 +332,4 @@ def _refuse(type_: Type, places: Int64) -> Converted | ConvertedArrays:
     none_good = np.zeros(len(places), dtype=np.bool_)
     if type_.element is None:
         return Converted(None, none_good)
-    return ConvertedArrays(None, np.zeros(len(places), dtype=np.int64), none_good, none_good)
+    return ConvertedArrays(None, np.zeros(len(places), dtype=np.int64), None, none_good)

@@ -20,7 +20,7 @@ REPEATED_HINT: Final = "keep one of the two values"
 
 def parse_event(text: str | bytes) -> dict[str, Any]:
     """The event of one JSON object; numbers with a point stay exact."""
-    return expect_object(_parse(text))
+    return expect_object(parse_value(text))
 
 
 def parse_exactly(text: str | bytes) -> dict[str, Any]:
@@ -66,7 +66,8 @@ def is_json(text: bytes) -> bool:
     return True
 
 
-def _parse(text: str | bytes) -> Any:
+def parse_value(text: str | bytes) -> Any:
+    """One JSON value of any kind, as `parse_event` reads it; raises a `RowError` otherwise."""
     try:
         return json.loads(text, parse_float=Written)
     except UnicodeDecodeError as error:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tamis.errors import RowError
 from tamis.events.entries import Collector
+from tamis.events.event_strings import collect_mappings
 from tamis.events.python_values import (
     are_not_none,
     as_objects,
@@ -45,6 +46,7 @@ def read_mappings(events: Iterable[Any], table: AttributeTable, rejects: Rejects
             rejects.add_row(row, event, refuse_event(event))
     collector = Collector(table, rejects)
     _collect(found, np.array(rows, dtype=np.int32), table.tree, collector)
+    collect_mappings(found, np.array(rows, dtype=np.int32), collector)
     return collector.finish(n_rows)
 
 

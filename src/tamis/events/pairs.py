@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from decimal import Context, Decimal
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from tamis.events.kernels.ranks import compare_texts, compare_wides
+from tamis.events.objects import Objects
 from tamis.index.carriers import (
     DECIMALS,
     INTEGERS,
@@ -18,6 +18,7 @@ from tamis.index.carriers import (
     TEXTS,
     carrier_of,
     doubles_as_numbers,
+    from_carrier,
     from_wides,
     frozen,
     integers_as_numbers,
@@ -26,18 +27,15 @@ from tamis.index.carriers import (
     to_wides,
     widen,
 )
-from tamis.language.types import MAX_DECIMAL_DIGITS, NUMBER
+from tamis.language.types import NUMBER
 from tamis.logic.comparing import compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tamis.events.entries import EventValues
+    from tamis.events.entries import Entries, EventValues
     from tamis.kernels.arrays import Int32, Int64
     from tamis.language.types import Type
-
-
-_WIDE: Final = Context(prec=2 * MAX_DECIMAL_DIGITS)
 
 
 class AttributeValues(NamedTuple):
@@ -47,27 +45,45 @@ class AttributeValues(NamedTuple):
     values: Any  # in the attribute's carrier
 
 
-def pick_attributes(
+class AttributePlaces(NamedTuple):
+    """Where one attribute of a batch is."""
+
+    entries: Entries  # of its carrier
+    places: Int64  # in the entries
+
+
+def find_attributes(
     values: EventValues, wanted: Iterable[int], n_attributes: int
-) -> dict[int, AttributeValues]:
-    """The values of some attributes, separately."""
+) -> dict[int, AttributePlaces]:
+    """Where the values of some attributes are, separately; no value is copied."""
     is_wanted = np.zeros(n_attributes, dtype=np.bool_)
     is_wanted[list(wanted)] = True
-    picked: dict[int, AttributeValues] = {}
+    found: dict[int, AttributePlaces] = {}
     for entries in values.entries.values():
         places = np.flatnonzero(is_wanted[entries.attributes])
         places = places[np.argsort(entries.attributes[places], kind="stable")]
         numbers, starts = np.unique(entries.attributes[places], return_index=True)
         for number, own in zip(numbers.tolist(), np.split(places, starts[1:]), strict=False):
-            rows = entries.rows[own]
-            picked[number] = AttributeValues(rows, pick_places(entries.values, own))
-    return picked
+            found[number] = AttributePlaces(entries, own)
+    return found
+
+
+def pick_attributes(
+    values: EventValues, wanted: Iterable[int], n_attributes: int
+) -> dict[int, AttributeValues]:
+    """The values of some attributes, separately."""
+    return {
+        number: AttributeValues(entries.rows[places], pick_places(entries.values, places))
+        for number, (entries, places) in find_attributes(values, wanted, n_attributes).items()
+    }
 
 
 def pick_places(values: Any, places: np.ndarray) -> Any:
     """The values at some places, in the same carrier."""
     if isinstance(values, pa.Array):
         return values.take(pa.array(places))
+    if isinstance(values, Objects):
+        return values.pick(places)
     return None if values is None else values[places]
 
 
@@ -96,13 +112,13 @@ def _compare_numbers(
     left: np.ndarray, left_type: Type, right: np.ndarray, right_type: Type, codes: Int32
 ) -> None:
     if NUMBER in (left_type, right_type):
-        codes[:] = _order_numbers(_to_records(left, left_type), _to_records(right, right_type))
+        codes[:] = _order_numbers(to_records(left, left_type), to_records(right, right_type))
     elif left_type.is_floating or right_type.is_floating:
         # As in Spark, a float or double on either side makes both doubles.
-        codes[:] = _order_doubles(_to_doubles(left, left_type), _to_doubles(right, right_type))
+        codes[:] = _order_doubles(to_doubles(left, left_type), to_doubles(right, right_type))
     elif "decimal" in (left_type.name, right_type.name):
         scale = max(left_type.scale, right_type.scale)
-        compare_wides(_rescale(left, left_type, scale), _rescale(right, right_type, scale), codes)
+        compare_wides(rescale(left, left_type, scale), rescale(right, right_type, scale), codes)
     else:
         codes[:] = 1 + (left > right).astype(np.int32) - (left < right)
 
@@ -132,7 +148,7 @@ def _exact_of(record: np.void) -> Any:
     return int(record["whole"]) if record["kind"] == KIND_WHOLE else record["exact"]
 
 
-def _to_records(values: np.ndarray, type_: Type) -> np.ndarray:
+def to_records(values: np.ndarray, type_: Type) -> np.ndarray:
     """Numbers of any type as records."""
     carrier = carrier_of(type_)
     if carrier == NUMBERS:
@@ -141,12 +157,11 @@ def _to_records(values: np.ndarray, type_: Type) -> np.ndarray:
         return integers_as_numbers(values)
     if carrier != DECIMALS:
         return doubles_as_numbers(values)
-    return to_numbers(
-        [Decimal(number).scaleb(-type_.scale, _WIDE) for number in from_wides(values)]
-    )
+    return to_numbers(from_carrier(values, type_))
 
 
-def _to_doubles(values: np.ndarray, type_: Type) -> np.ndarray:
+def to_doubles(values: np.ndarray, type_: Type) -> np.ndarray:
+    """Numbers of any type but NUMBER as doubles."""
     if carrier_of(type_) != DECIMALS:
         return values.astype(np.float64)
     # Reading a decimal text rounds once; dividing a double by a power of ten rounds twice.
@@ -154,7 +169,7 @@ def _to_doubles(values: np.ndarray, type_: Type) -> np.ndarray:
     return np.array(rounded, dtype=np.float64)
 
 
-def _rescale(values: np.ndarray, type_: Type, scale: int) -> Int64:
+def rescale(values: np.ndarray, type_: Type, scale: int) -> Int64:
     """128-bit integers in units of 10 ** -scale."""
     wides = widen(values) if carrier_of(type_) == INTEGERS else values
     if type_.scale == scale:

@@ -2,45 +2,66 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tamis.events.event_arrays import ColumnCodes, EventArrays, TextLeaves, assemble
-from tamis.events.pairs import compare_attributes, pick_attributes
+from tamis.events.kernels.distinct import number_texts
+from tamis.events.pairs import compare_attributes, find_attributes, pick_attributes
+from tamis.events.part_coder import PartCoder, PartPatterns
 from tamis.events.plan import EncodingPlan
 from tamis.events.ranks import Ranking
-from tamis.events.single import EventSlots
 from tamis.events.surrounding_blanks import find_padded
-from tamis.index.carriers import TEXTS, text_buffers
+from tamis.index.carriers import TEXTS, frozen, text_buffers
 from tamis.index.patterns.kernels.matching import TextBytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from tamis.events.attributes import AttributeTable
+    from tamis.events.elements import MakeMatcher
     from tamis.events.entries import EventValues
     from tamis.events.oddities import Padded
-    from tamis.events.pairs import AttributeValues
+    from tamis.events.pairs import AttributePlaces, AttributeValues
     from tamis.events.plan import PairColumn, PatternColumn, TextColumn
-    from tamis.events.rejects import Rejects
     from tamis.index.contents import Contents
+    from tamis.kernels.arrays import Int32, Int64, UInt8
     from tamis.language.schema import Path
 
 
 class PartEncoder:
     """Encodes events for one part of an index. Immutable: threads share it."""
 
-    def __init__(self, contents: Contents, table: AttributeTable) -> None:
+    def __init__(
+        self, contents: Contents, table: AttributeTable, match_elements: MakeMatcher | None
+    ) -> None:
         """`table` has the attributes of all parts, with their types."""
         self.table = table.only(contents.columns)
-        self._plan = EncodingPlan(contents.columns, contents.leaves.column_codes, self.table)
+        codes = contents.leaves.column_codes
+        self._plan = EncodingPlan(contents.columns, codes, self.table, match_elements)
         self._ranking = Ranking(self._plan.own_columns, self._plan.first_codes, contents.constants)
-        self._slots = EventSlots(self._plan, self._ranking)
 
-    def encode_event(self, event: Mapping[str, Any], rejects: Rejects | None = None) -> EventArrays:
-        """One event, a mapping, as a batch of one row; rejects are added to `rejects`."""
-        return self._slots.encode(event, rejects)
+    def make_coder(self, forms: UInt8, numbers: Int32 | None) -> PartCoder:
+        """Codes single events, given all attributes and their numbers here."""
+        return PartCoder(self._plan, self._ranking, self._patterns, forms, numbers)
+
+    @cached_property
+    def _patterns(self) -> PartPatterns:
+        return PartPatterns(self._plan)
+
+    @property
+    def kept(self) -> set[int]:
+        """The attributes whose values are needed by more than their own columns and patterns."""
+        kept = {column.attribute for column in self._plan.texts}
+        kept.update(column.attribute for column in self._plan.elements)
+        return kept.union(*((pair.left, pair.right) for pair in self._plan.pairs))
+
+    @property
+    def folded(self) -> set[int]:
+        """The attributes whose patterns read lower case."""
+        return {own.attribute for own in self._plan.patterns if own.matcher.reads_folded}
 
     def encode_values(self, values: EventValues) -> EventArrays:
         """All columns of a batch as codes; attributes have the numbers of this part's table."""
@@ -48,10 +69,12 @@ class PartEncoder:
         picked = pick_attributes(values, plan.asked_more, len(plan.own_numbers))
         found = [self._encode_own(carrier, values) for carrier in values.entries]
         texts = _Texts(plan.n_codes)
+        searched = [pattern.attribute for pattern in plan.patterns]
+        places = find_attributes(values, searched, len(plan.own_numbers))
         found.extend(
-            texts.encode(picked[pattern.attribute], pattern)
+            texts.encode(places[pattern.attribute], pattern)
             for pattern in plan.patterns
-            if pattern.attribute in picked
+            if pattern.attribute in places
         )
         found.extend(
             self._encode_pair(pair, picked, values.n_rows)
@@ -64,6 +87,11 @@ class PartEncoder:
                 terms, present = _encode_terms(picked[column.attribute], column)
                 found.append(terms)
                 marks.append(present)
+        for elements in plan.elements:
+            known = picked.get(elements.attribute)
+            tests, present = elements.find(known, values.marks, values.n_rows, values.rejects)
+            found.append(tests)
+            marks.append(present)
         return assemble(values.n_rows, found, texts.finish(), marks)
 
     def find_padded(self, values: EventValues) -> Iterable[tuple[Path, Padded]]:
@@ -126,19 +154,31 @@ class _Texts:
         self._starts = [np.zeros(1, dtype=np.int64)]
         self._leaves = [np.empty(0, dtype=np.int32)]
 
-    def encode(self, texts: AttributeValues, pattern: PatternColumn) -> ColumnCodes:
+    def encode(self, found: AttributePlaces, pattern: PatternColumn) -> ColumnCodes:
         """A new code for each distinct text, so that each is matched once."""
-        encoded = texts.values.dictionary_encode()
-        offsets, data = text_buffers(encoded.dictionary)
-        starts, leaves = pattern.matcher.match_bytes(TextBytes(data, offsets))
+        entries, places = found
+        offsets, data = text_buffers(entries.values)
+        codes, firsts = _number_texts(offsets, data, places)
+        texts = TextBytes(data, frozen(offsets[firsts]), frozen(offsets[firsts + 1]))
+        starts, leaves = pattern.matcher.match_bytes(texts)
         self._starts.append(self._n_leaves + starts[1:])
         self._leaves.append(leaves)
         self._n_leaves += len(leaves)
-        codes = encoded.indices.to_numpy() + np.int32(self._next_code)
-        self._next_code += len(encoded.dictionary)
+        codes += np.int32(self._next_code)
+        self._next_code += len(firsts)
         columns = np.full(len(codes), pattern.column, dtype=np.int32)
-        return ColumnCodes(texts.rows, columns, codes)
+        return ColumnCodes(entries.rows[places], columns, codes)
 
     def finish(self) -> TextLeaves:
         """The leaves of all texts."""
         return TextLeaves(np.concatenate(self._starts), np.concatenate(self._leaves))
+
+
+def _number_texts(offsets: Int64, data: UInt8, places: Int64) -> tuple[Int32, Int64]:
+    """The number of each text among the distinct ones, and the first place of each of these."""
+    n = len(places)
+    slots = np.full(1 << (2 * n).bit_length(), -1, dtype=np.int64)
+    numbers, firsts = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
+    hashes = np.empty(n, dtype=np.uint64)
+    n_distinct = number_texts(offsets, data, places, slots, hashes, firsts, numbers)
+    return numbers, firsts[:n_distinct]

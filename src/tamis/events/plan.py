@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tamis.index.columns import PAIR, PATTERN, TEXT
+from tamis.events.elements import ElementColumn
+from tamis.index.columns import ELEMENTS, PAIR, PATTERN, TEXT
 from tamis.index.patterns import PatternMatcher
 from tamis.language.ast import Derived, sources
 from tamis.logic.comparing import common_type
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamis.events.attributes import AttributeTable
+    from tamis.events.elements import MakeMatcher
     from tamis.index.columns import Column
     from tamis.kernels.arrays import Int32, Int64, UInt8
     from tamis.language.schema import Path
@@ -59,13 +61,18 @@ class EncodingPlan:
     """The columns of an index, by their attributes."""
 
     def __init__(
-        self, columns: Sequence[Column], column_codes: Int64, table: AttributeTable
+        self,
+        columns: Sequence[Column],
+        column_codes: Int64,
+        table: AttributeTable,
+        match_elements: MakeMatcher | None,
     ) -> None:
         """`table` has the attributes of the columns."""
         self.table = table
         self.n_codes = int(column_codes[-1])
         self.patterns: list[PatternColumn] = []
         self.texts: list[TextColumn] = []
+        self.elements: list[ElementColumn] = []
         self.pairs: list[PairColumn] = []
         self.derived: dict[int, Derived] = {}  # derived values, by attribute
         # The scalar or array column of each attribute, if it has one, and its first code; the last
@@ -88,6 +95,10 @@ class EncodingPlan:
                 analyser = get_analyser(column.type.analyser)
                 finder = TermFinder(analyser, column.term_arrays, column.n_constants)
                 self.texts.append(TextColumn(at, attribute, int(column_codes[at]), finder))
+            elif column.kind == ELEMENTS:
+                assert match_elements is not None
+                first = int(column_codes[at])
+                self.elements.append(ElementColumn.of(at, attribute, column, first, match_elements))
             elif column.kind == PAIR:
                 self.pairs.append(PairColumn(at, int(column_codes[at]), attribute, others[0]))
             else:
@@ -111,7 +122,7 @@ class EncodingPlan:
 
     @property
     def asked_more(self) -> set[int]:
-        """The attributes that are needed by more than their own columns."""
-        asked = {pattern.attribute for pattern in self.patterns}
-        asked.update(column.attribute for column in self.texts)
+        """The attributes that are needed by more than their own columns and patterns."""
+        asked = {column.attribute for column in self.texts}
+        asked.update(column.attribute for column in self.elements)
         return asked.union(*((pair.left, pair.right) for pair in self.pairs))

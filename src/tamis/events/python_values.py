@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from tamis.events.entries import Converted, ConvertedArrays, Given, group_elements
+from tamis.events.entries import (
+    Converted,
+    ConvertedArrays,
+    Given,
+    Nulls,
+    find_nulls,
+    group_elements,
+)
+from tamis.events.objects import Objects
 from tamis.events.rejects import explain_by, is_wrong_type
 from tamis.events.spelled import are_ties, convert_texts, round_to_floats
 from tamis.index.carriers import (
@@ -31,9 +39,11 @@ from tamis.language.types import (
     INT64_MIN,
     KINDS,
     WrongTypeError,
+    plain_value,
     read_value,
     round_to_float,
 )
+from tamis.language.types import is_foreign as is_foreign_to
 from tamis.language.types.moments import FIRST_INSTANT, LAST_INSTANT
 
 if TYPE_CHECKING:
@@ -74,6 +84,29 @@ def convert_objects(
         return Converted(None)
     if type_.element is not None:
         return _convert_arrays(values, classes, type_)
+    if type_.name == "struct":
+        are_objects = np.fromiter((hasattr(own, "get") for own in values), np.bool_, len(values))
+        return Converted(Objects.of(values), are_objects)
+    if type_.reads:
+        return _convert_foreign(values, type_)
+    return _convert_scalars(values, classes, type_)
+
+
+def _convert_foreign(values: np.ndarray, type_: Type) -> Converted:
+    """Values of which some may be of another kind that the type reads."""
+    typed, is_foreign = values.copy(), np.zeros(len(values), dtype=np.bool_)
+    for place, value in enumerate(values):
+        if is_foreign_to(plain_value(value), type_):
+            try:
+                typed[place] = read_value(value, type_)
+                is_foreign[place] = True
+            except WrongTypeError:  # also raised for the same value below
+                pass
+    converted = _convert_scalars(typed, classes_of(typed), type_)
+    return converted._replace(is_foreign=is_foreign if is_foreign.any() else None)
+
+
+def _convert_scalars(values: np.ndarray, classes: set[type], type_: Type) -> Converted:
     if type_.name in ("date", "timestamp"):
         return _convert_times(values, classes, type_)
     if type_.name == "integer" and classes == {float}:
@@ -215,19 +248,27 @@ def _convert_datetimes(values: list[datetime]) -> np.ndarray:
 
 def _convert_arrays(values: np.ndarray, classes: set[type], type_: Type) -> ConvertedArrays:
     assert type_.element is not None
+    is_one = _find_ones(values) if type_.takes_one else None
     arrays, is_good = _read_arrays(values.tolist(), classes, type_)
     lengths = np.fromiter(map(len, arrays), np.int64, len(arrays))
     elements = as_objects(chain.from_iterable(arrays), int(lengths.sum()))
     parents = np.repeat(np.arange(len(arrays)), lengths)
-    has_null = np.zeros(len(arrays), dtype=np.bool_)
+    nulls: Nulls | None = None
     element_classes = classes_of(elements)
     if NoneType in element_classes:
         is_known = are_not_none(elements)
-        has_null[parents[~is_known]] = True
+        nulls = find_nulls(parents, is_known, len(arrays))
         elements, parents = elements[is_known], parents[is_known]
     converted = convert_objects(elements, element_classes - {NoneType}, type_.element)
     assert isinstance(converted, Converted)
-    return group_elements(converted, parents, has_null, is_good)
+    found = group_elements(converted, parents, nulls, is_good)
+    return found if is_one is None else found._replace(is_one=is_one & found.is_good)
+
+
+def _find_ones(values: np.ndarray) -> np.ndarray:
+    """Where the values are not arrays."""
+    are_arrays = (isinstance(plain_value(own), list | tuple) for own in values)
+    return ~np.fromiter(are_arrays, np.bool_, len(values))
 
 
 def are_not_none(values: np.ndarray) -> np.ndarray:

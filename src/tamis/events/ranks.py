@@ -24,8 +24,8 @@ from tamis.index.carriers import (
     text_buffers,
     to_numbers,
 )
-from tamis.index.numbers import ENTRY_DOUBLE, ENTRY_FIRST, ENTRY_LAST, ENTRY_SHORT, PSEUDO
-from tamis.logic.comparing import to_double
+from tamis.index.numbers import ENTRY_DOUBLE, ENTRY_FIRST, ENTRY_LAST, PSEUDO
+from tamis.language.types.numbers import to_double
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tamis.events.entries import Entries
     from tamis.index.columns import Column
     from tamis.index.constants import ConstantArrays
-    from tamis.kernels.arrays import Float64, Int32, Int64, UInt8
+    from tamis.kernels.arrays import Float64, Int32, Int64, Int64Rows, UInt8
 
 
 class TextTable(NamedTuple):
@@ -54,6 +54,20 @@ class NumberTable(NamedTuple):
     kinds: UInt8
     wholes: Int64
     is_pivot: UInt8
+
+
+class RankArrays(NamedTuple):
+    """All that a rank depends on."""
+
+    first_codes: Int64  # [n_attributes], as the next two
+    begins: Int64
+    ends: Int64
+    texts: TextTable
+    integers: Int64
+    floats: Float64
+    decimals: Int64Rows
+    decimal_is_whole: UInt8
+    entries: NumberTable
 
 
 class Ranking:
@@ -104,19 +118,20 @@ class Ranking:
         """The code before the first constant of an attribute."""
         return int(self._first_codes[attribute])
 
-    def numbers(self, attribute: int, *, is_floating: bool) -> memoryview:
-        """The constants of one attribute of integers or doubles, as a contiguous array: a search in
-        it touches less memory than one in a list of objects.
-        """
-        values = self._constants.floats if is_floating else self._constants.integers
-        return values[self._begins[attribute] : self._ends[attribute]].data
-
-    def number_keys(self, attribute: int) -> memoryview | None:
-        """The keys of one attribute of numbers; None if they alone do not decide."""
-        run = slice(self._begins[attribute], self._ends[attribute])
-        if (self._numbers.kinds[run] > ENTRY_SHORT).any():
-            return None
-        return self._numbers.keys[run].data
+    def rank_arrays(self) -> RankArrays:
+        """The arrays that rank values of single events."""
+        constants = self._constants
+        return RankArrays(
+            self._first_codes,
+            self._begins,
+            self._ends,
+            self._texts,
+            constants.integers,
+            constants.floats,
+            constants.decimals,
+            constants.decimal_is_whole,
+            self._numbers,
+        )
 
     def rank_number(self, attribute: int, value: Any) -> int:
         """The global code of one number."""
@@ -166,7 +181,7 @@ class Ranking:
 
     def rank(self, carrier: str, entries: Entries) -> Int32:
         """The global code of each entry."""
-        _, attributes, values = entries
+        _, attributes, values, _ = entries
         codes = np.empty(len(attributes), dtype=np.int32)
         first_codes, constants = self._first_codes, self._constants
         runs = (self._begins, self._ends)

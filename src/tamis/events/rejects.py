@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import pairwise
@@ -13,8 +13,9 @@ import numpy as np
 
 from tamis.errors import InputError
 from tamis.events.oddities import Oddities
+from tamis.language.lambdas import ELEMENT
 from tamis.language.names import print_path
-from tamis.language.types import KINDS, WrongTypeError, spell_value
+from tamis.language.types import KINDS, WrongTypeError, is_foreign, spell_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +35,7 @@ class RejectKind(StrEnum):
 
     WRONG_TYPE = "wrong-type"  # a string for a number
     BAD_VALUE = "bad-value"  # of an allowed class, but too large, not a date, not UTF-8 …
+    NO_RESULT = "no-result"  # of a function: division by zero, overflow
     BAD_ROW = "bad-row"  # no event can be read from the row: it matches nothing
 
 
@@ -50,7 +52,7 @@ class Reject:
 
     def __str__(self) -> str:
         place = f"row {self.row}"
-        if self.attribute is None:
+        if self.attribute is None or self.kind is RejectKind.NO_RESULT:
             return f"{place}: {self.reason}"
         return f"{place}, attribute {self.attribute}: {self.reason}; expected: {self.expected}"
 
@@ -63,6 +65,7 @@ class Refused(NamedTuple):
     is_wrong_type: np.ndarray  # bool[n]: class never accepted; otherwise an invalid value
     value_at: Callable[[int], Any]  # the i-th value as a Python object
     explain: Callable[[Any], str]  # describes the error of a value
+    other_kind: RejectKind = RejectKind.BAD_VALUE  # of those whose class is accepted
 
 
 class Rejects:
@@ -115,6 +118,12 @@ class Rejects:
         reject = Reject(self.first_row + row, name, str(type_), show(value), str(error), kind)
         self._add(name, kind, [reject])
 
+    def add_no_result(self, path: Path, type_: Type, arguments: Any, reason: str) -> None:
+        """Count one event for which a function has no result."""
+        kind, name = RejectKind.NO_RESULT, print_path(path)
+        reject = Reject(self.first_row, name, str(type_), show(arguments), reason, kind)
+        self._add(name, kind, [reject])
+
     def add_values(self, refused: Refused, type_: Type, paths: Sequence[Path]) -> None:
         """Count values of one type; `paths` are those of all attributes, by number."""
         if self.strict and len(refused.rows):
@@ -152,6 +161,31 @@ class Rejects:
             self._add(attribute, kind, examples, n_rejects)
         self.oddities.merge(other.oddities)
 
+    def add_elements(
+        self, path: Path, other: Rejects, parents: Int32, *, is_batch: bool = True
+    ) -> None:
+        """Add the rejects of the elements of an array, given the row of each element.
+
+        Parts of an index that test the same array find the same ones, which count once in a batch.
+        """
+        for (name, kind), n_rejects in other.counts.items():
+            shown = _name_in(path, str(name))
+            if not is_batch or (shown, kind) not in self.counts:
+                examples = [
+                    replace(e, row=self.first_row + int(parents[e.row]), attribute=shown)
+                    for e in other
+                    if (e.attribute, e.kind) == (name, kind)
+                ]
+                self._add(shown, kind, examples, n_rejects)
+        for name, foreign in other.oddities.foreign.items():
+            shown, first = _name_in(path, name), self.first_row + int(parents[foreign.row])
+            if not is_batch or shown not in self.oddities.foreign:
+                self.oddities.add_foreign(shown, foreign._replace(row=first))
+        for name, (row, n_values) in other.oddities.ones.items():
+            shown, first = _name_in(path, name), self.first_row + int(parents[row])
+            if not is_batch or shown not in self.oddities.ones:
+                self.oddities.add_ones(shown, first, n_values)
+
     def to_dict(self) -> dict[str, Any]:
         """The rejects as a dictionary of JSON values."""
         counts = [
@@ -178,8 +212,14 @@ class Rejects:
             str(type_),
             show(value),
             refused.explain(value),
-            RejectKind.WRONG_TYPE if is_wrong_type else RejectKind.BAD_VALUE,
+            RejectKind.WRONG_TYPE if is_wrong_type else refused.other_kind,
         )
+
+
+def _name_in(path: Path, name: str) -> str:
+    """An attribute of the elements of an array, as shown to people."""
+    field = name.removeprefix(f"{ELEMENT}.")
+    return f"{print_path(path)}{'.' if field != name else ': '}{field}"
 
 
 def explain_by(
@@ -199,6 +239,11 @@ def explain_by(
 
 def is_wrong_type(value: Any, type_: Type) -> bool:
     """Whether values of this class are never of the type."""
+    if type_.reads and is_foreign(value, type_):
+        return False
+    if type_.takes_one and not isinstance(value, list | tuple):
+        assert type_.element is not None
+        return is_wrong_type(value, type_.element)
     if isinstance(value, bool) and type_.name != "boolean":
         return True
     if isinstance(value, datetime) and type_.name == "date":

@@ -14,9 +14,12 @@ from typing import Any, Final
 from numba.core import types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
+from tamis.kernels.records import RecordsType
+
 _PACKAGE: Final = Path(__file__).parents[1]
 # Modules outside of the folders of kernels whose constants kernels import.
 CONSTANTS: Final = (
+    "events/event_arrays.py",
     "events/json_source.py",
     "index/carriers.py",
     "index/layout.py",
@@ -58,6 +61,8 @@ class KernelCache(FunctionCache):
 
 def _fields(type_: Any) -> tuple[Any, ...]:
     """The names of a record's fields, and of records in it; nothing for other types."""
+    if isinstance(type_, RecordsType):
+        return _fields(type_.record)
     if not isinstance(type_, types.NamedTuple | types.NamedUniTuple):
         return ()
     return type_.fields, tuple(map(_fields, type_.types))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tamis.kernels.compiled import kernel
 
 
-@kernel(_nrt=True)
+@kernel
 def compare_bytes(left, left_begin, left_end, right, right_begin, right_end):
     """-1, 0 or 1 as the first run of bytes is less than, equal to or greater than the second."""
     n_common = min(left_end - left_begin, right_end - right_begin)

@@ -72,6 +72,13 @@ def special_bytes(word):
     return (found | ((word - _SPACES) & ~word) | word) & _HIGHS
 
 
+@kernel(inline="always")
+def count_before_backslash(word):
+    """How many of the eight bytes come before the first backslash: 8 if there is none."""
+    backslashes = word ^ _BACKSLASHES
+    return trailing_zeros((backslashes - _ONES) & ~backslashes & _HIGHS) >> 3
+
+
 @kernel
 def scan_string(data, at, end):
     """(position of the closing quote, whether there are escapes) of a string that begins before

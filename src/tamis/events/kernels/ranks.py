@@ -23,7 +23,7 @@ from tamis.kernels.compiled import kernel
 # ── ranks: 2i + 1 for the i-th constant, 2i for what lies before it ─────────────────────────
 
 
-@kernel(_nrt=True)
+@kernel
 def rank_numbers(
     values,  # int64[n] or float64[n]
     attributes,  # int32[n]
@@ -35,23 +35,28 @@ def rank_numbers(
 ):
     """Write the global code of each value; NaN is above all other values."""
     for at in range(len(values)):
-        value = values[at]
         attribute = attributes[at]
-        begin, end = begins[attribute], ends[attribute]
-        low, high = begin, end
-        if value != value:  # noqa: PLR0124 - NaN
-            low = end
-        while low < high:
-            middle = (low + high) >> 1
-            if constants[middle] < value:
-                low = middle + 1
-            else:
-                high = middle
-        is_equal = low < end and constants[low] == value
-        codes[at] = first_codes[attribute] + 2 * (low - begin) + is_equal
+        rank = rank_number(values[at], begins[attribute], ends[attribute], constants)
+        codes[at] = first_codes[attribute] + rank
 
 
-@kernel(_nrt=True, inline="always")
+@kernel(inline="always")
+def rank_number(value, begin, end, constants):
+    """The rank of one value among constants[begin:end]."""
+    low, high = begin, end
+    if value != value:  # noqa: PLR0124 - NaN
+        low = end
+    while low < high:
+        middle = (low + high) >> 1
+        if constants[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    is_equal = low < end and constants[low] == value
+    return 2 * (low - begin) + is_equal
+
+
+@kernel(inline="always")
 def compare_wide(left, i, right, j):
     """-1, 0 or 1 as the first 128-bit integer is less than, equal to or greater than the second;
     each is a row of a low and a high word.
@@ -64,7 +69,7 @@ def compare_wide(left, i, right, j):
     return -1 if low_left < low_right else 1
 
 
-@kernel(_nrt=True)
+@kernel
 def rank_wides(
     values,  # int64[n, 2], 128-bit integers, low word first
     attributes,  # int32[n]
@@ -78,24 +83,28 @@ def rank_wides(
     """Write the global code of each decimal, given in units of its last digit."""
     for at in range(len(values)):
         attribute = attributes[at]
-        begin, end = begins[attribute], ends[attribute]
-        low, high = begin, end
-        while low < high:
-            middle = (low + high) >> 1
-            if compare_wide(constants, middle, values, at) < 0:
-                low = middle + 1
-            else:
-                high = middle
-        is_equal = (
-            low < end and is_whole[low] != 0 and compare_wide(constants, low, values, at) == 0
-        )
-        codes[at] = first_codes[attribute] + 2 * (low - begin) + is_equal
+        rank = rank_wide(values, at, begins[attribute], ends[attribute], constants, is_whole)
+        codes[at] = first_codes[attribute] + rank
+
+
+@kernel(inline="always")
+def rank_wide(values, at, begin, end, constants, is_whole):
+    """The rank of values[at] among constants[begin:end]."""
+    low, high = begin, end
+    while low < high:
+        middle = (low + high) >> 1
+        if compare_wide(constants, middle, values, at) < 0:
+            low = middle + 1
+        else:
+            high = middle
+    is_equal = low < end and is_whole[low] != 0 and compare_wide(constants, low, values, at) == 0
+    return 2 * (low - begin) + is_equal
 
 
 # ── numbers of any kind: see `index.numbers` ────────────────────────────────────────────────
 
 
-@kernel(_nrt=True, inline="always")
+@kernel(inline="always")
 def first_not_below(keys, low, high, value):
     """The first of ascending keys, from `low` to `high`, that is not below a value."""
     while low < high:
@@ -107,7 +116,7 @@ def first_not_below(keys, low, high, value):
     return low
 
 
-@kernel(_nrt=True, inline="always")
+@kernel(inline="always")
 def first_above(keys, low, high, value):
     """The first of ascending keys, from `low` to `high`, that is above a value."""
     while low < high:
@@ -119,7 +128,7 @@ def first_above(keys, low, high, value):
     return low
 
 
-@kernel(_nrt=True, inline="always")
+@kernel(inline="always")
 def compare_whole(value, kind, whole):
     """-1, 0 or 1 for an integer and an entry whose key is its double."""
     if kind == ENTRY_WHOLE:
@@ -132,7 +141,7 @@ def compare_whole(value, kind, whole):
     return -1 if kind == ENTRY_LAST or value <= whole else 1
 
 
-@kernel(_nrt=True)
+@kernel
 def rank_records(
     doubles,  # float64[n], the numbers rounded to doubles
     wholes,  # int64[n], integers of 64 bits
@@ -150,42 +159,50 @@ def rank_records(
     """
     n_unknown = 0
     for at in range(len(doubles)):
-        value = doubles[at]
         attribute = attributes[at]
         begin, end = begins[attribute], ends[attribute]
-        low = end if value != value else first_not_below(table.keys, begin, end, value)  # noqa: PLR0124
-        is_equal = 0
-        if low < end and table.keys[low] == value:
-            if kinds[at] == KIND_EXACT:
-                unknown[n_unknown] = at
-                n_unknown += 1
-            elif kinds[at] == KIND_WHOLE:
-                high = first_above(table.keys, low, end, value)
-                while low < high:
-                    middle = (low + high) >> 1
-                    order = compare_whole(wholes[at], table.kinds[middle], table.wholes[middle])
-                    if order == 0:
-                        low = high = middle
-                        is_equal = 1
-                    elif order > 0:
-                        low = middle + 1
-                    else:
-                        high = middle
-            else:
-                pivot = low
-                while pivot < end and table.keys[pivot] == value and not table.is_pivot[pivot]:
-                    pivot += 1
-                if pivot < end and table.keys[pivot] == value:
-                    low = pivot
-                    is_equal = 1
-        codes[at] = first_codes[attribute] + 2 * (low - begin) + is_equal
+        rank, is_known = rank_record(doubles[at], wholes[at], kinds[at], begin, end, table)
+        codes[at] = first_codes[attribute] + rank
+        if not is_known:
+            unknown[n_unknown] = at
+            n_unknown += 1
     return n_unknown
+
+
+@kernel(forceinline=True)
+def rank_record(value, whole, kind, begin, end, table):
+    """(rank, whether it is certain) of one number among the entries from `begin` to `end`."""
+    low = end if value != value else first_not_below(table.keys, begin, end, value)  # noqa: PLR0124
+    is_equal = 0
+    if low < end and table.keys[low] == value:
+        if kind == KIND_EXACT:
+            return 2 * (low - begin), False
+        if kind == KIND_WHOLE:
+            high = first_above(table.keys, low, end, value)
+            while low < high:
+                middle = (low + high) >> 1
+                order = compare_whole(whole, table.kinds[middle], table.wholes[middle])
+                if order == 0:
+                    low = high = middle
+                    is_equal = 1
+                elif order > 0:
+                    low = middle + 1
+                else:
+                    high = middle
+        else:
+            pivot = low
+            while pivot < end and table.keys[pivot] == value and not table.is_pivot[pivot]:
+                pivot += 1
+            if pivot < end and table.keys[pivot] == value:
+                low = pivot
+                is_equal = 1
+    return 2 * (low - begin) + is_equal, True
 
 
 # ── texts: the order of UTF-8 bytes, which is that of code points ───────────────────────────
 
 
-@kernel(_nrt=True, inline="always")
+@kernel(inline="always")
 def first_bytes(data, begin, end):
     """The first eight bytes as a number of the same order; padded with zeros."""
     prefix = np.uint64(0)
@@ -195,7 +212,7 @@ def first_bytes(data, begin, end):
     return prefix
 
 
-@kernel(_nrt=True)
+@kernel
 def write_prefixes(offsets, data, begins, ends, n_shared, prefixes):
     """Write the length of the common prefix of an attribute's constants, and the bytes after it.
 
@@ -216,7 +233,7 @@ def write_prefixes(offsets, data, begins, ends, n_shared, prefixes):
             prefixes[at] = first_bytes(data, offsets[at] + n_shared[attribute], offsets[at + 1])
 
 
-@kernel(_nrt=True)
+@kernel
 def rank_texts(
     offsets,  # int64[n + 1]
     data,  # uint8[:], the bytes of the texts
@@ -225,47 +242,55 @@ def rank_texts(
     first_codes,  # int64[n_attributes]
     codes,  # int32[n], output
 ):
-    """Write the global code of each text; most steps of the search compare prefixes only."""
+    """Write the global code of each text."""
     for at in range(len(attributes)):
         attribute = attributes[at]
-        begin, end = table.begins[attribute], table.ends[attribute]
-        text, text_end = offsets[at], offsets[at + 1]
-        skipped = table.n_shared[attribute]
-        low, high = begin, end
-        is_equal = 0
-        if skipped > 0:
-            common = table.offsets[begin]
-            shown = min(text_end, text + skipped)
-            order = compare_bytes(table.data, common, common + skipped, data, text, shown)
-            if order < 0:
-                low = end
-            elif order > 0:
-                high = begin
-        prefix = first_bytes(data, text + skipped, text_end)
-        while low < high:
-            middle = (low + high) >> 1
-            if table.prefixes[middle] != prefix:
-                order = -1 if table.prefixes[middle] < prefix else 1
-            else:
-                order = compare_bytes(
-                    table.data,
-                    table.offsets[middle] + skipped,
-                    table.offsets[middle + 1],
-                    data,
-                    text + skipped,
-                    text_end,
-                )
-            if order < 0:
-                low = middle + 1
-            else:
-                high = middle
-                if order == 0:
-                    is_equal = 1
-        # Constants are distinct, so the search ends at an equal one.
-        codes[at] = first_codes[attribute] + 2 * (low - begin) + is_equal
+        rank = rank_text(data, offsets[at], offsets[at + 1], attribute, table)
+        codes[at] = first_codes[attribute] + rank
 
 
-@kernel(_nrt=True)
+@kernel(forceinline=True)
+def rank_text(data, text, text_end, attribute, table):
+    """The rank of one text among the constants of an attribute; most steps of the search compare
+    prefixes only.
+    """
+    begin, end = table.begins[attribute], table.ends[attribute]
+    skipped = table.n_shared[attribute]
+    low, high = begin, end
+    is_equal = 0
+    if skipped > 0:
+        common = table.offsets[begin]
+        shown = min(text_end, text + skipped)
+        order = compare_bytes(table.data, common, common + skipped, data, text, shown)
+        if order < 0:
+            low = end
+        elif order > 0:
+            high = begin
+    prefix = first_bytes(data, text + skipped, text_end)
+    while low < high:
+        middle = (low + high) >> 1
+        if table.prefixes[middle] != prefix:
+            order = -1 if table.prefixes[middle] < prefix else 1
+        else:
+            order = compare_bytes(
+                table.data,
+                table.offsets[middle] + skipped,
+                table.offsets[middle + 1],
+                data,
+                text + skipped,
+                text_end,
+            )
+        if order < 0:
+            low = middle + 1
+        else:
+            high = middle
+            if order == 0:
+                is_equal = 1
+    # Constants are distinct, so the search ends at an equal one.
+    return 2 * (low - begin) + is_equal
+
+
+@kernel
 def compare_texts(
     offsets,  # int64[n + 1]
     data,  # uint8[:]
@@ -281,7 +306,7 @@ def compare_texts(
         )
 
 
-@kernel(_nrt=True)
+@kernel
 def compare_wides(left, right, codes):
     """Write 0, 1 or 2 as the left 128-bit integer is below, equal to or above the right one."""
     for at in range(len(left)):
@@ -291,7 +316,7 @@ def compare_wides(left, right, codes):
 # ── order ───────────────────────────────────────────────────────────────────────────────────
 
 
-@kernel(_nrt=True)
+@kernel
 def sort_by_row(
     rows,  # int32[n], in any order
     columns,  # int32[n]
@@ -318,7 +343,7 @@ def sort_by_row(
     row_starts[0] = 0
 
 
-@kernel(_nrt=True)
+@kernel
 def keep_last(
     starts,  # int64[n_rows + 1], start of each row's entries
     attributes,  # int32[n], -1 for none
