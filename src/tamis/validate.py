@@ -7,21 +7,24 @@ its author meant.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain, islice, tee
 from typing import TYPE_CHECKING, Any, Final
 
 from tamis.errors import ExpressionError, RowError
 from tamis.input.details import find_bad_weight
-from tamis.language.ast import attributes
+from tamis.input.subscription_rows import SubscriptionRow
+from tamis.language.ast import EVENT, SUBSCRIPTION, attributes
 from tamis.language.bare_words import BareWords, find_mentions
 from tamis.language.check import check
+from tamis.language.definitions import find_subscriptions, parse_good
 from tamis.language.infer import infer_schema
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.lookalikes import Use, find_lookalikes
 from tamis.language.names import parse_path, print_path
 from tamis.language.parser import parse
+from tamis.language.printer import print_reference
 from tamis.language.processes import map_chunks
 from tamis.language.types import WrongTypeError, read_value
 from tamis.logic.evaluate import Missing
@@ -31,7 +34,6 @@ from tamis.operators.registry import with_registered
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tamis.input.subscription_rows import SubscriptionRow
     from tamis.language.ast import Attribute, Condition
     from tamis.language.lookalikes import Lookalike
     from tamis.language.schema import Path, Schema
@@ -87,7 +89,7 @@ def check_expression(  # noqa: PLR0913 - one parameter per choice of the caller
     try:
         condition = parse(text, limits)
         if schema is None or not (len(schema) or schema.operators):
-            schema = infer_schema([condition])
+            schema = complete_schema(schema, [condition], limits)
         condition = check(condition, with_registered(schema), limits, text)
     except ExpressionError as error:
         error.subscription_id = subscription_id
@@ -100,6 +102,17 @@ def check_expression(  # noqa: PLR0913 - one parameter per choice of the caller
     )
     located = (warning.located(text, subscription_id) for warning in warnings)
     return condition, tuple(Problem(Severity.WARNING, warning) for warning in located)
+
+
+def complete_schema(
+    schema: Schema | None, conditions: Iterable[Condition], limits: Limits
+) -> Schema:
+    """The schema; without declared types, those that the conditions and definitions indicate."""
+    if schema is not None and not schema.is_open:
+        return schema
+    definitions = {} if schema is None else schema.definitions
+    every = chain(conditions, parse_good(definitions.values(), limits))
+    return infer_schema(every).with_definitions(definitions)
 
 
 def check_subscriptions(  # noqa: PLR0913 - one parameter per choice of the caller
@@ -115,22 +128,34 @@ def check_subscriptions(  # noqa: PLR0913 - one parameter per choice of the call
 
     Without a schema, all rows are read first and the schema is inferred from those that parse; an
     attribute that is probably misspelt is then a warning. With a schema, rows are checked as they
-    are read. Lint takes several times as long as the rest.
+    are read. Lint takes several times as long as the rest. Definitions of the schema that have
+    problems come first, as rows of number 0 and with ids such as `@office_hours`: a definition is
+    checked once, and not in each expression that refers to it.
     """
     judged = _refuse_duplicates(rows)
     misspelt: dict[Path, Lookalike] = {}
     bare_words: frozenset[Path] = frozenset()
-    if schema is None:
+    if schema is None or schema.is_open:
         kept: list[Checked] = []
         n_uses: Counter[Path] = Counter()
         words = BareWords()
-        schema = infer_schema(_count_uses(_parse_good(judged, limits, kept), n_uses, words))
+        conditions = _count_uses(_parse_good(judged, limits, kept), n_uses, words)
+        schema = complete_schema(schema, conditions, limits)
+        schema = _with_subscriptions(schema, kept, limits)
         judged = iter(kept)
         if with_lint:
             bare_words = words.find(schema)
             alike = find_lookalikes({path: Use(n, None) for path, n in n_uses.items()})
             misspelt = {parse_path(one.attribute): one for one in alike}
+    else:
+        kept = list(judged)
+        schema = _with_subscriptions(schema, kept, limits)
+        judged = iter(kept)
     judge = _Judge(with_registered(schema), limits, missing, with_lint, misspelt, bare_words)
+    defined = list(_check_definitions(schema.definitions, judge))
+    yield from defined
+    found_there = (problem.reason for own in defined for problem in own.problems)
+    judge = replace(judge, known=frozenset((own.code, own.message) for own in found_there))
     judged, ahead = tee(judged)
     good = (checked.row for checked in ahead if checked.is_ok)
     size = CHUNK if processes > 1 else 1
@@ -138,6 +163,16 @@ def check_subscriptions(  # noqa: PLR0913 - one parameter per choice of the call
     found = chain.from_iterable(map_chunks(judge, chunks, processes))
     for checked in judged:
         yield Checked(checked.row, next(found)) if checked.is_ok else checked
+
+
+def _check_definitions(definitions: Mapping[str, str], judge: _Judge) -> Iterator[Checked]:
+    """The definitions that have problems; those of subscriptions are rows anyway."""
+    for name, text in definitions.items():
+        if not name.startswith(SUBSCRIPTION):
+            row = SubscriptionRow(0, None, print_reference(name), text)
+            (problems,) = judge([row])
+            if problems:
+                yield Checked(row, problems)
 
 
 def find_wrong_values(condition: Condition, event: Mapping[str, Any]) -> dict[str, str]:
@@ -154,8 +189,8 @@ def _why_wrong(attribute: Attribute, event: Mapping[str, Any]) -> str | None:
     value: Any = event
     for name in attribute.path:
         value = value.get(name) if hasattr(value, "get") else None
-    if value is None or attribute.type is None:
-        return None
+    if value is None or attribute.type is None or attribute.path == EVENT:
+        return None  # the strings of a whole event have no other type
     try:
         read_value(value, attribute.type)
     except WrongTypeError as error:
@@ -195,6 +230,14 @@ def _parse_good(
                 continue
 
 
+def _with_subscriptions(schema: Schema, rows: Iterable[Checked], limits: Limits) -> Schema:
+    """The schema with the expressions of the subscriptions that others refer to."""
+    good = [own.row for own in rows if own.is_ok and own.row.subscription_id is not None]
+    ids = [row.subscription_id or "" for row in good]
+    found = find_subscriptions(ids, [row.text for row in good], limits)
+    return schema.with_definitions(schema.definitions | found) if found else schema
+
+
 def _count_uses(
     conditions: Iterable[Condition], n_uses: Counter[Path], words: BareWords
 ) -> Iterator[Condition]:
@@ -215,6 +258,7 @@ class _Judge:
     with_lint: bool
     misspelt: dict[Path, Lookalike]  # attributes that are probably misspelt
     bare_words: frozenset[Path]  # attributes that are probably strings without quotes
+    known: frozenset[tuple[str, str]] = frozenset()  # codes and messages about definitions
 
     def __call__(self, rows: list[SubscriptionRow]) -> list[tuple[Problem, ...]]:
         return [self._find_problems(row) for row in rows]
@@ -228,6 +272,8 @@ class _Judge:
             missing=self.missing,
             with_lint=self.with_lint,
         )
+        if self.known:
+            problems = tuple(own for own in problems if not self._is_known(own.reason, row.text))
         if condition is None or not (self.misspelt or self.bare_words):
             return problems
         bare = (_warn_bare(own, row) for own in find_mentions(condition, self.bare_words))
@@ -239,6 +285,13 @@ class _Judge:
             if path in self.misspelt
         )
         return (*problems, *bare, *found)
+
+    def _is_known(self, reason: ExpressionError | RowError, text: str) -> bool:
+        """Whether a problem of a reference was found in its definition."""
+        if not isinstance(reason, ExpressionError) or reason.span is None:
+            return False
+        is_reference = text[reason.span[0] : reason.span[0] + 1] == "@"
+        return is_reference and (reason.code, reason.message) in self.known
 
 
 def _warn_bare(attribute: Attribute, row: SubscriptionRow) -> Problem:

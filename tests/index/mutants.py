@@ -40,6 +40,8 @@ SUBSCRIPTIONS = {
     "like": "s LIKE 'al%a' OR s ILIKE '%BET_' OR contains(s, 'mm') OR s LIKE '_%'",
     "regex": "s RLIKE 'ga+m' OR t RLIKE '^.{3}$' OR startswith(t, 'x') OR endswith(t, 'q')",
     "words": "matches(body, 'quick fox') AND NOT matches(body, 'lazy')",
+    "wildcards": "matches_any(body, 'qu* *ox *az* b?own') OR matches_phrase(body, 'quick br*')",
+    "near": "near(body, 'quick fox', 2) OR near_in_order(body, 'quick br* fox', 1)",
     "phrase": "matches(body, '\"brown fox\"') OR matches(body, '\"a quick brown\"')",
     "xor": "xor(n > 3, s = 'alpha', flag)",
     "most": "at_least(2, n > 3, d < 7, s = 'beta', matches(body, 'fox'))",

@@ -27,7 +27,7 @@ from tamis.logic.evaluate import Missing
 from tamis.match.build import build
 from tamis.match.index import Index
 from tests.match.engines import ENGINES, save_quickly
-from tests.match.examples import RANDOM_EVENTS, Example, draw_example
+from tests.match.examples import RANDOM_EVENTS, Example, draw_example, show_columns
 from tests.waiting import HANG_SECONDS
 
 pytestmark = RANDOM_EVENTS
@@ -97,7 +97,7 @@ def test_contents_are_equal_after_opening(index, saved):
     assert after.texts.to_arrow().equals(before.texts)
     assert [after.texts[at] for at in range(len(index))] == list(before.texts)
     assert after.tags.equals(before.tags)
-    assert repr(after.columns) == repr(before.columns)
+    assert show_columns(after) == show_columns(before)
     assert after.provenance == before.provenance
 
 

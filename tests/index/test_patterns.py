@@ -13,7 +13,7 @@ import pytest
 from tamis.index import patterns as patterns_module
 from tamis.index.patterns import PatternMatcher
 from tamis.index.patterns.arrays import build_arrays
-from tamis.index.patterns.kernels import automaton
+from tamis.index.patterns.kernels import automaton, skipping
 from tamis.index.patterns.kernels.matching import ANY_TEXT, ONE_CHARACTER, TextBytes, is_like
 from tamis.index.patterns.required import LONG_S, require
 from tamis.language.ast import Attribute, Like, Rlike, StringTest
@@ -76,10 +76,11 @@ def draw_text(rng, alphabet, longest):
     return "".join(rng.choices(alphabet, k=rng.randint(0, longest)))
 
 
-def draw_like(rng, alphabet):
-    def escape(text):
-        return "".join("\\" + each if each in "%_\\" else each for each in text)
+def escape(text):
+    return "".join("\\" + each if each in "%_\\" else each for each in text)
 
+
+def draw_like(rng, alphabet):
     n_parts = rng.choice((1, 1, 1, 2, 2, 3, 4))
     wildcards = ("%", "%", "_", "%_", "__", "")
     parts = [rng.choice(wildcards) + escape(draw_text(rng, alphabet, 4)) for _ in range(n_parts)]
@@ -110,6 +111,44 @@ def test_patterns_find_what_each_finds(alphabet, seed):
     for _ in range(examples(20)):
         patterns = [draw_pattern(rng, alphabet) for _ in range(rng.randint(1, 60))]
         check(patterns, [draw_text(rng, alphabet, 12) for _ in range(30)] + [""])
+
+
+@pytest.mark.usefixtures("dense_entries")
+@pytest.mark.parametrize("alphabet", ALPHABETS)
+@pytest.mark.parametrize("shortest", [2, 3, 4, 9, 150])
+def test_long_literals_are_found_between_other_text(alphabet, shortest, seed):
+    rng = random.Random(f"{seed} {alphabet} {shortest}")
+    for _ in range(examples(4)):
+        literals = [
+            "".join(rng.choices(alphabet, k=shortest + rng.choice((0, 0, 1, 5))))
+            for _ in range(rng.randint(1, 8))
+        ]
+        escaped = list(map(escape, literals))
+        patterns = [contains(literal) for literal in literals]
+        patterns += [ilike(f"%{literal}%") for literal in escaped]
+        patterns += [like(f"{literal}%") for literal in escaped]
+        patterns += [ilike(f"%{literal}") for literal in escaped]
+        patterns += [ilike(f"%{rng.choice(escaped)}%{literal}_%") for literal in escaped]
+        check(patterns, [draw_mixed(rng, alphabet, literals) for _ in range(30)])
+
+
+def draw_mixed(rng, alphabet, literals):
+    """Literals, their beginnings and ends, and other text."""
+    pieces = []
+    for _ in range(rng.randint(0, 6)):
+        literal = rng.choice(literals)
+        cut = rng.randint(0, len(literal))
+        other = draw_text(rng, alphabet, 9)
+        pieces.append(rng.choice((literal, literal[:cut], literal[cut:], other)))
+    return "".join(pieces)
+
+
+@pytest.mark.parametrize(
+    ("texts", "window"), [(["abcd", "xabcdef"], 4), (["abc", "a"], 0), (["x" * 500], 128)]
+)
+def test_the_window_is_as_long_as_the_shortest_literal(texts, window):
+    skips = make_matcher(list(map(contains, texts)), range(len(texts))).search.plain_skips
+    assert skips.sizes[skipping.WINDOW] == window
 
 
 @pytest.mark.parametrize("alphabet", ALPHABETS)
@@ -303,6 +342,6 @@ def test_texts_are_folded_as_python_folds_them():
     for _ in range(examples(100)):
         drawn = [rng.choice(texts) for _ in range(rng.randrange(8))]
         given = patterns_module._encode(["Skipped", *drawn])
-        found = patterns_module._fold(TextBytes(given.text, given.starts[1:]))
+        found = patterns_module._fold(TextBytes(given.text, given.begins[1:], given.ends[1:]))
         seen = [patterns_module._text_at(found, at).decode() for at in range(len(drawn))]
         assert seen == [text.lower() for text in drawn]

@@ -14,7 +14,10 @@ from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
 from tamis.match.build import build
 
-SCHEMA = Schema.of("a INT, s STRING, t STRING, d DOUBLE")
+SCHEMA = Schema.of(
+    "a INT, s STRING, t STRING, d DOUBLE, `and` INT, `user-id` INT, `Straße und mehr` STRING, "
+    "`p.q`.`r s` STRING, p.r INT"
+)
 
 READ = [
     "s LIKE 'x%'",
@@ -42,6 +45,14 @@ READ = [
     r"s < '\\' AND s >= '\''",
     "xor(s LIKE 'x%', contains(t, 'y'))",
     "at_least(2, s LIKE 'x%', contains(t, 'y'), a = 1)",
+    "`s` LIKE 'x%' OR `a` = 1",
+    "`a`=1 AND `a`IN(1,2)OR`t`<'x'",
+    "startswith(`s`, 'x') AND `s` IS NOT NULL",
+    "`and` = 5 OR `user-id` BETWEEN 1 AND 2",
+    "`Straße und mehr` ILIKE '%x%'",
+    "`p.q`.`r s` = 'x' AND p.r NOT IN (1, 2)",
+    "p.`r` = 1 AND `p`.r = 1",
+    "xor(`a` = 1, at_least(1, NOT `and` > 2, (`user-id` = 3)))",
 ]
 
 
@@ -82,6 +93,21 @@ def is_left(text: str) -> bool:
         "s NOT 'x'",
         "s NOT = 'x'",
         "s NOT IS NULL",
+        "`a``b` = 1",  # a backtick in a name
+        "`a",
+        "`` = 1",
+        "`a\tb` = 1",
+        "`a` `b` = 1",
+        "`a`b = 1",
+        "`a`.`` = 1",
+        "`lower`(s) = 'x'",
+        "startswith(`s, 'x')",
+        "p.and = 1",
+        "p.null = 1",
+        "p.select = 1",
+        "contains(p.and, 'x')",
+        "contains(`p`.or, 'x')",
+        ".".join("a" * 100) + " = 1",
     ],
 )
 def test_what_is_left_to_the_parser(text):
@@ -99,6 +125,10 @@ def test_what_is_left_to_the_parser(text):
         ("a LIKE 'x'", "type-mismatch"),
         ("nowhere LIKE 'x'", "unknown-attribute"),
         ("startswith(a, 'x')", "type-mismatch"),
+        ("p.and = 1", "unexpected-token"),
+        ("`a` = 'x'", "type-mismatch"),
+        ("`nowhere` = 'x'", "unknown-attribute"),
+        ("`a = 1", "bad-name"),
     ],
 )
 def test_errors_are_the_parsers(text, code):
@@ -114,6 +144,14 @@ def test_patterns_that_all_texts_fit(text, missing):
     is_negated = text.startswith("NOT")
     assert bool(index.match({"s": "x"})) == (not is_negated)
     assert bool(index.match({})) == (is_negated and missing is Missing.SATISFIES_NEGATION)
+
+
+def test_names_in_backticks_are_the_attributes():
+    texts = {"1": "`a``b` = 1", "2": "`a b`.c > 1", "3": "x = 1", "4": "`x` = 1", "5": "`x` = 'y'"}
+    index = build(texts)
+    assert [one.subscription_id for one in index.rejects] == ["5"], "one attribute, one type"
+    assert index.match({"a`b": 1, "a b": {"c": 2}, "x": 1}) == ["2", "3", "4", "1"]
+    assert len(index.contents.schema) == 3
 
 
 def test_types_are_inferred_from_patterns():

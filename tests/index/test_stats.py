@@ -91,6 +91,26 @@ def test_what_is_always_evaluated_has_a_reason(stats):
     assert all(always.reason and always.count for always in stats.always_evaluated)
 
 
+def test_what_is_computed_for_each_event_is_listed():
+    texts = {
+        "derived": "lower(trim(name)) = 'x' AND regexp_count(name, 'a+') > 1",
+        "same": "trim(name) = 'y'",
+        "pair": "lower(name) = other OR tags = more",
+        "elements": "exists(tags, t -> length(t) > 2)",
+        "anywhere": "any_attribute(v -> v LIKE '%x%')",
+    }
+    index = build(texts, "name STRING, other STRING, tags ARRAY<STRING>, more ARRAY<STRING>")
+    found = {always.what: always for always in compute_stats(index.contents).always_evaluated}
+    derived = found["derived values"]
+    assert set(derived.examples) == {
+        *("lower(trim(name))", "trim(name)", "regexp_count(name, 'a+')", "lower(name)"),
+        "tags: length(x)",
+    }
+    assert derived.count == 5
+    assert found["pairs of attributes"].examples == ["lower(name) and other", "more and tags"]
+    assert found["conditions on any attribute"].examples == ["x LIKE '%x%'"]
+
+
 def test_negations_that_hold_without_the_attribute_are_always_evaluated():
     index = build(SUBSCRIPTIONS, SCHEMA, missing="satisfies_negation")
     found = {always.what: always for always in compute_stats(index.contents).always_evaluated}

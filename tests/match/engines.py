@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from tamis.match.build import build
 from tamis.match.index import Index
 from tests.match.examples import Event
+from tests.match.forms import Formed, to_columns, to_texts
 
 if TYPE_CHECKING:
     from tests.test_cases import Case
@@ -49,10 +50,48 @@ def _table(index: Index, n_events: int, table: Any) -> np.ndarray:
 
 
 def _single(index: Index, events: Sequence[Event]) -> np.ndarray:
-    lists = [index.match(event) for event in events]
+    return _from_lists(index, [index.match(event) for event in events])
+
+
+def _many(index: Index, events: Sequence[Event]) -> np.ndarray:
+    return _from_lists(index, index.match_many(events))
+
+
+def _texts(index: Index, events: Sequence[Event]) -> np.ndarray:
+    """One event at a time, from the JSON text of each that has one: as bytes and as a string."""
+    given: list[Any] = list(events)
+    rows, texts = to_texts(index, events)
+    for row, text in zip(rows.tolist(), texts, strict=True):
+        given[row] = text.encode() if row % 2 else text
+    return _from_lists(index, [index.match(event) for event in given])
+
+
+def _json_buffer(index: Index, events: Sequence[Event]) -> np.ndarray:
+    """A buffer of JSON lines; events that JSON cannot carry come as mappings."""
+    rows, texts = to_texts(index, events)
+    return _in_two_forms(index, events, Formed(rows, "\n".join(texts).encode()))
+
+
+def _arrow(index: Index, events: Sequence[Event]) -> np.ndarray:
+    """Typed Arrow columns; events that these cannot carry come as mappings."""
+    return _in_two_forms(index, events, to_columns(index, events))
+
+
+def _in_two_forms(index: Index, events: Sequence[Event], formed: Formed) -> np.ndarray:
+    found = np.zeros((len(events), len(index)), dtype=np.int64)
+    others = np.delete(np.arange(len(events)), formed.rows)
+    halves = ((formed.rows, formed.source), (others, [events[row] for row in others]))
+    for rows, source in halves:
+        # Encoding does not warn of attributes that half of the events do not have.
+        if len(rows):
+            found[rows] = _table(index, len(rows), index.match_batch(index.encode(source)))
+    return found
+
+
+def _from_lists(index: Index, lists: list[list[str]]) -> np.ndarray:
     rows = [row for row, found in enumerate(lists) for _ in found]
     ids = pa.array([one for found in lists for one in found], pa.string())
-    return _matrix(index, len(events), rows, ids)
+    return _matrix(index, len(lists), rows, ids)
 
 
 def _batch(index: Index, events: Sequence[Event], **options: Any) -> np.ndarray:
@@ -142,6 +181,12 @@ def _summary_by_event(index: Index, events: Sequence[Event], **options: Any) -> 
     return counted.counts
 
 
+# These match one event after the other: there are no blocks.
+ONE_BY_ONE = ("single", "texts")
+# The same events in another form: each takes time to write.
+FORMS = ("texts", "json-buffer", "arrow")
+
+
 def _is_true(truth: np.ndarray) -> np.ndarray:
     return truth.astype(np.int64)
 
@@ -162,7 +207,11 @@ def _per_event(truth: np.ndarray) -> np.ndarray:
 
 ENGINES = (
     Engine("single", _single, _is_true),
+    Engine("many", _many, _is_true),
     Engine("batch", _batch, _is_true),
+    Engine("texts", _texts, _is_true),
+    Engine("json-buffer", _json_buffer, _is_true),
+    Engine("arrow", _arrow, _is_true),
     Engine("lists", _lists, _is_true),
     Engine("chunks", _chunks, _is_true),
     Engine("encoded", _encoded, _is_true),

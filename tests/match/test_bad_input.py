@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import random
-import subprocess
-import sys
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -22,9 +19,9 @@ from tamis.logic.evaluate import Missing
 from tamis.match.build import build
 from tamis.match.index import Index
 from tamis.operators.registry import Registry, operator
+from tests.bounds_checked import run_bounds_checked
 from tests.match.engines import ENGINES, Engine, reopened
 from tests.match.examples import reference
-from tests.waiting import HANG_SECONDS
 
 BIG = Limits(text_length=100_000_000, predicates=10_000_000, in_list=10_000_000)
 
@@ -600,31 +597,7 @@ def test_unknown_ids_in_a_subset():
 @pytest.mark.slow
 def test_kernels_stay_within_their_arrays(tmp_path):
     """All of the above again with every index checked: a wrong one is memory overwritten."""
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-m",
-            "not slow",
-            __file__,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=HANG_SECONDS,
-        env=os.environ
-        | {
-            "NUMBA_BOUNDSCHECK": "1",
-            "TAMIS_EFFORT": "1",
-            "NUMBA_CACHE_DIR": str(tmp_path),  # not to be met by code that is not checked
-            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-        },
-    )
-    assert done.returncode == 0, done.stdout[-5000:]
+    run_bounds_checked(__file__, tmp_path)
 
 
 @pytest.mark.parametrize("missing", ["", "maybe", None, 5])

@@ -14,7 +14,7 @@ from tamis.index.build import CHUNK
 from tamis.logic.evaluate import Missing
 from tamis.match.build import build
 from tamis.match.index import Index
-from tests.match.examples import RANDOM_EVENTS, draw_example
+from tests.match.examples import RANDOM_EVENTS, draw_example, show_columns
 from tests.waiting import HANG_SECONDS
 
 pytestmark = RANDOM_EVENTS
@@ -36,7 +36,7 @@ def assert_identical(one: Index, other: Index) -> None:
         assert array.dtype == after[name].dtype, name
         assert np.array_equal(array, after[name]), name
     assert one.contents.ids.equals(other.contents.ids)
-    assert repr(one.contents.columns) == repr(other.contents.columns)
+    assert show_columns(one.contents) == show_columns(other.contents)
 
 
 @pytest.mark.parametrize("missing", Missing)

@@ -24,8 +24,8 @@ from tests.effort import examples
 from tests.generators import random_condition, random_event, random_schema
 from tests.leaves import describe_leaf
 from tests.match.engines import ENGINES, reopened
-from tests.match.examples import Example
-from tests.text.texts import random_text
+from tests.match.examples import RANDOM_EVENTS, Example
+from tests.text.texts import random_text, with_wildcards
 
 ANALYSERS = ("standard", "standard", "simple", "english", "keyword", "turkish")
 TEXTS = ("title", "body", "note text")  # attributes of text; the first two have one analyser
@@ -71,18 +71,24 @@ def _with_keywords(rng, node: Condition, schema: Schema, pool) -> Condition:
         return replace(node, operand=_with_keywords(rng, node.operand, schema, pool))
     while rng.random() < 0.7:
         names = rng.choice((("title",), ("body",), ("title", "body"), ("note text",)))
-        mode = rng.choice(("all", "any", "phrase", "at_least"))
+        mode = rng.choice(("all", "any", "phrase", "at_least", "near", "near_in_order"))
         words = rng.choice(pool).split(" ")
-        query = " ".join(words[: rng.randint(1, 4)])
-        k = rng.randint(1, 3) if mode == "at_least" else 0
+        words = words[: rng.randint(1, 4)]
+        if rng.random() < 0.4:
+            at = rng.randrange(len(words))
+            words[at] = with_wildcards(rng, words[at])
+        query = " ".join(words)
+        k = {"at_least": rng.randint(1, 3), "near": rng.randint(0, 6)}.get(mode, 0)
+        k = rng.randint(0, 6) if mode == "near_in_order" else k
         leaf = Matches(mode, tuple(Attribute((name,)) for name in names), query, k)
         try:
             return check(leaf, schema)
-        except TypeCheckError:  # no word in it, or fewer than k
+        except TypeCheckError:  # no word in it, fewer than k, or hardly more than wildcards
             continue
     return node
 
 
+@RANDOM_EVENTS
 @pytest.mark.parametrize("missing", Missing)
 def test_engines_answer_as_the_reference(missing, seed):
     for at in range(examples(15)):
@@ -142,6 +148,8 @@ def test_plain_queries_are_read_as_the_parser_reads_them(seed):
     queries = {}
     for at in range(examples(60)):
         query = random_text(rng, 4).replace("'", rng.choice(("", "''", "'")))
+        if rng.random() < 0.3:
+            query = with_wildcards(rng, query)
         queries[f"s{at}"] = rng.choice(PLAIN).format(query)
     # In parentheses a query is not plain any more, and means the same.
     wrapped = {name: f"({text})" for name, text in queries.items()}

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime, timedelta
+from itertools import cycle
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,17 +17,21 @@ from hypothesis import strategies as st
 import tamis
 from tamis.index.hiding import find_hidden
 from tamis.logic.evaluate import Missing
+from tamis.match import engine as engine_module
+from tamis.match import wanted_subscriptions
 from tamis.match.build import build
 from tamis.match.catalogue import IndexPart
 from tamis.match.index import Index
+from tamis.match.view import View
 from tamis.operators.registry import Registry, operator
 from tests.effort import examples
-from tests.match.engines import ENGINES
+from tests.match.engines import ENGINES, ONE_BY_ONE
 from tests.match.examples import RANDOM_EVENTS, Example, draw_example, reference
 
 pytestmark = RANDOM_EVENTS
 
 SEEDS = st.integers(0, 2**40)
+START = datetime(2090, 1, 1, tzinfo=UTC)
 
 
 def join_parts(*texts: dict[str, str], **options) -> Index:
@@ -75,18 +83,88 @@ def test_parts_answer_as_the_reference(seed, n_parts, missing):
 
 
 @settings(max_examples=examples(5), deadline=None)
-@given(SEEDS)
-def test_blocks_of_parts_are_put_together(seed):
+@given(SEEDS, st.permutations([1, 2, 4]))
+def test_blocks_of_parts_are_put_together(seed, n_groups):
+    """Also if one part is so large that its blocks are smaller than those of the others."""
     example = draw_example(seed, n_subscriptions=30, n_events=40)
     texts, shown = draw_parts(example, 3)
-    index = join_parts(*texts, schema=example.schema)
+    view = join_parts(*texts, schema=example.schema).view
+    # The engines of the parts are the first that are made; those of elements come later.
+    with patch.object(engine_module, "choose_groups", side_effect=cycle(n_groups)):
+        index = Index(*view.catalogue.parts, registry=view.registry)
+    assert [own.n_groups for own in index.view.engines] == n_groups
     rows = random.Random(seed).choices(range(40), k=1_100)
     events = [example.events[row] for row in rows]
     truth = example.reference(Missing.UNDEFINED)[rows]
     truth = truth[:, [list(example.conditions).index(name) for name in shown]]
     for engine in ENGINES:
-        if engine.name != "single":
+        if engine.name not in ONE_BY_ONE:
             assert np.array_equal(engine.ask(index, events), engine.expected(truth)), engine.name
+
+
+@settings(max_examples=examples(8), deadline=None)
+@given(SEEDS, st.integers(1, 3), st.sampled_from([0, 2, 1_000]), st.booleans())
+def test_subscriptions_are_hidden_one_after_the_other(seed, n_parts, cost, is_timed):
+    """Roots of an earlier moment are used for a while; `cost` decides for how long."""
+    example = draw_example(seed, n_subscriptions=24, n_events=20)
+    texts, shown = draw_parts(example, n_parts)
+    ended = set(shown[::5] if is_timed else ())
+    hidden = [
+        part.is_hidden for part in join_parts(*texts, schema=example.schema).view.catalogue.parts
+    ]
+    built = [build(with_end(own, ended), example.schema).contents for own in texts]
+    index = Index(*map(IndexPart, built, hidden))
+    rng = random.Random(seed)
+    with patch.object(wanted_subscriptions, "_CHOICE_COST", cost):
+        while shown:
+            gone = set(rng.sample(shown, min(len(shown), rng.randrange(1, 6))))
+            shown = [name for name in shown if name not in gone]
+            parts = [hide_more(part, gone) for part in index.view.catalogue.parts]
+            view = View(parts, index.view.registry, like=index.view)
+            index = Index.showing(view.frozen(START - timedelta(days=1)))
+            conditions = [example.conditions[name] for name in shown]
+            truth = reference(conditions, example.events, Missing.UNDEFINED)
+            for engine in rng.sample(ENGINES, len(ENGINES)):
+                got, wanted = engine.ask(index, example.events), engine.expected(truth)
+                assert np.array_equal(got, wanted), f"{engine.name}, seed {seed}"
+            later = Index.showing(view.frozen(START + timedelta(days=1)))
+            left = truth[:, [name not in ended for name in shown]]
+            assert np.array_equal(later.count_by_event(example.events), left.sum(axis=1))
+            lists = later.match_lists(example.events)
+            assert pc.list_value_length(lists).to_pylist() == left.sum(axis=1).tolist()
+
+
+def with_end(texts: dict[str, str], names: set[str]) -> list[dict[str, str | None]]:
+    """Subscriptions, some of which end at START."""
+    return [
+        {
+            "subscription_id": name,
+            "expression": text,
+            "valid_until": START.isoformat() if name in names else None,
+        }
+        for name, text in texts.items()
+    ]
+
+
+def hide_more(part: IndexPart, ids: set[str]) -> IndexPart:
+    """The part without some more subscriptions; the same if it has none of them."""
+    is_hidden = find_hidden(part.contents, pa.array(sorted(ids), pa.string()))
+    if part.is_hidden is not None:
+        is_hidden |= part.is_hidden
+    if np.count_nonzero(is_hidden) == part.n_hidden:
+        return part
+    return IndexPart(part.contents, is_hidden)
+
+
+def test_a_result_after_a_replacement_has_distinct_categories():
+    index = join_parts({"a": "x > 1", "b": "x > 2", "c": "x > 3"})
+    parts = index.view.catalogue.parts
+    view = View([hide_more(parts[0], {"a"})], index.view.registry, like=index.view)
+    assert view.listing is index.view.listing  # not gathered again
+    more = IndexPart(build({"a": "x > 0"}).contents)
+    view = View([view.catalogue.parts[0], more], index.view.registry, like=view)
+    found = Index.showing(view).match_batch([{"x": 5}, {"x": 1}])
+    assert found["subscription_id"].to_pandas().tolist() == ["b", "c", "a", "a"]
 
 
 @pytest.fixture
@@ -173,8 +251,8 @@ def bound_rows(index: Index, events: list[dict]) -> list[tuple]:
 def test_operators_of_parts():
     registry = Registry()
     operator("odd(integer)", timeout=None, registry=registry)(lambda event, n: event["x"] % n == 1)
-    operator("near(?integer)", timeout=None, registry=registry)(lambda event: [event["x"] + 1])
-    texts = {"a": "odd(2)", "b": "x > 1", "c": "near(?n) AND ?n > 3", "d": "odd(3) AND x > 3"}
+    operator("nearby(?integer)", timeout=None, registry=registry)(lambda event: [event["x"] + 1])
+    texts = {"a": "odd(2)", "b": "x > 1", "c": "nearby(?n) AND ?n > 3", "d": "odd(3) AND x > 3"}
     names = list(texts)
     index = join_parts(
         {"a": "TRUE", "b": texts["b"]}, {n: texts[n] for n in "acd"}, operators=registry

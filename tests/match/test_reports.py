@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import warnings
 
 import pandas as pd
@@ -49,6 +50,21 @@ def test_an_unknown_attribute_of_a_declared_schema_is_a_reject_with_a_suggestion
     assert 'did you mean "age"?' in str(index.rejects[0])
 
 
+@pytest.mark.parametrize("given", ["age INT, foo STRING", {"age": "int", "foo": "string"}])
+def test_attributes_that_only_the_schema_has_are_reported(given):
+    (note,) = warned(lambda: tamis.build({"a": "age > 3"}, given))
+    assert note == (
+        "no subscription in the index uses foo, which the schema declares. Correct the name in the "
+        "schema or remove it, unless this is intended"
+    )
+    assert warned(lambda: tamis.build({"a": "age > 3 OR foo = 'x'"}, given)) == []
+
+
+def test_a_schema_of_events_may_have_more_than_is_used():
+    events = pa.schema({"age": pa.int64(), "foo": pa.string()})
+    assert warned(lambda: tamis.build({"a": "age > 3"}, events)) == []
+
+
 def test_tags_of_nobody_are_reported():
     tags = {"r1": ["a"], "R2": ["b"], "nobody": ["c"]}
     (note,) = warned(lambda: tamis.build(RULES, tags=tags))
@@ -68,6 +84,36 @@ def test_rejects_are_reported():
         '2 subscriptions were rejected and are not in the index, for example subscription "a": '
         "expected a condition or a value, found the end; index.rejects lists them"
     )
+
+
+def test_an_index_of_rejects_alone_is_not_built():
+    with pytest.raises(tamis.BuildError) as raised:
+        tamis.build({"a": "age >", "b": "= 3"})
+    assert raised.value.message == (
+        'no index was built: all 2 subscriptions were rejected, for example subscription "a": '
+        "expected a condition or a value, found the end"
+    )
+    assert [reject.subscription_id for reject in raised.value.rejects] == ["a", "b"]
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert (again.message, len(again.rejects)) == (raised.value.message, 2)
+
+
+def test_the_only_subscription_is_shown_with_its_error():
+    with pytest.raises(tamis.BuildError) as raised:
+        tamis.build({"a": "status == 'x' && age > 3"})
+    (reject,) = raised.value.rejects
+    assert raised.value.message == (
+        'no index was built: the only subscription was rejected: subscription "a": '
+        f"{reject.message}\n{reject.picture()}"
+    )
+    assert raised.value.hint == reject.hint
+    assert reject.hint is not None
+
+
+def test_an_index_of_no_subscriptions_is_built():
+    assert len(tamis.build({})) == 0
+    expired = {"id": "old", "expression": "x = 1", "valid_until": "2001-01-01"}
+    assert len(tamis.build([expired])) == 0
 
 
 def test_rows_without_an_id_are_reported():
@@ -194,6 +240,18 @@ def test_an_attribute_that_no_event_has_is_reported(index, call):
         'subscriptions, such as "r0"), but they have Country. Correct the expressions or the names '
         "in the events, unless this is intended"
     )
+
+
+def test_lists_of_single_events_are_looked_at_once(index):
+    fresh = tamis.build({"a": "n > 1", "b": "m.n > 1"})
+    events = [{"N": 3, "m": {"n": 2}}] * MANY
+    notes = warned(lambda: fresh.match_many(iter(events[:3])))
+    assert len(notes) == 1
+    assert 'n (subscription "a"), but they have N.' in notes[0]
+    texts = [json.dumps(event) for event in events]
+    assert warned(lambda: fresh.match_many(texts)) == [notes[0].replace("3 events", "100 events")]
+    assert warned(lambda: fresh.match_many(events)) == []
+    assert warned(lambda: index.match_many([{"age": 30, "country": "FR", "city": "Lyon"}])) == []
 
 
 def layouts(tmp_path):
@@ -396,7 +454,7 @@ def test_swapped_arguments_of_build_are_recognised():
 
 
 def test_limits_are_limits():
-    with pytest.raises(tamis.InputError, match="limits are dict"):
+    with pytest.raises(tamis.InputError, match=r"limits must be tamis\.Limits, not dict"):
         tamis.build({"a": "x = 1"}, limits={"depth": 3})
 
 

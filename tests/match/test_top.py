@@ -166,9 +166,9 @@ def test_a_weight_may_be_text(given, weight):
 
 @pytest.mark.parametrize("given", [2**53 + 1, str(2**53 + 1), np.int64(2**53 + 1)])
 def test_a_weight_is_not_rounded_silently(given):
-    with pytest.warns(tamis.RejectWarning, match="which a double cannot hold exactly"):
-        index = tamis.build([{"id": "a", "expression": "TRUE", "weight": given}])
-    assert [reject.code for reject in index.rejects] == ["bad-weight"]
+    with pytest.raises(tamis.BuildError, match="which a double cannot hold exactly") as raised:
+        tamis.build([{"id": "a", "expression": "TRUE", "weight": given}])
+    assert [reject.code for reject in raised.value.rejects] == ["bad-weight"]
 
 
 def test_columns_are_checked(index):

@@ -21,7 +21,7 @@ from tamis.durable import replace_file
 from tamis.errors import IndexFormatError, TamisError
 from tamis.index.array_checks import MisfitError
 from tamis.index.column_files import column_sections, describe_columns, read_columns
-from tamis.index.columns import TEXT
+from tamis.index.columns import ELEMENTS, TEXT
 from tamis.index.constants import ConstantArrays
 from tamis.index.content_file import (
     REBUILD,
@@ -44,7 +44,7 @@ from tamis.language.names import print_path
 from tamis.language.printer import print_expression
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
-from tamis.operators.plan import Plan, PlanArrays, read_calls
+from tamis.operators.plan import PlanArrays, StoredResiduals, read_calls
 from tamis.text.analysers import analyser_versions
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from tamis.index.columns import Column
 
-FORMAT_VERSION: Final = 6
+FORMAT_VERSION: Final = 8
 _GROUPS: Final[dict[str, Any]] = {
     "constants": ConstantArrays,
     "leaves": LeafArrays,
@@ -151,6 +151,10 @@ def _read_contents(manifest: dict[str, Any], content: Content, directory: Path) 
     columns = read_columns(manifest["columns"], groups["constants"], content, schema)
     _expect_same_analysers(manifest["analysers"], columns, directory)
     n_subscriptions = manifest["counts"]["subscriptions"]
+    for at, column in enumerate(columns):
+        if column.kind == ELEMENTS:
+            inner = manifest["columns"][at]["inner"]
+            column.inner = _read_contents(inner, content.within(_inner(at)), directory)
     return Contents(
         schema=schema,
         missing=Missing(manifest["missing"]),
@@ -165,18 +169,19 @@ def _read_contents(manifest: dict[str, Any], content: Content, directory: Path) 
         if manifest["attributes"]
         else None,
         attribute_names=tuple(map(str, manifest["attributes"])),
+        numbers=content.array("numbers", "Int64"),
         provenance=manifest["provenance"],
         statistics=manifest["statistics"],
         **groups,
     )
 
 
-def _read_plan(content: Content, schema: Schema, paths: list[list[str]]) -> Plan:
+def _read_plan(content: Content, schema: Schema, paths: list[list[str]]) -> StoredResiduals:
     arrays = content.group("plan", PlanArrays)
     table = content.table("calls")
     table.validate(full=True)  # checked, since its texts are read at once
     calls = read_calls(table["call"].to_pylist(), schema)
-    return Plan(arrays, calls, tuple(map(tuple, paths)))
+    return StoredResiduals(arrays, calls, tuple(map(tuple, paths)))
 
 
 # ── writing ─────────────────────────────────────────────────────────────────────────────────
@@ -197,9 +202,25 @@ def _spell_manifest(contents: Contents, entry: dict[str, Any], key: bytes | None
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        **_describe(contents),
+        "content": entry,
+    }
+    if key is not None:
+        manifest["signature"] = sign(manifest, key)
+    manifest["checksum"] = _manifest_checksum(manifest)
+    return json.dumps(manifest, indent=1, ensure_ascii=False).encode()
+
+
+def _describe(contents: Contents) -> dict[str, Any]:
+    """What a manifest says about an index; that of an elements column is inside its entry."""
+    columns = describe_columns(contents.columns)
+    for entry, column in zip(columns, contents.columns, strict=True):
+        if column.inner is not None:
+            entry["inner"] = _describe(column.inner)
+    return {
         "missing": str(contents.missing),
         "schema": contents.schema.to_json(),
-        "columns": describe_columns(contents.columns),
+        "columns": columns,
         "counts": {
             "subscriptions": len(contents.ids),
             "leaves": contents.n_leaves,
@@ -215,12 +236,12 @@ def _spell_manifest(contents: Contents, entry: dict[str, Any], key: bytes | None
         "attributes": list(contents.attribute_names),
         "statistics": contents.statistics,
         "provenance": contents.provenance,
-        "content": entry,
     }
-    if key is not None:
-        manifest["signature"] = sign(manifest, key)
-    manifest["checksum"] = _manifest_checksum(manifest)
-    return json.dumps(manifest, indent=1, ensure_ascii=False).encode()
+
+
+def _inner(column: int) -> str:
+    """What the names of the sections of a column's own index begin with."""
+    return f"column {column}.inner."
 
 
 def _sections(contents: Contents) -> Iterator[Section]:
@@ -228,11 +249,16 @@ def _sections(contents: Contents) -> Iterator[Section]:
         for field, array in getattr(contents, group)._asdict().items():
             yield array_section(f"{group}.{field}", array)
     yield array_section("never", contents.never)
+    yield array_section("numbers", contents.numbers)
     for field, array in contents.plan.arrays._asdict().items():
         yield array_section(f"plan.{field}", array)
     calls = pa.array([print_expression(call) for call in contents.plan.calls], pa.string())
     yield table_section("calls", pa.table({"call": calls}))
     yield from column_sections(contents.columns)
+    for at, column in enumerate(contents.columns):
+        if column.inner is not None:
+            for section in _sections(column.inner):
+                yield section._replace(name=_inner(at) + section.name)
     yield table_section("ids", pa.table({"id": contents.ids}))
     yield table_section("tags", pa.table({"tags": contents.tags}), compression="zstd")
     yield Section("texts", pack_texts(contents.texts), {})

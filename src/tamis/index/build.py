@@ -13,9 +13,11 @@ import pyarrow as pa
 from tamis.errors import ExpressionError, InputError
 from tamis.index.attributes import make_attributes
 from tamis.index.column_files import prepare_columns
-from tamis.index.contents import Contents
+from tamis.index.columns import ELEMENTS
+from tamis.index.contents import NO_NUMBERS, Contents
 from tamis.index.dag_builder import DagBuilder
 from tamis.index.deciders import name_deciders
+from tamis.index.elements import conditions_of, element_schema
 from tamis.index.finish import finish
 from tamis.index.frequencies import check_frequencies, estimate_term_rates
 from tamis.index.keyword_reader import KeywordReader
@@ -29,25 +31,28 @@ from tamis.index.triggers import build_triggers
 from tamis.index.validity import make_validity
 from tamis.index.weights import add_weights, make_weights
 from tamis.language.bulk import parse_chunks
+from tamis.language.definitions import find_subscriptions
 from tamis.language.infer import SchemaVotes
-from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.limits import DEFAULT_LIMITS, NO_LIMITS, Limits
 from tamis.language.parser import parse
 from tamis.language.weights import WEIGHT, read_weight
 from tamis.logic.bindings import calls_of
 from tamis.logic.evaluate import Missing
 from tamis.operators.plan import PlanWriter
-from tamis.operators.residual import split
+from tamis.operators.residual import is_costly, split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from tamis.index.columns import Column
     from tamis.index.frequencies import Frequencies
     from tamis.index.validity import Limits as ValidityLimits
+    from tamis.kernels.arrays import Int64
     from tamis.language.ast import Condition
     from tamis.language.bulk import Parsed
     from tamis.language.schema import Schema
     from tamis.language.signatures import Signature
-    from tamis.operators.plan import Plan
+    from tamis.operators.plan import StoredResiduals
 
     Progress = Callable[[int, int | None], None]  # number done, and total number
     # An error stands for a row without a valid subscription, and is reported as a reject.
@@ -75,6 +80,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     validity: Mapping[str, ValidityLimits] | None = None,
     attributes: Mapping[str, Mapping[str, Any]] | None = None,
     weights: Mapping[str, Any] | None = None,
+    numbers: Mapping[str, int] | None = None,
     processes: int = 1,
     frequencies: Frequencies | None = None,
     operators: Iterable[Signature] = (),
@@ -89,6 +95,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     the schema; the index stores the ones they call. `tags`, `validity` and `attributes` are by id
     and are read after all subscriptions: an iterator of subscriptions may fill them meanwhile.
     `weights` are by id too; other subscriptions have the weight of their attribute `weight`.
+    `numbers` are those that a store gave all subscriptions.
     `frequencies` gives the frequency of words in texts, and affects only the speed of matching.
     `statistics` is stored with the index unchanged. `progress` is called with the number of
     subscriptions done and the total.
@@ -98,9 +105,12 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     taken = _take(subscriptions)
     attributes = add_weights(attributes or {}, weights or {})
     taken = _refuse_weights(taken, attributes)
-    is_inferred = schema is None
-    if schema is None:
-        schema = collect_votes(taken.texts, limits).elect()
+    is_inferred = schema is None or schema.is_open
+    definitions = {} if schema is None else schema.definitions
+    if schema is None or is_inferred:
+        schema = collect_votes([*taken.texts, *definitions.values()], limits).elect()
+    definitions |= find_subscriptions(taken.ids, taken.texts, limits)
+    schema = schema.with_definitions(definitions)
     more = [own for own in operators if schema.operator(own.name) is None]
     schema = schema.with_operators((*schema.operators, *more))
     read = _Intake(schema, missing, limits)
@@ -115,11 +125,12 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     rates = estimate_leaf_rates(finished.leaves, finished.n_leaves, term_rates)
     triggers = build_triggers(finished.nodes, rates)
     prepare_columns(finished.columns)
+    _build_elements(finished.columns, missing, processes)
     finished.never.flags.writeable = False
     ids = _without(pa.array(taken.ids, pa.string()), list(read.rejects))
     texts = _without(pa.chunked_array(read.texts, pa.string()), list(read.rejects))
     plan = read.finish_plan()
-    names = ids.to_pylist() if validity or attributes else []
+    names = ids.to_pylist() if validity or attributes or numbers else []
     details, attribute_names = make_attributes(names, attributes)
     contents = Contents(
         schema.with_operators(
@@ -142,12 +153,25 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
         make_weights(names, attributes),
         details,
         attribute_names,
+        _number_array(names, numbers),
         provenance=dict(provenance or {}),
         statistics=dict(statistics or {}),
     )
     if is_inferred:
         name_deciders(read.rejects.values(), contents, limits)
     return Built(contents, _in_input_order(taken.rejects, read.rejects))
+
+
+def _build_elements(columns: Iterable[Column], missing: Missing, processes: int) -> None:
+    """Build the index of each elements column, whose events are the elements of arrays."""
+    for column in columns:
+        if column.kind == ELEMENTS:
+            schema = element_schema(column.attributes[0].type)
+            own = build_contents(
+                conditions_of(column), schema, missing, NO_LIMITS, processes=processes
+            )
+            assert not own.rejects, "the conditions have been checked"
+            column.inner = own.contents
 
 
 class _Intake:
@@ -213,14 +237,14 @@ class _Intake:
 
     def _split(self, ordinal: int, condition: Condition) -> Condition:
         """The indexed part of a condition; the part that operators decide is added to the plan."""
-        if not self._schema.operators:
+        if not self._schema.operators or not is_costly(condition):
             return condition
         self.called.update(call.name for call in calls_of(condition))
         residual = split(condition, self._missing)
         self._plan.add(ordinal, residual)
         return residual.relaxed
 
-    def finish_plan(self) -> Plan:
+    def finish_plan(self) -> StoredResiduals:
         """The plan, by the ordinals of valid subscriptions."""
         is_right = np.ones(len(self.roots), dtype=np.int64)
         is_right[list(self.rejects)] = 0
@@ -416,6 +440,14 @@ def collect_votes(texts: list[str], limits: Limits = DEFAULT_LIMITS) -> SchemaVo
             except ExpressionError:
                 continue  # reported when it is parsed again
     return votes
+
+
+def _number_array(names: Sequence[str], numbers: Mapping[str, int] | None) -> Int64:
+    if not numbers:
+        return NO_NUMBERS
+    found: Int64 = np.array([numbers[name] for name in names], dtype=np.int64)
+    found.flags.writeable = False
+    return found
 
 
 def _tag_array(ids: pa.StringArray, tags: Mapping[str, Sequence[str]]) -> pa.ListArray:

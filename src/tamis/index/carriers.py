@@ -7,17 +7,19 @@
 | DECIMALS | decimal | int64[n, 2]: 128-bit integers in units of the last digit, low word first |
 | NUMBERS | number | records of `NUMBER_RECORD`[n] |
 | TEXTS | string, ip (32 hexadecimal digits) | Arrow large strings without NULL |
+| OBJECTS | struct | `Objects`: what the fields are read from |
 | OTHERS | any | none: only presence is tested |
 """
 
 from __future__ import annotations
 
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from tamis.language.types import INT64_MAX, INT64_MIN
+from tamis.language.types import INT64_MAX, INT64_MIN, MAX_DECIMAL_DIGITS
 from tamis.language.types.addresses import ADDRESS_DIGITS
 from tamis.language.types.moments import (
     FIRST_DAY,
@@ -29,11 +31,10 @@ from tamis.language.types.moments import (
     to_days,
     to_microseconds,
 )
-from tamis.logic.comparing import to_double
+from tamis.language.types.numbers import to_double
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from decimal import Decimal
 
     from tamis.kernels.arrays import Int64, UInt8
     from tamis.language.types import Type
@@ -43,6 +44,7 @@ FLOATS: Final = "floats"
 DECIMALS: Final = "decimals"
 NUMBERS: Final = "numbers"
 TEXTS: Final = "texts"
+OBJECTS: Final = "objects"
 OTHERS: Final = "others"
 
 # The kinds of a number: a double, an integer of 64 bits, or another exact number.
@@ -60,6 +62,7 @@ NUMBER_RECORD: Final = np.dtype(
 )
 
 LARGE_STRING: Final = pa.large_string()
+_WIDE: Final = Context(prec=2 * MAX_DECIMAL_DIGITS)
 
 
 class Carriage(NamedTuple):
@@ -87,6 +90,7 @@ CARRIAGES: Final = {
     "number": Carriage(NUMBERS),
     "string": Carriage(TEXTS),
     "ip": Carriage(TEXTS, pattern=ADDRESS_DIGITS),
+    "struct": Carriage(OBJECTS),
     "any": Carriage(OTHERS),
 }
 
@@ -115,13 +119,24 @@ def to_carrier(values: Sequence[Any], type_: Type) -> Any:
 
 
 def from_carrier(values: Any, type_: Type) -> list[Any]:
-    """The values in a carrier of texts, of integers and what travels like them, or of floats."""
+    """The values in a carrier."""
     if isinstance(values, pa.Array):
         texts: list[Any] = values.to_pylist()
         return texts
     carriage = CARRIAGES[type_.name]
-    numbers: list[Any] = values.tolist()
-    return list(map(carriage.from_number, numbers)) if carriage.carrier == INTEGERS else numbers
+    match carriage.carrier:
+        case "integers":
+            return list(map(carriage.from_number, values.tolist()))
+        case "decimals":
+            return [Decimal(own).scaleb(-type_.scale, _WIDE) for own in from_wides(values)]
+        case "numbers":
+            return [
+                double if kind == KIND_DOUBLE else whole if kind == KIND_WHOLE else exact
+                for double, whole, kind, exact in values.tolist()
+            ]
+        case _:
+            numbers: list[Any] = values.tolist()
+            return numbers
 
 
 def to_numbers(values: Sequence[Any]) -> np.ndarray:

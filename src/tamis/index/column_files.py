@@ -12,12 +12,14 @@ from tamis.index.patterns.arrays import PatternArrays, build_arrays
 from tamis.index.patterns.kernels.automaton import Automaton
 from tamis.index.patterns.kernels.matching import Candidates, Literals
 from tamis.index.patterns.stored import PatternTexts, StoredPatterns, store_patterns
-from tamis.language.ast import Attribute, Derived
+from tamis.language.ast import EVENT, Attribute, Derived
 from tamis.language.derived import read_derived
 from tamis.language.names import parse_path, print_path
-from tamis.language.types import parse_type
+from tamis.language.types import parse_declared
 from tamis.text import get_analyser
 from tamis.text.kernels.find import Terms
+from tamis.text.kernels.wildcards import Literals as WildcardLiterals
+from tamis.text.kernels.wildcards import Patterns
 from tamis.text.numbering import TermArrays, WordTable, number_terms
 
 if TYPE_CHECKING:
@@ -35,7 +37,9 @@ class _PatternLeaves(NamedTuple):
 
 _PATTERN_GROUPS = {"plain": Automaton, "folded": Automaton, "literals": Literals}
 _PATTERN_GROUPS |= {"candidates": Candidates}
-_TERM_GROUPS = {"words": WordTable, "terms": Terms}
+_TERM_GROUPS = {"words": WordTable, "terms": Terms, "patterns": Patterns}
+_TERM_GROUPS |= {"prefixes": WildcardLiterals, "suffixes": WildcardLiterals}
+_TERM_GROUPS |= {"insides": WildcardLiterals}
 
 
 def prepare_columns(columns: Iterable[Column]) -> None:
@@ -64,7 +68,8 @@ def describe_columns(columns: Iterable[Column]) -> list[dict[str, Any]]:
 
 def _describe_attribute(attribute: Attribute) -> dict[str, str]:
     kind = "value" if isinstance(attribute, Derived) else "name"
-    return {kind: print_path(attribute.path), "type": str(attribute.type)}
+    name = print_path(attribute.path) if attribute.path != EVENT else ""
+    return {kind: name, "type": str(attribute.type)}
 
 
 def column_sections(columns: Sequence[Column]) -> Iterator[Section]:
@@ -102,7 +107,8 @@ def read_columns(
 
 def _read_attribute(entry: dict[str, str], schema: Schema) -> Attribute:
     if "value" not in entry:
-        return Attribute(parse_path(entry["name"]), parse_type(entry["type"]))
+        path = parse_path(entry["name"]) if entry["name"] else EVENT
+        return Attribute(path, parse_declared(entry["type"]))
     return read_derived(entry["value"], schema)
 
 

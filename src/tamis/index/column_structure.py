@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from tamis.index.patterns.kernels.automaton import Automaton
     from tamis.index.patterns.kernels.matching import Candidates, Literals
     from tamis.kernels.arrays import UInt8
+    from tamis.text.kernels.wildcards import Literals as WildcardLiterals
 
 _N_BYTES = 256
 
@@ -162,14 +163,18 @@ def _check_room(arrays: PatternArrays, n_patterns: int) -> None:
 def check_terms(column: Column) -> None:
     """Raise an error unless the column's terms are valid."""
     assert column.term_arrays is not None
-    words, terms = column.term_arrays
+    words, terms, patterns, *tables = column.term_arrays
+    n_plain, n_patterns = len(words.offsets) - 1, len(patterns.is_decided)
     n_words, n_terms, n_phrases = (
-        len(words.offsets) - 1,
+        n_plain + n_patterns,
         column.n_constants,
         len(terms.anchor_places),
     )
-    expect(n_words >= 0, "the words of terms have no offsets")
-    expect_texts(words.offsets, words.data, n_words, "the words of terms")
+    expect(n_plain >= 0, "the words of terms have no offsets")
+    expect_texts(words.offsets, words.data, n_plain, "the words of terms")
+    expect_texts(patterns.offsets, patterns.data, n_patterns, "the words with wildcards")
+    for table in tables:
+        check_literals(table, n_patterns)
     expect_length(terms.term_of_word, n_words, "the terms of words")
     expect_within(terms.term_of_word, -1, n_terms, "the terms of words")
     expect_starts(terms.anchor_starts, n_words, len(terms.anchored), "the anchors of phrases")
@@ -181,3 +186,16 @@ def check_terms(column: Column) -> None:
     expect(is_inside.all(), "an anchor is after its phrase")
     expect_length(terms.term_of_phrase, n_phrases, "the terms of phrases")
     expect_within(terms.term_of_phrase, 0, n_terms, "the terms of phrases")
+    expect_length(terms.phrase_windows, n_phrases, "the windows of phrases")
+
+
+def check_literals(literals: WildcardLiterals, n_patterns: int) -> None:
+    """Raise an error unless these literals find words with wildcards."""
+    n_literals = len(literals.offsets) - 1
+    expect(n_literals >= 0, "the literals of wildcards have no offsets")
+    # Reversed suffixes are not UTF-8.
+    expect_starts(literals.offsets, n_literals, len(literals.data), "the literals of wildcards")
+    expect_starts(
+        literals.pattern_starts, n_literals, len(literals.patterns), "the patterns of literals"
+    )
+    expect_within(literals.patterns, 0, n_patterns, "the patterns of literals")

@@ -1,7 +1,7 @@
 """Columns: how values are mapped to codes, and which leaves a code makes true.
 
 Every test of an expression is a test of a column, and a column has one code, several codes or none
-for an event. There are five kinds:
+for an event. There are six kinds:
 
 - *scalar*: an attribute. Its constants, sorted, are c0 < c1 < …; a value equal to c_i has the code
   2i + 1, one between c_(i-1) and c_i the code 2i. Equality and IN are sets of codes, `<` and `<=`
@@ -12,6 +12,8 @@ for an event. There are five kinds:
 - *text*: the words of an attribute that keyword queries search, as split by its analyser. Its
   constants are terms, words and phrases (`tamis.text.terms`), and an event has the code of each
   term in its text, as an array has one of each element.
+- *elements*: the elements of an array that lambdas test. Its constants are the tests
+  (`tamis.index.elements`), and an event has the code of each test that its elements satisfy.
 - *pair*: two attributes compared; the code is 0, 1 or 2 as the first is below, equal or above.
 """
 
@@ -23,11 +25,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from tamis.language.ast import Attribute, Like, Rlike, StringTest, sources
+from tamis.language.types import STRING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tamis.index.constants import Constants
+    from tamis.index.contents import Contents
     from tamis.index.patterns.arrays import PatternArrays
     from tamis.kernels.arrays import Int32
     from tamis.language.types import Type
@@ -37,6 +41,7 @@ SCALAR: Final = "scalar"
 ARRAY: Final = "array"
 PATTERN: Final = "pattern"
 TEXT: Final = "text"
+ELEMENTS: Final = "elements"
 PAIR: Final = "pair"
 PAIR_CODES: Final = 3
 
@@ -53,15 +58,20 @@ class Column:
 
     kind: str
     attributes: tuple[Attribute, ...]  # two for a pair
-    constants: Constants | None = None  # scalar, array and text only
+    constants: Constants | None = None  # scalar, array, text and elements only
     patterns: Sequence[Pattern] = ()  # distinct tests; pattern only, like all below but one
     pattern_leaves: Int32 = field(default_factory=lambda: _NO_LEAVES)  # the leaf of each pattern
     pattern_arrays: PatternArrays | None = None  # finds the patterns of a text
     term_arrays: TermArrays | None = None  # finds the terms of a text
+    inner: Contents | None = None  # elements only: matches the elements
 
     @property
     def type(self) -> Type:
-        """The type of the (first) attribute's values, or of an array's elements."""
+        """The type of the (first) attribute's values, or of an array's elements; of the constants
+        of an elements column.
+        """
+        if self.kind == ELEMENTS:
+            return STRING
         type_ = self.attributes[0].type
         assert type_ is not None
         return type_.element or type_

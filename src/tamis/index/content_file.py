@@ -14,6 +14,7 @@ import re
 import stat
 import zlib
 from contextlib import suppress
+from copy import copy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
@@ -156,6 +157,16 @@ class Content:
         """Raise an error if the content is not the one that was signed."""
         if digest_content([memoryview(self._data)]) != digest:
             self._refuse("is not the one that was signed")
+
+    def within(self, prefix: str) -> Content:
+        """The sections whose names begin with a prefix, without it."""
+        own = copy(self)
+        own._sections = {
+            name.removeprefix(prefix): section
+            for name, section in self._sections.items()
+            if name.startswith(prefix)
+        }
+        return own
 
     def array(self, name: str, kind: str) -> np.ndarray:
         """A section as an array of a kind of `kernels.arrays`."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tamis.index.id_table import IdTable
 from tamis.index.validity import NO_VALIDITY, ValidityArrays
 from tamis.index.weights import NO_WEIGHTS, WeightArrays
-from tamis.operators.plan import NO_PLAN, Plan
+from tamis.operators.plan import NO_PLAN, StoredResiduals
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from tamis.index.layout import LeafArrays, NodeArrays, RootArrays
     from tamis.index.stored_texts import StoredTexts
     from tamis.index.triggers import TriggerArrays
-    from tamis.kernels.arrays import Int32
+    from tamis.kernels.arrays import Int32, Int64
     from tamis.language.schema import Schema
     from tamis.logic.evaluate import Missing
+
+NO_NUMBERS: Final = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -43,12 +45,15 @@ class Contents:
     ids: pa.StringArray  # of subscriptions, by ordinal
     texts: pa.ChunkedArray | StoredTexts  # their expressions, by ordinal
     tags: pa.ListArray  # of strings: the subscriptions' tags, by ordinal
-    plan: Plan = NO_PLAN  # the part that operators decide
+    plan: StoredResiduals = NO_PLAN  # the part that operators decide
     validity: ValidityArrays = NO_VALIDITY  # the time limits of some of them
     weights: WeightArrays = NO_WEIGHTS  # how much some of them weigh
     # JSON objects, by ordinal: the details of subscriptions; None if none has any.
     attributes: pa.ChunkedArray | StoredTexts | None = None
     attribute_names: tuple[str, ...] = ()  # of all these objects, sorted
+    # By ordinal: a number that a store gave each subscription and gives no other; empty if the
+    # subscriptions do not come from a store.
+    numbers: Int64 = field(default_factory=lambda: NO_NUMBERS)
     provenance: dict[str, Any] = field(default_factory=dict)
     statistics: dict[str, Any] = field(
         default_factory=dict

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tamis.errors import TamisError
-from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, TEXT, Column
+from tamis.index.columns import ARRAY, ELEMENTS, PAIR, PATTERN, SCALAR, TEXT, Column
 from tamis.index.constant_words import least_word, numbered_word, to_word, words_as
+from tamis.index.elements import opposite_of, spell_test
 from tamis.index.kernels import bases as form
 from tamis.index.kernels.bases import (
     Bases,
@@ -26,6 +27,7 @@ from tamis.language.ast import (
     Attribute,
     Comparison,
     Condition,
+    ElementTest,
     In,
     IsNull,
     Like,
@@ -68,6 +70,9 @@ class DagBuilder:
         self.is_signed = is_signed
         self.columns: list[Column] = []
         self.patterns: dict[int, list[Pattern]] = {}  # by column
+        # The base that is true where a base of an elements column is false: an event does not have
+        # a code because no element, or because no known element satisfies the condition.
+        self.opposites: dict[int, int] = {}
         self._column_ids: dict[tuple[str, tuple[Path, ...]], int] = {}
         self._leaf_ids: dict[Condition, int] = {}
         self.bases = Bases(
@@ -138,8 +143,10 @@ class DagBuilder:
                 return self._place_comparison(leaf)
             case Words():
                 column = self.column(TEXT, leaf.operand)
-                term = self._text(spell_term(leaf.words))
+                term = self._text(spell_term(leaf.words, leaf.mode, leaf.distance))
                 return 2 * self._base(form.ONE_OF, column, (term,))
+            case ElementTest():
+                return self._place_elements(leaf)
             case Like() | Rlike() | StringTest():
                 column = self.column(PATTERN, leaf.operand)
                 patterns = self.patterns.setdefault(column, [])
@@ -147,6 +154,17 @@ class DagBuilder:
                 return 2 * self._base(form.MEETS_PATTERN, column, (len(patterns) - 1,))
             case _:
                 raise TamisError(f"cannot index: {print_expression(leaf)}")
+
+    def _place_elements(self, leaf: ElementTest) -> int:
+        column = self.column(ELEMENTS, leaf.operand)
+        tests = (leaf,) if self.is_signed else (leaf, opposite_of(leaf))
+        base, *others = (
+            self._base(form.ONE_OF, column, sorted(map(self._text, spell_test(own))))
+            for own in tests
+        )
+        for other in others:
+            self.opposites[base], self.opposites[other] = other, base
+        return 2 * base
 
     def _place_comparison(self, leaf: Comparison) -> int:
         assert isinstance(leaf.left, Attribute)

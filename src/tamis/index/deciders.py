@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from tamis.index.uses import count_uses
-from tamis.language.ast import attributes, leaves
+from tamis.language.ast import Attribute, Derived, attributes, leaves, tested_attributes
 from tamis.language.names import print_path
 from tamis.language.parser import parse
+from tamis.language.value_functions import FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from tamis.errors import ExpressionError
     from tamis.index.contents import Contents
+    from tamis.language.ast import Span
     from tamis.language.limits import Limits
     from tamis.language.lookalikes import Use
     from tamis.language.schema import Path, Schema
@@ -40,13 +43,30 @@ def name_deciders(rejects: Iterable[ExpressionError], contents: Contents, limits
 
 
 def find_path(reject: ExpressionError, schema: Schema, limits: Limits) -> Path | None:
-    """The first typed attribute of the test that the reject marks."""
+    """The typed attribute that the reject marks, or the first one of the test that it marks; none
+    if it marks an argument that must be a constant: then no attribute has a wrong type.
+    """
     assert reject.text is not None
     start, end = reject.span
     for leaf in leaves(parse(reject.text, limits)):
         if leaf.span[0] <= start and end <= leaf.span[1]:
-            return next((own.path for own in attributes(leaf) if own.path in schema), None)
+            if reject.span in chain.from_iterable(map(_constants, tested_attributes(leaf))):
+                return None
+            typed = [own for own in attributes(leaf) if own.path in schema]
+            marked = [own for own in typed if own.span[0] <= start and end <= own.span[1]]
+            return next((own.path for own in (*marked, *typed)), None)
     return None
+
+
+def _constants(value: Attribute) -> Iterator[Span]:
+    """The places of the arguments of functions that must be constants."""
+    if isinstance(value, Derived):
+        taken = FUNCTIONS[value.function].constants
+        for at, own in enumerate(value.arguments):
+            if at in taken:
+                yield own.span
+            elif isinstance(own, Attribute):
+                yield from _constants(own)
 
 
 def _describe(path: Path, use: Use, schema: Schema) -> str:

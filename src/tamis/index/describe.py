@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tamis.index.columns import ARRAY, PAIR, PATTERN, TEXT
+from tamis.index.columns import ARRAY, ELEMENTS, PAIR, PATTERN, TEXT
+from tamis.index.elements import read_test
 from tamis.index.numbers import ENTRY_FIRST, ENTRY_LAST, ENTRY_PIVOT, ENTRY_PIVOT_UNDER
 from tamis.language.ast import ArraysOverlap, Comparison, Condition, IsNull, Literal, Not, Words
 from tamis.language.comparators import Comparator
@@ -116,9 +117,11 @@ class LeafReader:
         else:
             values = [column.constants[place // 2] for place in places]
         if column.kind == TEXT:
-            return Words(column.attributes[0], read_term(values[0], column.type.analyser))
-        literals = tuple(_literal(value, column) for value in values)
+            return Words(column.attributes[0], *read_term(values[0], column.type.analyser))
         attribute = column.attributes[0]
+        if column.kind == ELEMENTS:
+            return read_test(values, attribute)
+        literals = tuple(_literal(value, column) for value in values)
         if column.kind == ARRAY:
             return ArraysOverlap(attribute, literals)
         return one_of(attribute, literals)

@@ -119,6 +119,7 @@ class _LeafWriter:
         self.numbers = np.arange(len(leaves))
         self.is_negated = (leaves & 1).astype(np.bool_)
         self.bases = leaves >> 1
+        self._swap_opposites()
         self.forms = builder.bases.forms[self.bases]
         old_columns = builder.bases.columns[self.bases]
         used = np.unique(old_columns[old_columns >= 0])
@@ -129,6 +130,14 @@ class _LeafWriter:
             Column(builder.columns[old].kind, builder.columns[old].attributes) for old in used
         ]
         self.old_columns = used
+
+    def _swap_opposites(self) -> None:
+        """Replace the negation of a base by the base that is its opposite, where there is one."""
+        known = self.builder.opposites
+        for at in np.flatnonzero(self.is_negated).tolist() if known else ():
+            opposite = known.get(int(self.bases[at]))
+            if opposite is not None:
+                self.bases[at], self.is_negated[at] = opposite, False
 
     def write(self) -> tuple[tuple[Column, ...], ConstantArrays, LeafArrays]:
         """The columns, their constants and the arrays."""

@@ -32,12 +32,14 @@ def hide(contents: Contents, is_hidden: npt.NDArray[np.bool_]) -> Contents:
 def keep_roots(roots: RootArrays, is_kept: npt.NDArray[np.bool_]) -> RootArrays:
     """The roots of the subscriptions that are kept; `is_kept` is by ordinal."""
     kept = is_kept[roots.subscriptions]
-    owners = np.repeat(np.arange(len(roots.nodes)), np.diff(roots.subscription_starts))
-    counts = np.bincount(owners[kept], minlength=len(roots.nodes))
+    counts = kept.view(np.uint8)
+    if len(roots.nodes) != len(roots.subscriptions):  # a root has at least one subscription
+        counts = np.add.reduceat(counts, roots.subscription_starts[:-1], dtype=np.int32)
+    has_any = counts > 0
     return freeze(
         RootArrays(
-            roots.nodes[counts > 0],
-            run_starts(counts[counts > 0]),
+            roots.nodes[has_any],
+            run_starts(counts[has_any]),
             roots.subscriptions[kept],
             roots.always[is_kept[roots.always]],
         )

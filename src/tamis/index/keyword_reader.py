@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from tamis.language.limits import Limits
     from tamis.language.schema import Schema
 
-# Words without any character that is special to the tokenizer.
+# Words without any character that is special to the tokenizer, and without wildcards.
 _QUERY: Final = re.compile(
     r"matches(_any|_phrase)?\(([A-Za-z_][A-Za-z0-9_]*), ?"
-    r"'([^'\\$\x00-\x1f\x7f-\x9f\ud800-\udfff]*)'\)"
+    r"'([^'\\$*?\x00-\x1f\x7f-\x9f\ud800-\udfff]*)'\)"
 )
 _MODES: Final = {None: "all", "_any": "any", "_phrase": "phrase"}
 

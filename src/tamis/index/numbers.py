@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from tamis.language.types import INT64_MAX, INT64_MIN
-from tamis.logic.comparing import to_double
+from tamis.language.types.numbers import to_double
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

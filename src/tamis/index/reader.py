@@ -37,9 +37,9 @@ _WORDS = {
     STRING: form.WORD_OF_TEXT,
 }
 _KINDS = {
-    lexer.TOKEN_INTEGER: NUMBER,
-    lexer.TOKEN_DECIMAL: NUMBER,
-    lexer.TOKEN_TEXT: STRING,
+    lexer.CONSTANT_INTEGER: NUMBER,
+    lexer.CONSTANT_DECIMAL: NUMBER,
+    lexer.CONSTANT_TEXT: STRING,
     3: ANY,
 }
 
@@ -113,7 +113,7 @@ class Reader:
                 self._paths[name],
                 _KINDS[kind],
                 int(counts[name, kind]),
-                n_only_texts=n_texts[name] if kind == lexer.TOKEN_TEXT else 0,
+                n_only_texts=n_texts[name] if kind == lexer.CONSTANT_TEXT else 0,
             )
 
     def programs(
@@ -182,7 +182,7 @@ def _decode_texts(data: np.ndarray, scanned: Scanned, n_tests: int) -> np.ndarra
     The constants then refer to the decoded strings.
     """
     n_constants = int(scanned.test_starts[n_tests])
-    escaped = np.flatnonzero(scanned.constant_kinds[:n_constants] == lexer.TOKEN_ESCAPED)
+    escaped = np.flatnonzero(scanned.constant_kinds[:n_constants] == lexer.CONSTANT_ESCAPED)
     if not len(escaped):
         return data
     known: dict[bytes, bytes | None] = {}
@@ -199,7 +199,7 @@ def _decode_texts(data: np.ndarray, scanned: Scanned, n_tests: int) -> np.ndarra
             program = np.searchsorted(scanned.program_tests, test, "right") - 1
             scanned.is_left[program] = 1
             continue
-        scanned.constant_kinds[constant] = lexer.TOKEN_TEXT
+        scanned.constant_kinds[constant] = lexer.CONSTANT_TEXT
         scanned.constant_values[constant] = n_bytes
         scanned.constant_sizes[constant] = len(text)
         decoded.append(np.frombuffer(text, dtype=np.uint8))

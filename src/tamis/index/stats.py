@@ -14,18 +14,23 @@ import numpy as np
 import pyarrow as pa
 
 from tamis.index.build import estimate_leaf_rates
-from tamis.index.columns import PATTERN
+from tamis.index.columns import ELEMENTS, PAIR, PATTERN
 from tamis.index.describe import NodeDescriber
 from tamis.index.graph import Graph
 from tamis.index.layout import AND, AT_LEAST, OR
 from tamis.index.patterns import PatternMatcher
+from tamis.language.array_keys import ARRAY_KEY
+from tamis.language.ast import EVENT, Derived
 from tamis.language.names import print_path
+from tamis.language.printer import print_value
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Iterable, Iterator
 
+    from tamis.index.columns import Column
     from tamis.index.contents import Contents
+    from tamis.language.ast import Attribute
 
 TOP: Final = 5
 MAX_LISTED: Final = 100  # ids and patterns that are listed; the counts include all
@@ -327,14 +332,23 @@ def _columns(contents: Contents, top: int) -> list[ColumnSize]:
 # ── what is always evaluated ────────────────────────────────────────────────────────────────
 
 
+def _pattern_columns(contents: Contents, place: str = "") -> Iterator[tuple[str, Column]]:
+    """The columns with patterns, those of the elements of arrays included, and their names."""
+    for column in contents.columns:
+        name = place + print_path(column.attributes[0].path)
+        if column.kind == PATTERN:
+            yield name, column
+        elif column.inner is not None:
+            yield from _pattern_columns(column.inner, f"{name}: ")
+
+
 def _always_evaluated(graph: Graph, describer: NodeDescriber) -> Iterator[Always]:
     contents = graph.contents
-    for column in contents.columns:
-        if column.kind == PATTERN:
-            name = print_path(column.attributes[0].path)
-            assert column.pattern_arrays is not None
-            matcher = PatternMatcher(column.patterns, column.pattern_arrays)
-            yield from _always_tested(name, matcher)
+    for name, column in _pattern_columns(contents):
+        assert column.pattern_arrays is not None
+        matcher = PatternMatcher(column.patterns, column.pattern_arrays)
+        yield from _always_tested(name, matcher)
+    yield from _always_computed(contents)
     leaves = contents.leaves
     n_absent = int(np.count_nonzero(leaves.absent_leaves >= 0))
     if n_absent:
@@ -363,6 +377,46 @@ def _always_tested(name: str, matcher: PatternMatcher) -> Iterator[Always]:
     for reason, patterns in by_reason.items():
         what = f"patterns on {name}"
         yield Always(what, reason, len(patterns), patterns[:MAX_LISTED])
+
+
+def _always_computed(contents: Contents) -> Iterator[Always]:
+    """What is computed for each event, however many subscriptions use it."""
+    derived = list(_derived_values(contents))
+    if derived:
+        reason = "each is computed once for an event, or an element, that has its attributes"
+        yield Always("derived values", reason, len(derived), derived[:MAX_LISTED])
+    pairs = [column for column in contents.columns if column.kind == PAIR]
+    if pairs:
+        reason = "each is compared once for an event that has both"
+        shown = [" and ".join(map(_name, column.attributes)) for column in pairs]
+        yield Always("pairs of attributes", reason, len(pairs), shown[:MAX_LISTED])
+    for column in contents.columns:
+        if column.kind == ELEMENTS and column.attributes[0].path == EVENT:
+            reason = "all strings of an event are read and tested"
+            tests = [str(own).partition(" ")[2] for own in column.constants or ()]
+            yield Always("conditions on any attribute", reason, len(tests), tests[:MAX_LISTED])
+
+
+def _derived_values(contents: Contents, place: str = "") -> dict[str, None]:
+    """The distinct values that functions compute, those of elements of arrays included."""
+    found: dict[str, None] = {}
+    for column in contents.columns:
+        below: list[Any] = list(column.attributes)
+        while below:
+            value = below.pop()
+            if isinstance(value, Derived):
+                if value.function != ARRAY_KEY:
+                    found[place + _name(value)] = None
+                below += value.arguments
+        if column.inner is not None:
+            found |= _derived_values(column.inner, f"{place}{_name(column.attributes[0])}: ")
+    return found
+
+
+def _name(attribute: Attribute) -> str:
+    if isinstance(attribute, Derived) and attribute.function == ARRAY_KEY:
+        return print_value(attribute.arguments[0])
+    return print_path(attribute.path)
 
 
 def _labels(describer: NodeDescriber, nodes: Iterable[int], limit: int = 3) -> list[str]:

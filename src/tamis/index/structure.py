@@ -25,13 +25,15 @@ from tamis.index.array_checks import (
 )
 from tamis.index.carriers import CARRIAGES, carrier_of, texts_of
 from tamis.index.column_structure import check_patterns, check_terms
-from tamis.index.columns import ARRAY, PAIR, PATTERN, SCALAR, TEXT
+from tamis.index.columns import ARRAY, ELEMENTS, PAIR, PATTERN, SCALAR, TEXT
+from tamis.index.elements import conditions_of, element_schema
 from tamis.index.layout import AT_LEAST, XOR
 from tamis.index.numbers import ENTRY_LONG, ENTRY_UNDER, N_ENTRY_KINDS
 from tamis.index.validity import NO_END, NO_START
+from tamis.language.ast import EVENT
 from tamis.language.fitting import check_pair
 from tamis.language.names import print_path
-from tamis.language.types import NUMBER, STRING
+from tamis.language.types import NUMBER, STRING, STRINGS
 from tamis.language.types.moments import FIRST_INSTANT, LAST_INSTANT
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from tamis.index.constants import ConstantArrays, Constants
     from tamis.index.contents import Contents
 
+_CARRIERS = ("integers", "floats", "decimals", "numbers", "texts", "objects", "others")
 _DECIMAL = r"^-?[0-9]{1,38}(\.[0-9]{1,38})?$"
 
 
@@ -59,6 +62,22 @@ def check_structure(contents: Contents) -> None:
             check_patterns(column, own)
         elif column.kind == TEXT:
             check_terms(column)
+        elif column.kind == ELEMENTS:
+            _check_elements(column, contents)
+
+
+def _check_elements(column: Column, contents: Contents) -> None:
+    """The index of an elements column must have the condition of each constant."""
+    inner = column.inner
+    assert inner is not None
+    check_structure(inner)
+    wanted = conditions_of(column)
+    expect(inner.missing == contents.missing, "an index of elements has another meaning of missing")
+    expect(inner.ids.to_pylist() == list(wanted), "an index of elements has other conditions")
+    expect(
+        inner.schema == element_schema(column.attributes[0].type) and not len(inner.plan),
+        "an index of elements has other attributes",
+    )
 
 
 # ── columns and constants ───────────────────────────────────────────────────────────────────
@@ -76,7 +95,8 @@ def _check_columns(contents: Contents) -> None:
         expect((kind, paths) not in seen, f"{what} occurs twice")
         seen.add((kind, paths))
         for attribute in column.sources:
-            known = contents.schema.get(attribute.path)
+            is_event = attribute.path == EVENT
+            known = STRINGS if is_event else contents.schema.get(attribute.path)
             expect(str(known) == str(attribute.type), f"{what} has another type than the schema")
         expect(_has_right_type(column), f"{what} has the type {column.attributes[0].type}")
 
@@ -86,6 +106,8 @@ def _has_right_type(column: Column) -> bool:
     assert type_ is not None
     if column.kind in (PATTERN, TEXT):
         return type_ == STRING
+    if column.kind == ELEMENTS:
+        return type_.element is not None
     if column.kind == PAIR:
         left, right = column.attributes
         try:
@@ -108,7 +130,7 @@ def _check_constants(arrays: ConstantArrays, columns: tuple[Column, ...]) -> Non
     expect(n_texts >= 0, "text_offsets is empty")
     texts = expect_texts(arrays.text_offsets, arrays.text_data, n_texts, "text_offsets")
     _check_entries(arrays)
-    used = dict.fromkeys(("integers", "floats", "decimals", "numbers", "texts", "others"), 0)
+    used = dict.fromkeys(_CARRIERS, 0)
     for column in columns:
         if column.constants is not None:
             used[carrier_of(column.type)] += len(column.constants)
@@ -366,6 +388,8 @@ def _check_details(contents: Contents) -> None:
     expect((ordinals[1:] > ordinals[:-1]).all(), "weights.ordinals is not ascending")
     expect_length(weights, len(ordinals), "weights.values")
     expect(np.isfinite(weights).all(), "weights.values has a value that is no finite number")
+    if len(contents.numbers):
+        expect_length(contents.numbers, len(contents.ids), "numbers")
 
 
 def _check_plan(contents: Contents) -> None:

@@ -6,24 +6,31 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from tamis.language.ast import EVENT
 from tamis.language.lookalikes import Use
 from tamis.language.names import print_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tamis.index.columns import Column
     from tamis.index.contents import Contents
     from tamis.kernels.arrays import Int32
+    from tamis.language.ast import Attribute
     from tamis.language.schema import Path
 
 AT_ONCE: Final = 64  # attributes, a bit for each
+NO_BIT: Final = np.uint64(0)
+OTHER: Final = np.uint64(1 << (AT_ONCE - 1))
 ROWS: Final = 1 << 16  # subscriptions whose bits are counted at a time
 
 
 def used_paths(contents: Contents) -> dict[Path, None]:
-    """The attributes that tests of the index use, without those that only operators read."""
-    paths = [attribute.path for column in contents.columns for attribute in column.sources]
-    return dict.fromkeys(paths)
+    """The attributes that tests of the index use, without those that only operators read.
+
+    `any_attribute` tests the whole event, which is not an attribute.
+    """
+    return {own.path: None for column in contents.columns for own in _attributes_of(column)}
 
 
 def asked_paths(contents: Contents) -> list[Path]:
@@ -35,8 +42,12 @@ def asked_paths(contents: Contents) -> list[Path]:
     absent = contents.leaves.absent_leaves
     is_used[absent[absent >= 0]] = False
     asked = np.unique(columns[is_used[: contents.n_leaves]]).tolist()
-    paths = {a.path: None for at in asked if at >= 0 for a in contents.columns[at].sources}
-    return list(paths)
+    columns_asked = (contents.columns[at] for at in asked if at >= 0)
+    return list({own.path: None for column in columns_asked for own in _attributes_of(column)})
+
+
+def _attributes_of(column: Column) -> list[Attribute]:
+    return [own for own in column.sources if own.path != EVENT]
 
 
 def unused_attributes(parts: Iterable[Contents]) -> list[str]:
@@ -79,6 +90,13 @@ def add_uses(parts: Iterable[dict[Path, Use]]) -> dict[Path, Use]:
     return found
 
 
+def find_user_bits(contents: Contents, paths: list[Path]) -> np.ndarray:
+    """uint64[n_subscriptions], a bit for each of at most 63 paths that a subscription uses, and the
+    highest bit, `OTHER`, if it uses others.
+    """
+    return _used_bits(contents, _columns_of_leaves(contents), paths[: AT_ONCE - 1], OTHER)
+
+
 def _count_bits(bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """int64[64] twice: how many of the numbers have each bit, and the first that has it."""
     counts, firsts = np.zeros(AT_ONCE, dtype=np.int64), np.zeros(AT_ONCE, dtype=np.int64)
@@ -90,13 +108,17 @@ def _count_bits(bits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return counts, firsts
 
 
-def _used_bits(contents: Contents, leaf_columns: Int32, paths: list[Path]) -> np.ndarray:
-    """uint64[n_subscriptions], a bit for each path that a subscription uses."""
+def _used_bits(
+    contents: Contents, leaf_columns: Int32, paths: list[Path], other: np.uint64 = NO_BIT
+) -> np.ndarray:
+    """uint64[n_subscriptions], a bit for each path that a subscription uses, and `other` if it uses
+    another.
+    """
     numbers = {path: np.uint64(1 << at) for at, path in enumerate(paths)}
     column_bits = np.zeros(len(contents.columns) + 1, dtype=np.uint64)
     for at, column in enumerate(contents.columns):
         for attribute in column.sources:
-            column_bits[at] |= numbers.get(attribute.path, np.uint64(0))
+            column_bits[at] |= numbers.get(attribute.path, other)
     bits = np.zeros(contents.n_nodes, dtype=np.uint64)
     bits[: contents.n_leaves] = column_bits[leaf_columns]  # -1 is the last entry, which is zero
     nodes = contents.nodes

@@ -94,12 +94,12 @@ class Pairs(NamedTuple):
 
     first_row: int
     starts: Int64
-    subscriptions: Int32
+    subscriptions: np.ndarray  # int32: ordinals; int64: numbers
     bindings: list[dict[str, Any] | None] | None = None  # of variables, if requested
 
 
 def match_block_pairs(  # noqa: PLR0913
-    first_row: int,
+    rows: range,
     events: EventArrays,
     contents: Contents,
     roots: RootArrays,
@@ -107,7 +107,7 @@ def match_block_pairs(  # noqa: PLR0913
     bad_rows: Int64 = _NO_ROWS,
 ) -> Iterator[Pairs]:
     """The matches of one block of events, group by group, each event's in the order of roots."""
-    for group in match_groups(first_row, events, contents, roots, scratch, bad_rows):
+    for group in match_groups(rows, events, contents, roots, scratch, bad_rows):
         sizes = count_events(group, roots, scratch)
         starts = np.zeros(group.n_rows + 1, dtype=np.int64)
         np.cumsum(sizes, out=starts[1:])
@@ -142,7 +142,7 @@ def count_events(group: Group, roots: RootArrays, scratch: Scratch) -> Int64:
 
 
 def count_block_by_subscription(  # noqa: PLR0913
-    first_row: int,
+    rows: range,
     events: EventArrays,
     contents: Contents,
     roots: RootArrays,
@@ -150,8 +150,8 @@ def count_block_by_subscription(  # noqa: PLR0913
     counts: Int64,
 ) -> None:
     """Add the matches of one block to each subscription's count, without always-true ones."""
-    n_rows = min(scratch.n_rows, len(events.row_starts) - 1 - first_row)
-    count_block(first_row, n_rows, events, contents.leaves, contents.nodes, roots, scratch, counts)
+    leaves, nodes = contents.leaves, contents.nodes
+    count_block(rows.start, len(rows), events, leaves, nodes, roots, scratch, counts)
 
 
 class Group(NamedTuple):
@@ -169,7 +169,7 @@ class Group(NamedTuple):
 
 
 def match_groups(  # noqa: PLR0913
-    first_row: int,
+    rows: range,  # at most scratch.n_rows
     events: EventArrays,
     contents: Contents,
     roots: RootArrays,
@@ -177,13 +177,13 @@ def match_groups(  # noqa: PLR0913
     bad_rows: Int64 = _NO_ROWS,
 ) -> Iterator[Group]:
     """The groups of a block, with the roots found for each."""
-    n_rows = min(scratch.n_rows, len(events.row_starts) - 1 - first_row)
-    match_block(first_row, n_rows, events, contents.leaves, contents.nodes, roots, scratch)
-    for group, start in enumerate(range(0, n_rows, ROW)):
+    leaves, nodes = contents.leaves, contents.nodes
+    match_block(rows.start, len(rows), events, leaves, nodes, roots, scratch)
+    for group, begin in enumerate(rows[::ROW]):
         n_found = scratch.n_found[group]
         first_found = group * scratch.found.shape[1]
         masks = scratch.found_masks[first_found : first_found + n_found]
-        begin, end = first_row + start, first_row + min(start + ROW, n_rows)
+        end = min(begin + ROW, rows.stop)
         bad = _rows_between(bad_rows, begin, end) - begin if len(bad_rows) else _NO_ROWS
         for row in bad.tolist():
             masks[:, row >> 6] &= ~(np.uint64(1) << np.uint64(row & 63))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -50,10 +49,10 @@ class IndexPart(NamedTuple):
 class Numbering:
     """The ordinals in the index of a part's subscriptions: hidden ones have none."""
 
-    def __init__(self, part: IndexPart, first: int) -> None:
+    def __init__(self, part: IndexPart, first: int, n_shown: int) -> None:
         self.first = first
-        self.end = first + part.n_shown
-        self._is_hidden = part.is_hidden if part.n_hidden else None
+        self.end = first + n_shown
+        self._is_hidden = part.is_hidden if n_shown < len(part.contents.ids) else None
 
     # Computed on first use: an index that changes has a new numbering after each change.
     @cached_property
@@ -114,14 +113,19 @@ class Catalogue:
 
     def __init__(self, parts: Sequence[IndexPart]) -> None:
         self.parts = tuple(parts)
-        ends = np.cumsum([0, *(part.n_shown for part in parts)]).tolist()
-        self.numberings = tuple(
-            Numbering(part, first) for part, (first, _) in zip(parts, pairwise(ends), strict=True)
-        )
+        n_shown = [part.n_shown for part in parts]  # takes a while for a large part: once is enough
+        ends = np.cumsum([0, *n_shown]).tolist()
+        self.numberings = tuple(map(Numbering, parts, ends, n_shown))
         self._n_subscriptions: int = ends[-1]
 
     def __len__(self) -> int:
         return self._n_subscriptions
+
+    def has_parts_of(self, other: Catalogue) -> bool:
+        """Whether both are of the same parts, of which other subscriptions may be hidden."""
+        return [id(part.contents) for part in self.parts] == [
+            id(part.contents) for part in other.parts
+        ]
 
     def __contains__(self, subscription_id: object) -> bool:
         return isinstance(subscription_id, str) and self._find([subscription_id])[0] >= 0
@@ -180,7 +184,9 @@ class Catalogue:
             return schemas[0]
         types = {path: schema[path] for schema in schemas for path in schema}
         known = {path: s[path] for s in schemas for path in s if s[path] != ANY}
-        return Schema(types | known)
+        # Where parts have different definitions of a name, the newest is the last.
+        definitions = {name: text for s in schemas for name, text in s.definitions.items()}
+        return Schema(types | known, definitions=definitions)
 
     def place(self, ordinal: int) -> tuple[int, int]:
         """The number of the part that has a subscription, and its ordinal there."""

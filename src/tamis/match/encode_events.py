@@ -12,7 +12,7 @@ from tamis.events.encoder import EncodedEvents
 from tamis.events.json_source import JsonSpans, join_texts
 from tamis.events.names import find_names
 from tamis.input.event_batches import encode_batches, split_events, wanted_columns
-from tamis.input.events import EventStream, open_events
+from tamis.input.events import EventStream, open_events, read_event
 from tamis.input.rows import Wanted
 from tamis.match.unseen import Watch, describe_no_events
 
@@ -46,16 +46,28 @@ def encode_parts(
     for batch in encode_batches(encoder, opened.source, keep=keep):
         watch.add(batch)
         yield _release(batch, keep=keep)
-    _report(watch, opened.find_names)
+    _report(watch, opened.find_names, is_whole=isinstance(opened.source, Path))
     if watch.is_idle and isinstance(opened.source, Path):
         warn(describe_no_events(str(opened.source)))
 
 
-def _report(watch: Watch, find_names: Callable[[], set[AttributePath]]) -> None:
+def report_missing(encoder: EventEncoder, events: list[Any], asked: NeededAttributes) -> None:
+    """Warn of attributes that none of these single events has."""
+    batch = encoder.encode([read_event(event) for event in events])
+    watch = Watch(asked)
+    watch.add(batch)
+    note = watch.describe_missing(lambda: find_names(batch.source))
+    if note is not None:
+        warn(note)
+
+
+def _report(
+    watch: Watch, find_names: Callable[[], set[AttributePath]], *, is_whole: bool = False
+) -> None:
     unread = watch.describe_unread()
     if unread is not None:
         warn(unread, RejectWarning)
-    missing = watch.describe_missing(find_names)
+    missing = watch.describe_missing(find_names, is_whole=is_whole)
     for note in (watch.describe_unreadable(), missing, *watch.describe_oddities()):
         if note is not None:
             warn(note)

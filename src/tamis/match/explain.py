@@ -12,13 +12,16 @@ import numpy as np
 
 from tamis.errors import InputError
 from tamis.events.names import find_names
+from tamis.language.array_keys import ARRAY_KEY
 from tamis.language.ast import (
+    EVENT,
     And,
     AtLeast,
     Between,
     Comparison,
     Condition,
     Derived,
+    ElementTest,
     In,
     IsNull,
     Like,
@@ -44,9 +47,10 @@ from tamis.language.moments import read_at
 from tamis.language.names import print_path
 from tamis.language.parser import parse
 from tamis.language.printer import print_expression
-from tamis.language.types import KINDS, Type
+from tamis.language.types import KINDS, Type, spell_value
 from tamis.logic.bindings import call_of
 from tamis.logic.canonical import canonicalize
+from tamis.logic.derive import compute_derived, describe_no_result
 from tamis.logic.evaluate import (
     NOTHING,
     Known,
@@ -57,6 +61,7 @@ from tamis.logic.evaluate import (
     value_at,
 )
 from tamis.logic.leaves import FALSE, inverse
+from tamis.match.found_elements import describe_elements
 from tamis.match.found_patterns import describe_patterns
 from tamis.match.found_words import describe_found
 
@@ -73,6 +78,7 @@ _MARKS = {True: "✓", False: "✗", None: "?"}
 _MISSING = {False: "missing", True: "not bound"}  # an attribute, a variable
 _SHOWN = 60
 _BINDINGS_SHOWN = 5
+_MOST_BITS = 14_000  # of an integer that Python prints: those of more than 4,300 digits it does not
 _Leaves: TypeAlias = dict[Condition, None]  # in order, distinct
 
 
@@ -153,6 +159,8 @@ def explain_match(
     has_calls = bool(contents.schema.operators)
     known = engine.operators.know(local, text, event) if has_calls else NOTHING
     schema = view.catalogue.schema.with_operators(contents.schema.operators)
+    # A definition may have changed since the part was built.
+    schema = schema.with_definitions(contents.schema.definitions)
     found = explain(subscription_id, text, event, schema, contents.missing, known)
     moment = view.clock() if at is None else read_at(at)
     if len(view.moments[number].find(moment).keep(np.array([local]))):
@@ -186,7 +194,8 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Kn
     if isinstance(node, OperatorCall):
         notes = (_finding(node, known),)
     elif not below:
-        mentioned = {attribute.path: attribute for attribute in attributes(node)}
+        # The strings that decide any_attribute() are shown as elements, without all others.
+        mentioned = {own.path: own for own in attributes(node) if own.path != EVENT}
         values = tuple(
             (print_path(path), _show(attribute_value(attribute, event), attribute.type))
             for path, attribute in mentioned.items()
@@ -194,7 +203,7 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Kn
         values += tuple(
             (print_path(own.path), _show(attribute_value(own, event), own.type))
             for own in dict.fromkeys(tested_attributes(node))
-            if isinstance(own, Derived)
+            if isinstance(own, Derived) and own.function != ARRAY_KEY
         )
         notes = tuple(
             f"{print_path(path)} is {_short(raw)}, not of type {attribute.type}: treated as missing"
@@ -202,6 +211,7 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Kn
             if (raw := raw_value(attribute, event)) is not None
             and attribute_value(attribute, event) is None
         )
+        notes += tuple(_describe_no_results(node, event))
         notes += tuple(_describe_likely(mentioned, event))
     values += tuple(
         (f"?{variable.name}", known.values.get(variable.name))
@@ -212,7 +222,22 @@ def _step(node: Condition, event: Mapping[str, Any], missing: Missing, known: Kn
         notes += describe_found(node, truth, event)
     if isinstance(node, PatternList):
         notes += describe_patterns(node, event)
+    if isinstance(node, ElementTest):
+        notes += describe_elements(node, event, missing)
     return Step(print_expression(node), truth, values, notes, below)
+
+
+def _describe_no_results(node: Condition, event: Mapping[str, Any]) -> Iterator[str]:
+    """The functions that have no result, although the event has their arguments."""
+    notes: list[str] = []
+    for own in dict.fromkeys(tested_attributes(node)):
+        if isinstance(own, Derived):
+            compute_derived(
+                own,
+                lambda argument: attribute_value(argument, event),
+                lambda *found: notes.append(describe_no_result(*found)),
+            )
+    return iter(dict.fromkeys(notes))
 
 
 def _describe_likely(wanted: Iterable[Path], event: Mapping[str, Any]) -> Iterator[str]:
@@ -418,6 +443,8 @@ def _short(value: Any) -> str:
 
 
 def _jsonable(value: Any) -> Any:
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return spell_value(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     return [_jsonable(item) for item in value] if isinstance(value, tuple) else str(value)

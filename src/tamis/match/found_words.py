@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tamis.language.queries import query_words
 from tamis.logic.evaluate import attribute_value, find_words
-from tamis.text import get_analyser
-from tamis.text.segment import segment
+from tamis.text.terms import NEAR, NEAR_IN_ORDER, PHRASE
+from tamis.text.wildcards import split_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from tamis.language.ast import Matches
     from tamis.logic.truth import Truth
 
+# What a query that places its words says if it is not true although they occur.
+_PLACED: Final = {
+    PHRASE: "not as this phrase",
+    NEAR: "not as near each other",
+    NEAR_IN_ORDER: "not as near each other in this order",
+}
 _N_SHOWN: Final = 5  # words
 _LONGEST: Final = 30  # characters of a word that are shown
 
@@ -28,8 +34,8 @@ def describe_found(node: Matches, truth: Truth, event: Mapping[str, Any]) -> tup
     truths = find_words(node, event)
     found = [written[word] for word, is_there in truths.items() if is_there is True]
     lost = [written[word] for word, is_there in truths.items() if is_there is not True]
-    if node.mode == "phrase" and truth is not True and not lost:
-        return ("the words occur, but not as this phrase",)
+    if node.mode in _PLACED and truth is not True and not lost:
+        return (f"the words occur, but {_PLACED[node.mode]}",)
     notes = []
     if found and node.mode in ("any", "at_least"):
         notes.append(f"found: {_few(found)}")
@@ -42,10 +48,9 @@ def _written_words(node: Matches) -> dict[str, str]:
     """The first spelling of each word in the query, by its searched form."""
     type_ = node.attributes[0].type
     assert type_ is not None
-    normalize = get_analyser(type_.analyser).normalize
     written: dict[str, str] = {}
-    for word in segment(node.query):
-        written.setdefault(normalize(word), word)
+    for word in split_query(type_.analyser, node.query):
+        written.setdefault(word.form, word.written)
     return written
 
 

@@ -53,13 +53,14 @@ class JoinedOperators:
             found.update(part.abandoned)
         return dict(found)
 
+    @property
+    def blocked(self) -> list[str]:
+        """The calls and the operators that failed too often, and are not called for a while."""
+        return list(dict.fromkeys(one for part in self._parts for one in part.blocked))
+
     def take_faults(self) -> list[Fault]:
         """Return the faults so far and clear them."""
         return _join(fault for part in self._parts for fault in part.take_faults())
-
-    def clear_faults(self) -> None:
-        """Clear the faults."""
-        self.take_faults()
 
     @property
     def statistics(self) -> dict[str, dict[str, float]]:

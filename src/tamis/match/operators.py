@@ -82,6 +82,11 @@ class Operators:
         """Calls that timed out and still run in this process, by operator."""
         return {} if self._caller is None else self._caller.abandoned
 
+    @property
+    def blocked(self) -> list[str]:
+        """The calls and the operators that failed too often, and are not called for a while."""
+        return [] if self._caller is None else self._caller.blocked
+
     def take_faults(self) -> list[Fault]:
         """Return the faults so far and clear them."""
         return [] if self._caller is None else self._caller.report.take()

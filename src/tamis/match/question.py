@@ -7,30 +7,35 @@ defines what is read from each block and how the blocks of all parts are combine
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from tamis.errors import InputError
 from tamis.events.rows import EventRows
+from tamis.match.ahead import map_ahead
 from tamis.match.kernels.readout import add_bits
 from tamis.match.kernels.rows import ROW
+from tamis.match.single_matcher import SingleMatcher
 from tamis.operators.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tamis.events.encoder import EncodedEvents
-    from tamis.events.event_arrays import EventArrays
-    from tamis.events.part_encoder import PartEncoder
+    from tamis.events.part_coder import PartCoder
     from tamis.events.rejects import Rejects
+    from tamis.events.single_space import EventBuffer
     from tamis.index.layout import RootArrays
     from tamis.kernels.arrays import Int32, Int64
     from tamis.match.batch import Group, Pairs, Scratch
     from tamis.match.catalogue import Numbering
     from tamis.match.engine import Engine
+    from tamis.match.single_events import Event, SingleEvents
     from tamis.match.wanted_subscriptions import WantedSubscriptions
 
 Read = TypeVar("Read")
@@ -63,19 +68,24 @@ class AskedPart:
 
     number: int  # of the part
     engine: Engine
-    encoder: PartEncoder
-    rejects: Rejects  # of single events
+    coder: PartCoder  # of single events
     wanted: WantedSubscriptions
     numbering: Numbering
+    listing: Numbering  # in the list by which results name subscriptions
 
-    def match_names(self, event: Mapping[str, Any]) -> list[str]:
+    @cached_property
+    def matcher(self) -> SingleMatcher:
+        """Matches single events."""
+        return SingleMatcher((self.engine,), (self.coder,), (self.wanted,))
+
+    def match_names(self, event: EventBuffer) -> list[str]:
         """The ids of the subscriptions that one event satisfies."""
         if not self.engine.has_operators:
-            return self.engine.match_names(self._encode(event), self.wanted.is_wanted)
+            return self.matcher.match_names(event)
         ordinals, _ = self._match(event)
         return list(self.engine.contents.ids.take(pa.array(ordinals)).to_pylist())
 
-    def match_bindings(self, event: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    def match_bindings(self, event: EventBuffer) -> dict[str, dict[str, Any]]:
         """The same, each with its substitution."""
         ids = self.engine.contents.ids
         ordinals, verdict = self._match(event, with_bindings=True)
@@ -84,31 +94,48 @@ class AskedPart:
             for ordinal in ordinals.tolist()
         }
 
-    def match_ordinals(self, event: Mapping[str, Any]) -> Int32:
-        """The same by ordinal of the index."""
-        return self.numbering.to_index(self._match(event)[0])
+    def match_ordinals(self, event: EventBuffer) -> Int32:
+        """The same by ordinal of the listing."""
+        return self.listing.to_index(self._match(event)[0])
 
-    def _match(
-        self, event: Mapping[str, Any], *, with_bindings: bool = False
-    ) -> tuple[Int32, Verdict]:
+    def match_numbers(self, event: EventBuffer) -> Int64:
+        """The same by number of the subscription, as its store gave it."""
+        return self.numbers[self._match(event)[0]]
+
+    @property
+    def numbers(self) -> Int64:
+        """The numbers of subscriptions, by ordinal of the part."""
+        contents = self.engine.contents
+        if len(contents.numbers) != len(contents.ids):
+            raise InputError(
+                "the subscriptions of this index have no numbers",
+                hint="only those of a live index have",
+            )
+        return contents.numbers
+
+    def _match(self, event: EventBuffer, *, with_bindings: bool = False) -> tuple[Int32, Verdict]:
         engine = self.engine
-        ordinals = self.wanted.keep(engine.match_ordinals(self._encode(event)))
+        ordinals = self.matcher.match_ordinals(event)
         if not engine.has_operators:
             return ordinals, _NO_VERDICT
         is_open = engine.operators.is_decided_here[ordinals]
         if not is_open.any():
             return ordinals, _NO_VERDICT
-        asked = [(event, ordinals[is_open].tolist())]
+        asked = [(event.event, ordinals[is_open].tolist())]
         verdict = next(engine.operators.decide(asked, with_bindings=with_bindings))
         is_kept = ~is_open
         is_kept[is_open] = [ordinal in verdict.ordinals for ordinal in asked[0][1]]
         return ordinals[is_kept], verdict
 
-    def _encode(self, event: Mapping[str, Any]) -> EventArrays:
-        return self.encoder.encode_event(event, self.rejects)
-
 
 _NO_VERDICT = Verdict(set(), {})
+
+
+class NamedPairs(NamedTuple):
+    """Matches of consecutive events by number of the subscription, and its id for each."""
+
+    pairs: Pairs
+    ids: pa.StringArray
 
 
 @dataclass(frozen=True)
@@ -124,6 +151,11 @@ class Block:
     with_bindings: bool
 
     @property
+    def span(self) -> range:
+        """The rows of the block in the batch; the same for all parts, of whatever size they are."""
+        return range(self.first_row, self.first_row + self.n_rows)
+
+    @property
     def wanted(self) -> WantedSubscriptions:
         """The subscriptions that answer."""
         return self.part.wanted
@@ -134,30 +166,60 @@ class Block:
         """
         events = self.batch.parts[self.part.number]
         return self.part.engine.read_groups(
-            events, self.first_row, self.bad_rows, self.wanted.settled, read
+            events, self.span, self.bad_rows, self.wanted.settled, read
         )
 
     def decided(self) -> list[Pairs]:
         """The matches of the other subscriptions, those with operators, by ordinal of the part;
         empty if there are none.
         """
-        return self._verified(self.wanted.decided) if self.part.engine.has_operators else []
+        return self._verified(_DECIDED) if self.part.engine.has_operators else []
+
+    @property
+    def is_quick_to_list(self) -> bool:
+        """Whether matches take less time to list than to count: few events were matched since a
+        removal. Then `local_pairs` have all of them.
+        """
+        return self.wanted.source is not self.wanted
+
+    def local_pairs(self) -> list[Pairs]:
+        """All matches, by ordinal of the part; each event's in the order of roots."""
+        return self._verified(_ALL)
 
     def pairs(self) -> list[Pairs]:
-        """All matches, by ordinal of the index; each event's in the order of roots."""
-        to_index = self.part.numbering.to_index
+        """The same by ordinal of the index."""
+        return _renumbered(self.local_pairs(), self.part.numbering)
+
+    def listed(self) -> list[Pairs]:
+        """The same by ordinal of the list by which results name subscriptions."""
+        return _renumbered(self.local_pairs(), self.part.listing)
+
+    def numbered(self) -> list[Pairs]:
+        """The same by number of the subscription, as its store gave it."""
+        numbers = self.part.numbers
         return [
-            pairs._replace(subscriptions=to_index(pairs.subscriptions))
-            for pairs in self._verified(self.wanted.roots)
+            pairs._replace(subscriptions=numbers[pairs.subscriptions])
+            for pairs in self.local_pairs()
+        ]
+
+    def named(self) -> list[NamedPairs]:
+        """All matches, by number of the subscription, with their ids."""
+        numbers, ids = self.part.numbers, self.part.engine.contents.ids
+        return [
+            NamedPairs(
+                pairs._replace(subscriptions=numbers[pairs.subscriptions]),
+                ids.take(pa.array(pairs.subscriptions)),
+            )
+            for pairs in self.local_pairs()
         ]
 
     def count_settled(self, counts: Int64) -> None:
         """Add the counts of `read_settled` to each subscription's count, by ordinal of the part."""
         wanted, bad_rows = self.wanted, self.bad_rows
-        end_row = self.first_row + self.n_rows
+        span = self.span
         n_bad = 0
         if len(bad_rows):
-            n_bad = int(np.count_nonzero((bad_rows >= self.first_row) & (bad_rows < end_row)))
+            n_bad = int(np.count_nonzero((bad_rows >= span.start) & (bad_rows < span.stop)))
         if n_bad:
             roots = wanted.settled
             for found, own in self.read_settled(_count_roots):
@@ -167,17 +229,29 @@ class Block:
                 counts[roots.subscriptions] += np.repeat(by_root, sizes)
         else:
             events = self.batch.parts[self.part.number]
-            self.part.engine.count_by_subscription(events, self.first_row, wanted.settled, counts)
+            self.part.engine.count_by_subscription(events, span, wanted.settled, counts)
         if len(wanted.settled.always):
             counts[wanted.settled.always] += self.n_rows - n_bad
 
-    def _verified(self, roots: RootArrays) -> list[Pairs]:
+    def _verified(self, choose: Callable[[WantedSubscriptions], RootArrays]) -> list[Pairs]:
         events, engine = self.batch.parts[self.part.number], self.part.engine
-        found = engine.match_pairs(events, self.first_row, self.bad_rows, roots)
+        source = self.wanted.source  # read once: it changes
+        found = engine.match_pairs(events, self.span, self.bad_rows, choose(source))
+        if source is not self.wanted:
+            found = [self.wanted.keep_pairs(pairs) for pairs in found]
         if self.rows is None:
             return found
         verify, rows = engine.operators.verify, self.rows
         return [verify(pairs, rows, with_bindings=self.with_bindings) for pairs in found]
+
+
+_ALL = attrgetter("roots")
+_DECIDED = attrgetter("decided")
+
+
+def _renumbered(found: list[Pairs], numbering: Numbering) -> list[Pairs]:
+    to_index = numbering.to_index
+    return [pairs._replace(subscriptions=to_index(pairs.subscriptions)) for pairs in found]
 
 
 @dataclass(frozen=True)
@@ -185,25 +259,75 @@ class Question:
     """Which subscriptions are requested, and the number of threads."""
 
     parts: Sequence[AskedPart]
+    singles: SingleEvents
     n_groups: int  # of 512 events in a block
     threads: int = 1
     with_bindings: bool = False
 
-    def match_names(self, event: Mapping[str, Any]) -> list[str]:
+    def match_names(self, event: Event) -> list[str]:
         """The ids of the subscriptions that one event satisfies, in the order of parts."""
-        found = [part.match_names(event) for part in self.parts]
-        return found[0] if len(found) == 1 else [name for own in found for name in own]
-
-    def match_bindings(self, event: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-        """The same, each with its substitution."""
-        found: dict[str, dict[str, Any]] = {}
-        for part in self.parts:
-            found |= part.match_bindings(event)
+        read = self.singles.read(event)
+        if self._matcher is not None:
+            found = self._matcher.match_names(read)
+        else:
+            found = [name for part in self.parts for name in part.match_names(read)]
+        self.singles.give_back(read)
         return found
 
-    def match_ordinals(self, event: Mapping[str, Any]) -> Int32:
-        """The same by ordinal."""
-        return np.concatenate([_NO_ORDINALS, *(part.match_ordinals(event) for part in self.parts)])
+    def match_each(self, events: Iterable[Event]) -> list[list[str]]:
+        """The same for each of some events."""
+        found: list[list[str]] = []
+        for event in events:
+            try:
+                found.append(self.match_names(event))
+            except InputError as error:
+                place = f"row {len(found)}: {error.message}"
+                raise InputError(place, hint=error.hint) from None
+        return found
+
+    @cached_property
+    def _matcher(self) -> SingleMatcher | None:
+        """Matches single events against all parts; None if they are matched one by one."""
+        parts = self.parts
+        if len(parts) == 1:
+            return None if parts[0].engine.has_operators else parts[0].matcher
+        engines, coders = [own.engine for own in parts], [own.coder for own in parts]
+        if not SingleMatcher.can_join(engines, coders):
+            return None
+        return SingleMatcher(engines, coders, [own.wanted for own in parts])
+
+    def match_bindings(self, event: Event) -> dict[str, dict[str, Any]]:
+        """The same, each with its substitution."""
+        read = self.singles.read(event)
+        found: dict[str, dict[str, Any]] = {}
+        for part in self.parts:
+            found |= part.match_bindings(read)
+        self.singles.give_back(read)
+        return found
+
+    def match_ordinals(self, event: Event) -> Int32:
+        """The same by ordinal of the list by which results name subscriptions."""
+        read = self.singles.read(event)
+        found = [part.match_ordinals(read) for part in self.parts]
+        self.singles.give_back(read)
+        return np.concatenate([_NO_ORDINALS, *found])
+
+    def match_numbers(self, event: Event) -> Int64:
+        """The same by number of the subscription, as its store gave it."""
+        read = self.singles.read(event)
+        if self._matcher is not None:
+            ordinals = self._matcher.match_parts(read)
+            found = [part.numbers[own] for part, own in zip(self.parts, ordinals, strict=True)]
+        else:
+            found = [part.match_numbers(read) for part in self.parts]
+        self.singles.give_back(read)
+        return np.concatenate([_NO_NUMBERS, *found])
+
+    def reporting_to(self, rejects: Rejects) -> Question:
+        """The same question; values of single events that cannot be read are added to these
+        rejects.
+        """
+        return replace(self, singles=self.singles.reporting_to(rejects))
 
     def put(self, batches: Iterable[EncodedEvents], readout: Readout[Read, Answer]) -> Answer:
         """The answer to the question for all events."""
@@ -234,10 +358,11 @@ class Question:
 
         if not batch.n_rows:  # the columns of its events have a type nevertheless
             yield BlockRead(batch, batch_row, 0, [])
-        yield from _in_order(run, range(0, batch.n_rows, size), self.threads)
+        yield from map_ahead(run, range(0, batch.n_rows, size), self.threads)
 
 
 _NO_ORDINALS = np.empty(0, dtype=np.int32)
+_NO_NUMBERS = np.empty(0, dtype=np.int64)
 
 
 def _open_rows(engine: Engine, batch: EncodedEvents) -> EventRows | None:
@@ -252,18 +377,3 @@ def _count_roots(group: Group, scratch: Scratch) -> tuple[Int32, Int64]:
     counts = np.zeros(len(group.found), dtype=np.int64)
     add_bits(group.masks, counts)
     return group.found.copy(), counts
-
-
-def _in_order(function: Callable[[int], Read], rows: range, threads: int) -> Iterator[Read]:
-    """The results for all blocks, in order, computed by the given number of threads."""
-    if threads == 1:
-        yield from map(function, rows)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        # A window of blocks ahead: only as many results wait in memory as threads work.
-        pending = [pool.submit(function, row) for row in rows[: 2 * threads]]
-        for row in rows[2 * threads :]:
-            yield pending.pop(0).result()
-            pending.append(pool.submit(function, row))
-        for future in pending:
-            yield future.result()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from tamis.errors import RejectWarning, suggest, warn
+from tamis.errors import BuildError, RejectWarning, suggest, warn
 from tamis.index.attributes import parse_attributes
 from tamis.index.stored_texts import all_texts
 from tamis.index.uses import count_uses, used_paths
@@ -17,12 +19,14 @@ from tamis.language.lookalikes import (
     find_lookalikes,
     fold,
 )
+from tamis.language.schema import Schema
 from tamis.language.weights import WEIGHT
 from tamis.match.switches import Switches, is_switch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from tamis.errors import ExpressionError
     from tamis.index.contents import Contents
     from tamis.language.lookalikes import Lookalike
     from tamis.match.index import Index
@@ -49,13 +53,17 @@ def report_build(
     `named` has, by argument, what was given for ids of subscriptions. In a declared schema all
     names are meant: what it does not have is a reject already.
     """
-    if index.rejects:
+    if index.rejects and len(index):  # without any, `refuse_useless` or the caller reports them
         warn(_describe_rejects(index), RejectWarning)
     if n_expired := index.contents.provenance.get("expired"):
         warn(describe_expired(n_expired), RejectWarning)
     contents = index.contents
     columns = describe_unused_columns(contents.attribute_names, find_switches(contents))
-    for note in (columns, describe_separators(contents), describe_swapped(contents)):
+    for note in (
+        columns,
+        describe_separators(contents.tags.flatten().to_pylist()),
+        describe_swapped(contents),
+    ):
         if note is not None:
             warn(note)
     found = [] if is_declared else lookalikes(index.contents)
@@ -66,6 +74,28 @@ def report_build(
         unknown = [one for one in given or () if one not in index and one not in refused]
         if unknown:
             warn(_describe_unknown(unknown, argument, index))
+
+
+def refuse_useless(index: Index) -> None:
+    """Raise a `BuildError` if there were subscriptions and each of them is a reject."""
+    if len(index) or not index.rejects:
+        return
+    n, first = len(index.rejects), index.rejects[0]
+    what = f"all {n:,} subscriptions were rejected, for example {_describe_reject(first)}"
+    if n == 1:
+        picture = first.picture()
+        what = f"the only subscription was rejected: {_describe_reject(first)}"
+        what += f"\n{picture}" if picture else ""
+    raise BuildError(f"no index was built: {what}", index.rejects)
+
+
+def report_unused(index: Index, schema: Any) -> None:
+    """Warn of declared attributes that no subscription uses.
+
+    An Arrow or Spark schema describes events, which may have more than subscriptions ask for.
+    """
+    if isinstance(schema, str | os.PathLike | Mapping | Schema) and index.unused_attributes:
+        warn(describe_unused(index.unused_attributes))
 
 
 def lookalikes(contents: Contents) -> list[Lookalike]:
@@ -116,9 +146,9 @@ def describe_swapped(contents: Contents) -> str | None:
     )
 
 
-def describe_separators(contents: Contents) -> str | None:
+def describe_separators(tags: Iterable[str]) -> str | None:
     """A note on tags that seem to be several in one."""
-    odd = [tag for tag in dict.fromkeys(contents.tags.flatten().to_pylist()) if SEVERAL.search(tag)]
+    odd = [tag for tag in dict.fromkeys(tags) if SEVERAL.search(tag)]
     if not odd:
         return None
     what = "a tag seems" if len(odd) == 1 else f"{len(odd):,} tags seem"
@@ -126,12 +156,15 @@ def describe_separators(contents: Contents) -> str | None:
 
 
 def describe_unused(names: Sequence[str]) -> str:
-    """One sentence about attributes of a schema that no subscription uses."""
-    shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
-    if len(names) == 1:
-        return f"no subscription in the index uses {shown}, which the schema declares"
-    n = f"{len(names):,}"
-    return f"no subscription in the index uses {n} attributes that the schema declares: {shown}"
+    """A note on attributes of a schema that no subscription uses."""
+    shown = ", ".join(names[:SHOWN]) + (" and others" if len(names) > SHOWN else "")
+    what = f"{shown}, which the schema declares"
+    if len(names) > 1:
+        what = f"{len(names):,} attributes that the schema declares: {shown}"
+    return (
+        f"no subscription in the index uses {what}. Correct the name in the schema or remove it, "
+        "unless this is intended"
+    )
 
 
 def describe_expired(n_expired: int) -> str:
@@ -143,12 +176,16 @@ def describe_expired(n_expired: int) -> str:
 def _describe_rejects(index: Index) -> str:
     n = len(index.rejects)
     what = "1 subscription was" if n == 1 else f"{n:,} subscriptions were"
-    first = index.rejects[0]
-    own = "" if first.subscription_id is None else f'subscription "{first.subscription_id}": '
+    first = _describe_reject(index.rejects[0])
     return (
         f"{what} rejected and {'is' if n == 1 else 'are'} not in the index, for example "
-        f"{own}{first.message}; index.rejects lists {'it' if n == 1 else 'them'}"
+        f"{first}; index.rejects lists {'it' if n == 1 else 'them'}"
     )
+
+
+def _describe_reject(reject: ExpressionError) -> str:
+    own = "" if reject.subscription_id is None else f'subscription "{reject.subscription_id}": '
+    return f"{own}{reject.message}"
 
 
 def _describe_unknown(unknown: list[Any], argument: str, index: Index) -> str:

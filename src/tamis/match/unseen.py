@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,7 +22,7 @@ from tamis.language.lookalikes import Use, describe_use, find_alike, fold, is_sa
 from tamis.language.names import print_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from tamis.events.attributes import AttributeTable
     from tamis.events.encoder import EncodedEvents
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 MANY: Final = 100  # events: among fewer, an attribute may well be missing
 SHOWN: Final = 3
+_EXPRESSION: Final = ("expression",)  # the name that subscriptions have
+_LOOKED_AT: Final = 1_000  # events of a list that are matched one by one
 
 
 class NeededAttributes:
@@ -74,6 +77,41 @@ class SingleRejects(Rejects):
             "values of this attribute are reported",
             RejectWarning,
         )
+
+    def add_no_result(self, path: Path, type_: Type, arguments: Any, reason: str) -> None:
+        """Warn about a function without a result, unless it was reported earlier."""
+        if path in self._reported:
+            return
+        self._reported.add(path)
+        warn(
+            f"{print_path(path)} has no result for an event and is treated as missing: {reason}. "
+            "No more events are reported for it",
+            RejectWarning,
+        )
+
+
+class FirstEvents:
+    """Chooses the lists of single events in which to look for missing attributes.
+
+    Looking takes about as long as matching: it is done for the first call, and for the first call
+    with many events.
+    """
+
+    __slots__ = ("_n_seen",)
+
+    def __init__(self) -> None:
+        self._n_seen = 0  # events of the largest call that was looked at
+
+    def take(self, events: Iterator[Any]) -> list[Any]:
+        """The first events of a call, unless no further call is to be looked at."""
+        return list(islice(events, _LOOKED_AT)) if self._n_seen < MANY else []
+
+    def is_due(self, taken: Sequence[Any]) -> bool:
+        """Whether to look at the events of this call."""
+        if self._n_seen >= MANY or len(taken) < (MANY if self._n_seen else 1):
+            return False
+        self._n_seen = len(taken)
+        return True
 
 
 class Watch:
@@ -152,8 +190,14 @@ class Watch:
         shown = "" if example is None else f"; row {example.row}: {example.reason}"
         return f"{name} ({values}{shown})"
 
-    def describe_missing(self, find_names: Callable[[], Collection[Path]]) -> str | None:
-        """A note on attributes that no event has; None if there are none."""
+    def describe_missing(
+        self, find_names: Callable[[], Collection[Path]], *, is_whole: bool = False
+    ) -> str | None:
+        """A note on attributes that no event has; None if there are none.
+
+        If the events are all of a file (`is_whole`) and have no attribute of the index, that is
+        reported of few events too.
+        """
         unseen = [path for path in self._unseen if not self._n_rejects[print_path(path)]]
         if not self._n_events or not unseen:
             return None
@@ -166,11 +210,17 @@ class Watch:
         is_strange = not self._has_values.any() and not self._n_rejects
         is_sure = is_strange or self._n_events >= MANY
         alike = find_wrapped(unseen, names, with_ends=is_sure) | alike
-        missing = [path for path in unseen if path in alike or self._n_events >= MANY]
+        is_sure = self._n_events >= MANY or (is_strange and is_whole)
+        missing = [path for path in unseen if path in alike or is_sure]
         uses = self._asked.uses if missing else {}
         missing = [path for path in missing if path in uses]
         where = f"in every event ({self._n_events:,} event{'s' * (self._n_events != 1)})"
-        return describe_missing(missing, alike, uses, where) if missing else None
+        if not missing:
+            return None
+        note = describe_missing(missing, alike, uses, where)
+        if is_strange and _EXPRESSION in names:
+            note += f". They have an {_EXPRESSION[0]} each: are they subscriptions?"
+        return note
 
 
 def describe_no_events(place: str) -> str:

@@ -15,10 +15,11 @@ from tamis.events.encoder import EventEncoder
 from tamis.language.moments import read_at
 from tamis.match.catalogue import Catalogue
 from tamis.match.details import Details
+from tamis.match.elements import ElementMatcher
 from tamis.match.engine import Engine
 from tamis.match.joined_operators import JoinedOperators
 from tamis.match.questions import Questions
-from tamis.match.unseen import NeededAttributes, SingleRejects
+from tamis.match.unseen import FirstEvents, NeededAttributes, SingleRejects
 from tamis.match.wanted_subscriptions import Moments
 
 if TYPE_CHECKING:
@@ -39,37 +40,52 @@ def read_clock() -> datetime:
 class View:
     """Everything that is needed to match events against some parts. Threads share it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that decides what it answers
         self,
         parts: Sequence[IndexPart],
         registry: Registry | None,
         *,
         n_groups: int | None = None,
         clock: Callable[[], datetime] = read_clock,
+        change: int | None = None,
         like: View | None = None,
     ) -> None:
-        """`clock` gives the moment of questions that name none. `like` is a view of some of the
-        same parts.
+        """`clock` gives the moment of questions that name none. `change` is the last change of a
+        set that changes. `like` is an earlier view of some of the same parts: what it hides of
+        them is hidden still.
         """
+        self.change = change
         self.registry = registry
         self.clock = clock
         self.single_rejects: SingleRejects = (
             SingleRejects() if like is None else like.single_rejects
         )
+        self.first_events: FirstEvents = FirstEvents() if like is None else like.first_events
         self.engines: tuple[Engine, ...] = _make_engines(parts, registry, n_groups, like)
         self.moments: tuple[Moments, ...] = _make_moments(parts, self.engines, like)
+        self.is_timed = any(map(len, self.moments))  # some subscription is not always valid
         self.catalogue: Catalogue = Catalogue(parts)
         self.details = Details(self.catalogue)  # details of subscriptions besides expressions
+        # By it results name subscriptions. After a removal it is still that of the earlier view,
+        # so that the columns of all parts are not gathered again.
+        self.listing, self.listed_details = self.catalogue, self.details
+        if like is not None and like.listing.has_parts_of(self.catalogue):
+            self.listing, self.listed_details = like.listing, like.listed_details
         contents = [part.contents for part in parts]
         reused = None if like is None else like.encoder
-        self.encoder: EventEncoder = EventEncoder(*contents, like=reused)
+        self.encoder: EventEncoder = (
+            like.encoder
+            if like is not None and like.catalogue.has_parts_of(self.catalogue)
+            else EventEncoder(*contents, like=reused, match_elements=ElementMatcher)
+        )
         self.asked = NeededAttributes(lambda: self.shown, self.encoder.table)
         self.has_operators = any(engine.has_operators for engine in self.engines)
         self.ask = Questions(self).ask
 
     def frozen(self, moment: datetime) -> View:
         """The same view, whose questions are about one moment unless they name another."""
-        return View(self.catalogue.parts, self.registry, clock=lambda: moment, like=self)
+        parts, change = self.catalogue.parts, self.change
+        return View(parts, self.registry, clock=lambda: moment, change=change, like=self)
 
     @cached_property
     def shown(self) -> tuple[Contents, ...]:
@@ -114,9 +130,12 @@ def _make_moments(
     """Those of `like` are used where nothing else is hidden: they have cached arrays of roots."""
     known = {}
     if like is not None:
-        for engine, moments in zip(like.engines, like.moments, strict=True):
-            known[id(engine), id(moments.is_hidden)] = moments
-    return tuple(
-        known.get((id(engine), id(part.is_hidden))) or Moments(engine, part.is_hidden)
-        for engine, part in zip(engines, parts, strict=True)
-    )
+        known = {id(own): found for own, found in zip(like.engines, like.moments, strict=True)}
+    made = []
+    for engine, part in zip(engines, parts, strict=True):
+        earlier = known.get(id(engine))
+        if earlier is not None and earlier.is_hidden is part.is_hidden:
+            made.append(earlier)
+        else:
+            made.append(Moments(engine, part.is_hidden, earlier))
+    return tuple(made)

@@ -258,16 +258,16 @@ def read_words(test, scanned, data, words_as, texts, words, double):
         kind = scanned.constant_kinds[at]
         value = scanned.constant_values[at]
         if words_as == WORD_OF_TEXT:
-            if kind != lexer.TOKEN_TEXT:
+            if kind != lexer.CONSTANT_TEXT:
                 return -1
             word = np.int64(find_text(texts, data, value, scanned.constant_sizes[at]))
         elif words_as == WORD_OF_INTEGER:
-            if kind != lexer.TOKEN_INTEGER:
+            if kind != lexer.CONSTANT_INTEGER:
                 return -1
             word = value
         elif (
             words_as == WORD_OF_DOUBLE or words_as == WORD_OF_NUMBER
-        ) and kind != lexer.TOKEN_TEXT:
+        ) and kind != lexer.CONSTANT_TEXT:
             # Both are exact (at most 15 digits), so the quotient is the nearest double.
             double[0] = np.float64(value) / _POWERS[scanned.constant_sizes[at]] + 0.0
             word = ordered_bits(double.view(np.int64)[0])
@@ -371,7 +371,7 @@ def number_patterns(
     for i in range(len(tests)):
         at = scanned.test_starts[tests[i]]
         number = -1
-        if scanned.constant_kinds[at] == lexer.TOKEN_TEXT:
+        if scanned.constant_kinds[at] == lexer.CONSTANT_TEXT:
             number = find_text(texts, data, scanned.constant_values[at], scanned.constant_sizes[at])
         name = np.int64(scanned.test_names[tests[i]])
         keys[i] = (name * lexer.N_TEST_CODES + scanned.test_kinds[tests[i]]) << 32 | np.int64(
@@ -432,7 +432,7 @@ def count_uses(
             for at in range(first, last):
                 kind = scanned.constant_kinds[at]
                 votes[name, kind] += 1
-                if kind == lexer.TOKEN_TEXT:
+                if kind == lexer.CONSTANT_TEXT:
                     start, size = scanned.constant_values[at], scanned.constant_sizes[at]
                     is_pattern = scanned.test_kinds[test] >= lexer.LIKE
                     votes[name, 4] += is_pattern or is_only_text(data, start, size)

@@ -14,10 +14,10 @@ from tamis.kernels.compiled import kernel
 from tamis.language.comparators import Comparator
 
 # Constants.
-TOKEN_INTEGER: Final = 0
-TOKEN_DECIMAL: Final = 1
-TOKEN_TEXT: Final = 2
-TOKEN_ESCAPED: Final = 3  # a text that needs decoding: the whole token, with its quotes
+CONSTANT_INTEGER: Final = 0
+CONSTANT_DECIMAL: Final = 1
+CONSTANT_TEXT: Final = 2
+CONSTANT_ESCAPED: Final = 3  # a text that needs decoding: the whole token, with its quotes
 
 # Tests.
 IS_EQUAL: Final = Comparator.EQUAL.code
@@ -82,6 +82,12 @@ _CLASSES: Final = np.array([_classify(byte) for byte in range(256)], dtype=np.ui
 def is_word_start(byte):
     """A letter or an underscore."""
     return _CLASSES[byte] == _WORD_START
+
+
+@kernel(inline="always")
+def is_name_start(byte):
+    """A letter, an underscore or a backtick."""
+    return _CLASSES[byte] == _WORD_START or byte == 96
 
 
 @kernel(inline="always")
@@ -191,8 +197,8 @@ def read_quoted(data, start, end):
         if byte == 39:
             if at + 1 >= end or data[at + 1] != 39:
                 if is_plain:
-                    return TOKEN_TEXT, start + 1, at - start - 1, at + 1
-                return TOKEN_ESCAPED, start, at + 1 - start, at + 1
+                    return CONSTANT_TEXT, start + 1, at - start - 1, at + 1
+                return CONSTANT_ESCAPED, start, at + 1 - start, at + 1
             is_plain = False
             at += 2
         elif byte == 92:
@@ -202,7 +208,7 @@ def read_quoted(data, start, end):
             break
         else:
             at += 1
-    return TOKEN_TEXT, start, start, -1
+    return CONSTANT_TEXT, start, start, -1
 
 
 @kernel
@@ -211,9 +217,9 @@ def read_raw(data, start, end):
     at = start + 2
     while at < end and data[at] >= 32 and data[at] != 127:
         if data[at] == 39:
-            return TOKEN_TEXT, start + 2, at - start - 2, at + 1
+            return CONSTANT_TEXT, start + 2, at - start - 2, at + 1
         at += 1
-    return TOKEN_TEXT, start, start, -1
+    return CONSTANT_TEXT, start, start, -1
 
 
 @kernel
@@ -240,8 +246,8 @@ def read_number(data, at, end):
         at += 1
     is_whole = 0 < n_digits <= 15 and is_digit(data[first]) and is_digit(data[at - 1])
     if not is_whole or (at < end and (is_word_start(data[at]) or data[at] == 46)):
-        return TOKEN_INTEGER, first, first, -1
-    token = TOKEN_DECIMAL if has_point else TOKEN_INTEGER
+        return CONSTANT_INTEGER, first, first, -1
+    token = CONSTANT_DECIMAL if has_point else CONSTANT_INTEGER
     return token, (-value if is_negative else value), n_after, at
 
 

@@ -1,9 +1,10 @@
 """The fast reader: converts the bytes of many expressions to postfix instructions.
 
-It reads the plain part of the language: attribute names, comparisons, IN, BETWEEN, IS NULL and
-patterns with plain integers, short decimals and strings, combined by AND, OR, NOT, XOR, XNOR,
-parentheses, xor(…), xnor(…) and at_least(…). It leaves every other expression to the parser in
-`language`, and never reports an error itself: so it must be correct only about what it accepts.
+It reads the plain part of the language: attribute names (in backticks too), comparisons, IN,
+BETWEEN, IS NULL and patterns with plain integers, short decimals and strings, combined by AND, OR,
+NOT, XOR, XNOR, parentheses, xor(…), xnor(…) and at_least(…). It leaves every other expression to
+the parser in `language`, and never reports an error itself: so it must be correct only about what
+it accepts.
 
 Functions called from one place are inlined: passing all these arrays would cost more than reading.
 """
@@ -15,6 +16,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tamis.index.kernels.lexer import (
+    CONSTANT_INTEGER,
+    CONSTANT_TEXT,
     ILIKE,
     IN_LIST,
     IS_AT_LEAST,
@@ -24,10 +27,9 @@ from tamis.index.kernels.lexer import (
     LIKE,
     NOT_IN_LIST,
     RLIKE,
-    TOKEN_INTEGER,
-    TOKEN_TEXT,
     comparison_at,
     find_name,
+    is_name_start,
     is_word_start,
     pack_word,
     packed_word,
@@ -91,6 +93,8 @@ _W_LIKE: Final = pack_word("LIKE")
 _W_ILIKE: Final = pack_word("ILIKE")
 _W_RLIKE: Final = pack_word("RLIKE")
 _W_AT_LEAST: Final = pack_word("AT_LEAST")
+_BACKTICK: Final = 96
+_MOST_STEPS: Final = 16  # of a path; the parser reads longer ones
 # Words that are not attribute names, or begin something that the parser must read.
 _RESERVED: Final = np.array(
     [pack_word(word) for word in sorted(KEYWORDS | REFUSED_WORDS.keys())], dtype=np.uint64
@@ -126,12 +130,39 @@ def add_test(out, counts, name, kind):
 
 
 @kernel
+def is_reserved(word):
+    """Whether a packed word is not an attribute name, or begins what the parser must read."""
+    for other in _RESERVED:
+        if word == other:
+            return True
+    return False
+
+
+@kernel
 def name_end(data, at, end):
-    """Where the attribute name that starts at `at` ends, the names of its fields included."""
-    at = word_end(data, at, end)
-    while at + 1 < end and data[at] == 46 and is_word_start(data[at + 1]):
-        at = word_end(data, at + 1, end)
-    return at
+    """Where the attribute name that starts at `at` ends, the names of its fields included.
+
+    -1 for what the parser must read: keywords, backticks inside a name, very long paths.
+    """
+    for _ in range(_MOST_STEPS):
+        start = at
+        if data[at] == _BACKTICK:
+            at += 1
+            while at < end and data[at] != _BACKTICK and data[at] >= 32 and data[at] != 127:
+                at += 1
+            if at >= end or data[at] != _BACKTICK or at == start + 1:
+                return -1
+            at += 1
+            if at < end and data[at] == _BACKTICK:
+                return -1
+        else:
+            at = word_end(data, at, end)
+            if is_reserved(packed_word(data, start, at)):
+                return -1
+        if at + 1 >= end or data[at] != 46 or not is_name_start(data[at + 1]):
+            return at
+        at += 1
+    return -1
 
 
 @kernel
@@ -178,6 +209,8 @@ def read_predicate(data, start, end, out, counts, names, in_list):
     `counts` holds the numbers of instructions, tests and constants so far.
     """
     at = name_end(data, start, end)
+    if at < 0:
+        return -1
     name = find_name(data, start, at, names)
     at = skip_spaces(data, at, end)
     if at >= end or name < 0:
@@ -195,7 +228,7 @@ def read_predicate(data, start, end, out, counts, names, in_list):
         n_members = 0
         while True:
             kind, value, size, at = read_constant(data, skip_spaces(data, at, end), end)
-            if at < 0 or (test >= LIKE and kind < TOKEN_TEXT):
+            if at < 0 or (test >= LIKE and kind < CONSTANT_TEXT):
                 return -1
             add_constant(out, counts, kind, value, size)
             n_members += 1
@@ -231,17 +264,17 @@ def read_predicate(data, start, end, out, counts, names, in_list):
 def read_function(data, at, end, out, counts, names, test):
     """Read startswith(name, 'text') and similar calls; return the place after it, or -1."""
     start = skip_spaces(data, at, end)
-    at = name_end(data, start, end)
-    if at == start or not is_word_start(data[start]):
+    if start >= end or not is_name_start(data[start]):
         return -1
-    if is_reserved(packed_word(data, start, at)):
+    at = name_end(data, start, end)
+    if at < 0:
         return -1
     name = find_name(data, start, at, names)
     at = skip_spaces(data, at, end)
     if name < 0 or at >= end or data[at] != 44:
         return -1
     kind, value, size, at = read_constant(data, skip_spaces(data, at + 1, end), end)
-    if at < 0 or kind < TOKEN_TEXT:
+    if at < 0 or kind < CONSTANT_TEXT:
         return -1
     at = skip_spaces(data, at, end)
     if at >= end or data[at] != 41:
@@ -278,15 +311,6 @@ def pop_operators(out, counts, stack, height, least, xor_operands):
 
 
 @kernel
-def is_reserved(word):
-    """Whether a packed word is not an attribute name, or begins what the parser must read."""
-    for other in _RESERVED:
-        if word == other:
-            return True
-    return False
-
-
-@kernel
 def open_call(data, word, at, end):
     """(operator, k, the place after k) of a call whose opening parenthesis is before `at`."""
     if word == _W_XOR or word == _W_XNOR:
@@ -294,7 +318,7 @@ def open_call(data, word, at, end):
     if word != _W_AT_LEAST:
         return STEP_AT_LEAST, np.int64(0), -1
     kind, k, _, at = read_constant(data, skip_spaces(data, at, end), end)
-    if at < 0 or kind != TOKEN_INTEGER:
+    if at < 0 or kind != CONSTANT_INTEGER:
         return STEP_AT_LEAST, k, -1
     at = skip_spaces(data, at, end)
     return STEP_AT_LEAST, k, (at + 1 if at < end and data[at] == 44 else -1)
@@ -307,6 +331,12 @@ def read_operand(data, at, end, out, counts, names, limits, stack, state):
     if data[at] == 40:  # (
         stack[height, 0] = _OPEN
         at += 1
+    elif data[at] == _BACKTICK:
+        state[2] += 1
+        state[3] = 0
+        if state[2] > limits.predicates:
+            return -1
+        return read_predicate(data, at, end, out, counts, names, limits.in_list)
     elif not is_word_start(data[at]):
         return -1
     else:
@@ -328,7 +358,7 @@ def read_operand(data, at, end, out, counts, names, limits, stack, state):
         else:
             state[2] += 1
             state[3] = 0
-            if state[2] > limits.predicates or is_reserved(word):
+            if state[2] > limits.predicates:
                 return -1
             if is_call:
                 return read_function(data, following + 1, end, out, counts, names, test)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 # A literal at a fixed position counts as rare as one anywhere that is this many characters longer.
 ANCHOR_BONUS: Final = 4
+# Shorter literals are in most texts, and they make every byte of a text a place to look for one:
+# only triggers may be as short.
+LEAST_CLAUSE: Final = 3
 
 
 class LiteralPosition(IntEnum):
@@ -100,8 +103,12 @@ def plan_like(tokens: Tokens, *, is_folded: bool) -> PatternPlan:
         return PatternPlan((Trigger(text, _PLACES[opens, closes], is_folded),))
     min_length = sum(token is not Wild.ANY_TEXT for token in tokens)
     runs = _split(tokens)
-    clauses = tuple(Clause(frozenset([text]), is_folded) for text, _ in runs)
     best = max(runs, key=_quality, default=None)
+    clauses = tuple(
+        Clause(frozenset([run[0]]), is_folded)
+        for run in runs
+        if run is best or len(run[0]) >= LEAST_CLAUSE
+    )
     triggers = () if best is None else (Trigger(*best, is_folded),)
     return PatternPlan(triggers, tokens, is_folded, clauses, min_length)
 
@@ -126,11 +133,16 @@ def _quality(run: tuple[str, LiteralPosition]) -> int:
     return len(text) + ANCHOR_BONUS * (place is not LiteralPosition.ANYWHERE)
 
 
+def _is_rare(clause: Clause) -> bool:
+    return all(len(text) >= LEAST_CLAUSE for text in clause.texts)
+
+
 def plan_regex(pattern: str, *, prefers_folded: bool) -> PatternPlan:
     """The plan of a regular expression."""
     clauses, min_length = require(pattern)
     if prefers_folded:
         clauses = tuple(fold(clause) or clause for clause in clauses)
+    clauses = clauses[:1] + tuple(filter(_is_rare, clauses[1:]))
     triggers = tuple(
         Trigger(text, LiteralPosition.ANYWHERE, clause.is_folded)
         for clause in clauses[:1]

@@ -17,7 +17,7 @@ from tamis.match.kernels.rows import lowest_bit
 LAST_STAMP = 255  # stamps are bytes: those of a hundred thousand nodes fit the cache
 
 
-@kernel
+@kernel(forceinline=True)
 def match_event(
     row,  # of the batch
     events,  # EventArrays
@@ -39,7 +39,7 @@ def match_event(
     return push(stamp, nodes, triggers, roots.subscription_starts, scratch, n_found)
 
 
-@kernel
+@kernel(forceinline=True)
 def next_stamp(scratch):
     """The number of the next event; after the last one all stamps are cleared."""
     if scratch.stamp[0] == LAST_STAMP:
@@ -51,7 +51,7 @@ def next_stamp(scratch):
     return scratch.stamp[0]
 
 
-@kernel
+@kernel(forceinline=True)
 def push(
     stamp,
     nodes,  # NodeArrays
@@ -143,7 +143,7 @@ def set_true(leaf, stamp, triggers, scratch):
         trigger(node, triggers, scratch.pending)
 
 
-@kernel
+@kernel(forceinline=True)
 def set_leaves(row, stamp, events, leaves, triggers, scratch):
     """Stamp every leaf that the event makes true."""
     scratch.n_true_leaves[0] = 0

@@ -24,7 +24,7 @@ class Lists:
 
     def read(self, block: Block) -> list[Pairs]:
         """The block's matches."""
-        return block.pairs()
+        return block.listed()
 
     def answer(self, blocks: Iterable[BlockRead[list[Pairs]]]) -> pa.ChunkedArray:
         """The lists, in chunks."""

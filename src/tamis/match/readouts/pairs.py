@@ -26,7 +26,7 @@ def joined_pairs(block: BlockRead[list[Pairs]]) -> Iterator[Pairs]:
 def join_pairs(parts: Sequence[Pairs]) -> Pairs:
     """The matches of the same events in several parts: each event's in the order of parts."""
     starts: Int64 = np.add.reduce([pairs.starts for pairs in parts])
-    found = allocate(int(starts[-1]), np.int32)
+    found = allocate(int(starts[-1]), parts[0].subscriptions.dtype)
     offsets = starts[:-1].copy()
     for pairs in parts:
         append_runs(pairs.starts, pairs.subscriptions, offsets, found)

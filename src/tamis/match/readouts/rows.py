@@ -28,7 +28,7 @@ class ResultRows:
 
     def read(self, block: Block) -> list[Pairs]:
         """The block's matches."""
-        return block.pairs()
+        return block.listed()
 
     def answer(self, blocks: Iterable[BlockRead[list[Pairs]]]) -> Iterator[pa.RecordBatch]:
         """The record batches."""

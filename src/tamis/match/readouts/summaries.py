@@ -138,7 +138,7 @@ class EventSummary:
 
     def read(self, block: Block) -> list[Counted]:
         """The same for the block, group by group."""
-        if block.part.engine.has_operators:
+        if block.part.engine.has_operators or block.is_quick_to_list:
             return [_first_pairs(pairs) for pairs in block.pairs()]
         roots, numbering = block.wanted.roots, block.part.numbering
 

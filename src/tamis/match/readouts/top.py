@@ -31,8 +31,10 @@ class TopRows(ResultRows):
 
     def read(self, block: Block) -> list[Pairs]:
         """The block's best matches, as ranks."""
+        ranks = block.part.listing.to_part(self._ranking.ranks)
+        if block.is_quick_to_list:
+            return [self._best(pairs, ranks) for pairs in block.local_pairs()]
         roots = block.wanted.settled
-        ranks = block.part.numbering.to_part(self._ranking.ranks)
         always = np.sort(ranks[roots.always])[: self._n_best]
         # Only verified matches are counted and compared.
         decided = iter(block.decided())
@@ -51,6 +53,9 @@ class TopRows(ResultRows):
             return heaps.sorted(group.first_row)
 
         return block.read_settled(read)
+
+    def _best(self, pairs: Pairs, ranks: Int32) -> Pairs:
+        return choose_best(pairs._replace(subscriptions=ranks[pairs.subscriptions]), self._n_best)
 
     def pairs(self, block: BlockRead[list[Pairs]]) -> Iterator[Pairs]:
         """The best matches of all parts."""
@@ -72,7 +77,8 @@ def best_of_one(ordinals: Int32, ranking: WeightOrder, n_best: int) -> Int32:
     """The best of one event's matches."""
     starts = np.array([0, len(ordinals)], dtype=np.int64)
     best = choose_best(Pairs(0, starts, ranking.ranks[ordinals]), n_best)
-    return ranking.ordinals[best.subscriptions]
+    chosen: Int32 = ranking.ordinals[best.subscriptions]
+    return chosen
 
 
 class Heaps:

@@ -133,7 +133,7 @@ def link_nodes(
                 dense_rows[node, byte_classes[nodes[child, LABEL]]] = child
 
 
-@kernel(_nrt=True, inline="always")
+@kernel(inline="always")
 def next_node(automaton, node, byte):
     """The node of the longest suffix of the text read so far, with `byte` appended, that is a
     node.

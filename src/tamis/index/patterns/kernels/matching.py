@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from tamis.index.patterns.kernels.automaton import LITERAL, NO_LITERAL, next_node
+from tamis.index.patterns.kernels.automaton import (
+    LITERAL,
+    NO_LITERAL,
+    Automaton,
+    next_node,
+)
+from tamis.index.patterns.kernels.skipping import N_SHALLOW, Skips, begin_of, find_start
 from tamis.index.patterns.plan import LiteralPosition
 from tamis.kernels.compiled import kernel
 
@@ -41,10 +47,19 @@ N_COUNTS: Final = 3
 
 
 class TextBytes(NamedTuple):
-    """Texts in UTF-8, concatenated, unchanged or in lower case; all empty if not needed."""
+    """Texts in UTF-8, unchanged or in lower case; all empty if not needed."""
 
     text: UInt8
-    starts: Int64  # [n_texts + 1]
+    begins: Int64  # [n_texts]
+    ends: Int64  # [n_texts]
+
+
+class Span(NamedTuple):
+    """One text in UTF-8."""
+
+    text: UInt8
+    begin: int
+    end: int
 
 
 class Literals(NamedTuple):
@@ -70,6 +85,17 @@ class Candidates(NamedTuple):
     always: Int32  # candidates for all texts
 
 
+class Search(NamedTuple):
+    """The patterns of one attribute, and what is made of them to search faster."""
+
+    plain: Automaton
+    folded: Automaton
+    literals: Literals
+    candidates: Candidates
+    plain_skips: Skips
+    folded_skips: Skips
+
+
 class PatternScratch(NamedTuple):
     """Scratch space of a call."""
 
@@ -89,16 +115,13 @@ class PatternResults(NamedTuple):
     pairs: Int32  # [:, 2], texts and candidates whose regular expressions must be tested
 
 
-@kernel(_nrt=True)
+@kernel
 def match_block(
     first_text,
     max_leaves,  # of one text
     plain,  # TextBytes
     folded,  # TextBytes, in lower case
-    plain_automaton,  # Automaton
-    folded_automaton,  # Automaton
-    literals,  # Literals
-    candidates,  # Candidates
+    search,  # Search
     scratch,  # PatternScratch
     found,  # PatternResults, with room for at least one text that satisfies all patterns
 ):
@@ -108,57 +131,98 @@ def match_block(
     counts[:] = 0
     for text in range(first_text, n_texts):
         is_full = counts[N_LEAVES] + max_leaves > len(found.leaves)
-        if is_full or counts[N_PAIRS] + len(candidates.tests) > len(found.pairs):
+        if is_full or counts[N_PAIRS] + len(search.candidates.tests) > len(found.pairs):
             return text
-        counts[N_CANDIDATES] = 0
-        for candidate in candidates.always:
-            scratch.candidates[counts[N_CANDIDATES]] = candidate
-            counts[N_CANDIDATES] += 1
-        meet_literals(text, plain, plain_automaton, literals, scratch, found)
-        meet_literals(text, folded, folded_automaton, literals, scratch, found)
-        # In bytes, and lower case has no fewer characters: not below the text's own length.
-        length = max(
-            plain.starts[text + 1] - plain.starts[text],
-            folded.starts[text + 1] - folded.starts[text],
+        own = Span(plain.text, plain.begins[text], plain.ends[text])
+        lower = Span(folded.text, folded.begins[text], folded.ends[text])
+        match_text(
+            text,
+            text + 1,
+            own,
+            lower,
+            search,
+            scratch,
+            found,
         )
-        for at in range(counts[N_CANDIDATES]):
-            candidate = scratch.candidates[at]
-            if length >= candidates.min_lengths[candidate] and is_admitted(
-                text, candidate, candidates, scratch.literal_texts
-            ):
-                test_candidate(text, candidate, plain, folded, candidates, counts, found)
         found.leaf_ends[text] = counts[N_LEAVES]
     return n_texts
 
 
-@kernel(_nrt=True)
-def meet_literals(text, texts, automaton, literals, scratch, found):
+@kernel
+def match_text(
+    text,  # its number, which is returned in pairs
+    stamp,  # differs from those of all texts before
+    plain,  # Span
+    folded,  # Span
+    search,  # Search
+    scratch,  # PatternScratch
+    found,  # PatternResults
+):
+    """Append the leaves and pairs of one text."""
+    candidates = search.candidates
+    counts = scratch.counts
+    counts[N_CANDIDATES] = 0
+    for candidate in candidates.always:
+        scratch.candidates[counts[N_CANDIDATES]] = candidate
+        counts[N_CANDIDATES] += 1
+    literals = search.literals
+    meet_literals(stamp, plain, search.plain, search.plain_skips, literals, scratch, found)
+    meet_literals(stamp, folded, search.folded, search.folded_skips, literals, scratch, found)
+    # In bytes, and lower case has no fewer characters: not below the text's own length.
+    length = max(plain.end - plain.begin, folded.end - folded.begin)
+    for at in range(counts[N_CANDIDATES]):
+        candidate = scratch.candidates[at]
+        if length >= candidates.min_lengths[candidate] and is_admitted(
+            stamp, candidate, candidates, scratch.literal_texts
+        ):
+            test_candidate(text, candidate, plain, folded, candidates, counts, found)
+
+
+@kernel
+def meet_literals(stamp, span, automaton, skips, literals, scratch, found):
     """Traverse one text, and follow the postings of every literal at its first occurrence."""
-    begin, end = texts.starts[text], texts.starts[text + 1]
-    met_in = scratch.literal_texts
-    table = literals.table
+    begin, end = span.begin, span.end
+    n_shallow = skips.sizes[N_SHALLOW]
     node = 0
-    for at in range(begin, end):
-        node = next_node(automaton, node, texts.text[at])
-        literal = automaton.nodes[node, LITERAL]
-        # The suffixes of a literal occur with it: each literal is visited once per text.
-        if literal != NO_LITERAL and met_in[literal] != text + 1:
-            if table[literal, LENGTH] == at + 1 - begin:
-                follow(text, literal, START, literals, scratch, found)
-                if at + 1 == end:
-                    follow(text, literal, WHOLE, literals, scratch, found)
-            while literal != NO_LITERAL and met_in[literal] != text + 1:
-                met_in[literal] = text + 1
-                follow(text, literal, ANYWHERE, literals, scratch, found)
-                literal = table[literal, LINK]
+    at = begin
+    while at < end:
+        # No literal is begun before `start`.
+        start = at = find_start(span.text, at, end, skips)
+        node = 0
+        while at < end:
+            node = next_node(automaton, node, span.text[at])
+            at += 1
+            literal = automaton.nodes[node, LITERAL]
+            if literal != NO_LITERAL and scratch.literal_texts[literal] != stamp:
+                meet_literal(stamp, literal, begin, at, end, literals, scratch, found)
+            # If too little of a literal is left, look again whether one may begin with it.
+            if node < n_shallow and begin_of(node, at, skips.sizes) > start:
+                at = begin_of(node, at, skips.sizes)
+                node = 0
+                break
     literal = automaton.nodes[node, LITERAL]
     while literal != NO_LITERAL:
-        follow(text, literal, END, literals, scratch, found)
+        follow(stamp, literal, END, literals, scratch, found)
+        literal = literals.table[literal, LINK]
+
+
+@kernel
+def meet_literal(stamp, literal, begin, at, end, literals, scratch, found):
+    """Follow the postings of a literal that is new in the text and ends before `at`."""
+    table, met_in = literals.table, scratch.literal_texts
+    if table[literal, LENGTH] == at - begin:
+        follow(stamp, literal, START, literals, scratch, found)
+        if at == end:
+            follow(stamp, literal, WHOLE, literals, scratch, found)
+    # The suffixes of a literal occur with it: each literal is visited once per text.
+    while literal != NO_LITERAL and met_in[literal] != stamp:
+        met_in[literal] = stamp
+        follow(stamp, literal, ANYWHERE, literals, scratch, found)
         literal = table[literal, LINK]
 
 
-@kernel(_nrt=True, inline="always")
-def follow(text, literal, place, literals, scratch, found):
+@kernel(inline="always")
+def follow(stamp, literal, place, literals, scratch, found):
     """Write the leaves that a literal at a position decides; record the new candidates."""
     counts = scratch.counts
     field = POSTINGS + place
@@ -167,20 +231,20 @@ def follow(text, literal, place, literals, scratch, found):
         if candidate == DECIDED:
             found.leaves[counts[N_LEAVES]] = literals.postings[at, 0]
             counts[N_LEAVES] += 1
-        elif scratch.candidate_texts[candidate] != text + 1:
-            scratch.candidate_texts[candidate] = text + 1
+        elif scratch.candidate_texts[candidate] != stamp:
+            scratch.candidate_texts[candidate] = stamp
             scratch.candidates[counts[N_CANDIDATES]] = candidate
             counts[N_CANDIDATES] += 1
 
 
-@kernel(_nrt=True)
-def is_admitted(text, candidate, candidates, literal_texts):
+@kernel
+def is_admitted(stamp, candidate, candidates, literal_texts):
     """Whether a literal of each clause occurs in the text."""
     first, last = candidates.clause_starts[candidate], candidates.clause_starts[candidate + 1]
     for clause in range(first, last):
         is_satisfied = False
         for at in range(candidates.literal_starts[clause], candidates.literal_starts[clause + 1]):
-            if literal_texts[candidates.literals[at]] == text + 1:
+            if literal_texts[candidates.literals[at]] == stamp:
                 is_satisfied = True
                 break
         if not is_satisfied:
@@ -188,7 +252,7 @@ def is_admitted(text, candidate, candidates, literal_texts):
     return True
 
 
-@kernel(_nrt=True)
+@kernel
 def test_candidate(text, candidate, plain, folded, candidates, counts, found):
     """Write the candidate's leaf if LIKE matches; return the pair if a regex must be tested."""
     test = candidates.tests[candidate]
@@ -197,15 +261,14 @@ def test_candidate(text, candidate, plain, folded, candidates, counts, found):
         found.pairs[counts[N_PAIRS], 1] = candidate
         counts[N_PAIRS] += 1
         return
-    texts = plain if test == TEST_LIKE else folded
-    begin, end = texts.starts[text], texts.starts[text + 1]
+    span = plain if test == TEST_LIKE else folded
     first, last = candidates.token_starts[candidate], candidates.token_starts[candidate + 1]
-    if is_like(texts.text[begin:end], candidates.tokens[first:last]):
+    if is_like(span.text[span.begin : span.end], candidates.tokens[first:last]):
         found.leaves[counts[N_LEAVES]] = candidates.leaves[candidate]
         counts[N_LEAVES] += 1
 
 
-@kernel(_nrt=True)
+@kernel
 def is_like(text, tokens):
     """`tamis.language.patterns.is_like` on UTF-8."""
     at_text, at_token = 0, 0
@@ -231,7 +294,7 @@ def is_like(text, tokens):
     return at_token == len(tokens)
 
 
-@kernel(_nrt=True, inline="always")
+@kernel(inline="always")
 def skip_character(text, at):
     """The start of the next character."""
     at += 1

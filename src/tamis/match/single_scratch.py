@@ -28,13 +28,32 @@ class SingleScratch(NamedTuple):
     found: np.ndarray  # int32[n_subscriptions], positions of the matches in `roots.subscriptions`
 
 
-def make_single_scratch(contents: Contents) -> SingleScratch:
-    """Scratch for this index."""
+class RootTable(NamedTuple):
+    """The roots of an index by node."""
+
+    is_root: np.ndarray  # see SingleScratch
+    root_of: np.ndarray
+    n_leaves: np.ndarray
+    first_top: np.ndarray
+
+    @classmethod
+    def of(cls, contents: Contents) -> RootTable:
+        """Those of an index."""
+        nodes = contents.roots.nodes
+        first_top = int(np.searchsorted(nodes, contents.n_stored))
+        root_of = np.full(contents.n_stored, -1, dtype=np.int32)
+        root_of[nodes[:first_top]] = np.arange(first_top, dtype=np.int32)
+        return cls(
+            pack(root_of >= 0),
+            root_of,
+            np.array([contents.n_leaves], dtype=np.int64),
+            np.array([first_top], dtype=np.int64),
+        )
+
+
+def make_single_scratch(contents: Contents, roots: RootTable | None = None) -> SingleScratch:
+    """Scratch for this index; `roots` is its table of roots, if that is known."""
     n_stored, n_columns = contents.n_stored, len(contents.columns)
-    nodes = contents.roots.nodes
-    first_top = int(np.searchsorted(nodes, n_stored))
-    root_of = np.full(n_stored, -1, dtype=np.int32)
-    root_of[nodes[:first_top]] = np.arange(first_top, dtype=np.int32)
     return SingleScratch(
         np.zeros(1, dtype=np.uint8),
         np.zeros(n_stored, dtype=np.uint8),
@@ -43,10 +62,7 @@ def make_single_scratch(contents: Contents) -> SingleScratch:
         np.zeros((len(contents.nodes.operators) + 63) // 64, dtype=np.uint64),
         np.empty(contents.n_leaves, dtype=np.int32),
         np.zeros(1, dtype=np.int64),
-        pack(root_of >= 0),
-        root_of,
-        np.array([contents.n_leaves], dtype=np.int64),
-        np.array([first_top], dtype=np.int64),
+        *(RootTable.of(contents) if roots is None else roots),
         np.empty(len(contents.ids), dtype=np.int32),
     )
 
