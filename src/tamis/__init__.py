@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from tamis.errors import (
+    BuildError,
     ExpressionError,
     IndexFormatError,
     InputError,
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "DEFAULT_LIMITS",
+    "BuildError",
     "ExpressionError",
     "Index",
     "IndexFormatError",
@@ -90,6 +92,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     frequencies: Mapping[str, Mapping[str, float]] | None = None,
     processes: int = 1,
     operators: Any = (),
+    definitions: Mapping[str, str] | None = None,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> Index:
     """An index of subscriptions: {id: expression}, or pairs (id, expression).
@@ -99,22 +102,26 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     them, in a format that `tamis build --help` lists.
 
     An expression that is wrong becomes one of `index.rejects`, an `ExpressionError`, and the others
-    go on. `schema` is anything `Schema.of` takes; without one the types are inferred from all
-    expressions together. `missing` is as in `evaluate`, for all events ever matched. `tags` gives
-    subscriptions words by which `Index.tagged` finds them, `weights` numbers by which
-    `Index.match_top` orders matches; a column `weight` of rows does the same. From a `sample` of
-    events it is learned which tests seldom hold, and single events are matched faster.
+    go on; if none is left, a `BuildError` has the rejects. `schema` is anything `Schema.of` takes;
+    without one the types are inferred from all expressions together. `missing` is as in `evaluate`,
+    for all events ever matched. `tags` gives subscriptions words by which `Index.tagged` finds
+    them, `weights` numbers by which `Index.match_top` orders matches; a column `weight` of rows
+    does the same. From a `sample` of events it is learned which tests seldom hold, and single
+    events are matched faster.
     `frequencies`, from `Index.term_frequencies`, says how often words are in texts, for speed
     alone. `operators` names modules that register operators; those registered already can be called
-    too. `progress` is called with how many subscriptions are read, and how many there are.
+    too. `definitions` are conditions by name: `@name` stands for one in any expression, also of
+    another definition. `progress` is called with how many subscriptions are read, and how many
+    there are.
     """
     importlib.import_module("tamis.index.build")  # whose kernels are announced too
     from tamis.kernels.cold import announce
     from tamis.match.build import build as build_index
+    from tamis.match.reports import refuse_useless, report_unused
 
     _expect_missing(missing)
     announce()
-    return build_index(
+    index = build_index(
         subscriptions,
         schema,
         missing=missing,
@@ -125,8 +132,13 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         frequencies=frequencies,
         processes=processes,
         operators=operators,
+        definitions=definitions,
         progress=progress,
     )
+    refuse_useless(index)
+    if schema is not None:
+        report_unused(index, schema)
+    return index
 
 
 def open(  # noqa: A001, PLR0913 - all that decides how it is opened
@@ -158,9 +170,10 @@ def open(  # noqa: A001, PLR0913 - all that decides how it is opened
     """
     from tamis.kernels.cold import announce
     from tamis.match.index import Index
-    from tamis.places import holds_versions, is_live, refuse_version
+    from tamis.places import holds_versions, is_live, refuse_server, refuse_version
 
     refuse_version(path)
+    refuse_server(path)
     announce()
     options: dict[str, Any] = {"verify": verify, "trusted": trusted, "mmap": mmap, "key": key}
     if version is None and is_live(path):
@@ -182,12 +195,12 @@ def parse(text: str, schema: Any = None, limits: Limits = DEFAULT_LIMITS) -> Con
     that the expression implies. Operators that are registered can be called.
     """
     from tamis.language import check as check_types
-    from tamis.language import infer_schema
     from tamis.language import parse as parse_text
     from tamis.operators.registry import with_registered
+    from tamis.validate import complete_schema
 
     condition = parse_text(text, limits)
-    known = infer_schema([condition]) if schema is None else Schema.of(schema)
+    known = complete_schema(None if schema is None else Schema.of(schema), [condition], limits)
     return check_types(condition, with_registered(known), limits, text)
 
 

@@ -19,7 +19,7 @@ import shutil
 import stat
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -41,16 +41,29 @@ class NotPrivateError(PermissionError):
 
 def replace_file(path: Path, chunks: Iterable[Any]) -> None:
     """Write or replace a file, atomically and durably."""
-    with _draft_file(path.parent, chunks) as draft:
+    with replacing(path) as file:
+        for chunk in chunks:
+            file.write(chunk)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which replaces the one at `path` afterwards, atomically and durably."""
+    with _draft_file(path.parent) as (draft, file):
+        yield file
+        _sync(file)
         os.replace(draft, path)
         sync_directory(path.parent)
 
 
-def create_file(path: Path, chunks: Iterable[Any]) -> bool:
+def create_file(path: Path, chunks: Iterable[Any], *, mode: int = 0o666) -> bool:
     """Write a file unless it exists; returns whether it was written. Of concurrent writers one
-    succeeds.
+    succeeds. The process's umask applies to the mode.
     """
-    with _draft_file(path.parent, chunks) as draft:
+    with _draft_file(path.parent, mode) as (draft, file):
+        for chunk in chunks:
+            file.write(chunk)
+        _sync(file)
         try:
             os.link(draft, path)  # the name appears together with the contents
         except FileExistsError:
@@ -60,24 +73,26 @@ def create_file(path: Path, chunks: Iterable[Any]) -> bool:
 
 
 @contextmanager
-def _draft_file(directory: Path, chunks: Iterable[Any]) -> Iterator[Path]:
-    """A locked file on disk with these contents; removed afterwards unless it was moved."""
-    draft, descriptor = _make_draft_file(directory)
+def _draft_file(directory: Path, mode: int = 0o666) -> Iterator[tuple[Path, BinaryIO]]:
+    """A locked file to write to; removed afterwards unless it was moved."""
+    draft, descriptor = _make_draft_file(directory, mode)
     try:
         with open(descriptor, "wb", closefd=False) as file:
-            for chunk in chunks:
-                file.write(chunk)
-        os.fsync(descriptor)
-        yield draft
+            yield draft, file
     finally:
         draft.unlink(missing_ok=True)
         _release(descriptor)
 
 
-def _make_draft_file(directory: Path) -> tuple[Path, int]:
+def _sync(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _make_draft_file(directory: Path, mode: int) -> tuple[Path, int]:
     while True:
         draft = directory / _draft_name()
-        descriptor = os.open(draft, _OPEN_LOCK | os.O_CREAT | os.O_EXCL, 0o666)
+        descriptor = os.open(draft, _OPEN_LOCK | os.O_CREAT | os.O_EXCL, mode)
         # Another process may have removed it before it was locked.
         if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
             _held.add(descriptor)
@@ -302,17 +317,16 @@ def _remove_if_dead(draft: Path) -> None:
     if found.st_uid != os.geteuid():
         return  # its lock, if any, may be any file
     is_directory = stat.S_ISDIR(found.st_mode)
-    if is_directory:
-        descriptor = os.open(draft / LOCK, _OPEN_LOCK | os.O_CREAT, 0o666)
-    else:
-        descriptor = os.open(draft, _OPEN_LOCK)
+    lock = draft / LOCK if is_directory else draft
+    descriptor = os.open(lock, _OPEN_LOCK | (os.O_CREAT if is_directory else 0), 0o666)
     try:
-        # Without locks one cannot tell which writers are dead.
-        if not _lock(descriptor):
+        # Without locks one cannot tell which writers are dead. Another sweeper may have removed
+        # this lock before it was acquired, and a writer may hold a new one of that name.
+        if not _lock(descriptor) or not _is_at(descriptor, lock):
             return
         if is_directory:
             shutil.rmtree(draft, ignore_errors=True)
-        elif _is_at(descriptor, draft):
+        else:
             draft.unlink()
     finally:
         os.close(descriptor)

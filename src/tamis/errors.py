@@ -62,6 +62,19 @@ class RowError(InputError):
         return {"code": self.code, **nowhere, "message": self.message, "hint": self.hint}
 
 
+class BuildError(InputError):
+    """No index was built, since every subscription was rejected."""
+
+    def __init__(self, message: str, rejects: list[ExpressionError]) -> None:
+        """`rejects` are all of them, as `Index.rejects` would list them."""
+        only = rejects[0].hint if len(rejects) == 1 else None
+        super().__init__(message, hint=only or "the attribute rejects of this error lists them")
+        self.rejects = rejects
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.rejects)
+
+
 class IndexFormatError(TamisError):
     """A saved index is missing, damaged, or has another format."""
 
@@ -78,6 +91,14 @@ class StoreFormatError(StoreError):
     """A store is damaged, of another format, or none at all."""
 
 
+class TooOftenError(TamisError):
+    """Something was asked for too often; it can be asked for again after some `seconds`."""
+
+    def __init__(self, message: str, *, seconds: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.seconds = seconds
+
+
 class RefusedError(TamisError):
     """A change of a subscription was refused: it exists already, does not exist, or has changed."""
 
@@ -90,6 +111,26 @@ class RefusedError(TamisError):
 
 class HistoryError(StoreError):
     """The log no longer has what was asked for: start from a version or from the whole state."""
+
+
+class BrokerError(TamisError):
+    """A request about keys, mailboxes or deliveries was refused."""
+
+
+class NotAllowedError(BrokerError):
+    """The caller has no right to do this."""
+
+
+class UnknownItemError(BrokerError):
+    """What a request names does not exist."""
+
+
+class NameTakenError(BrokerError):
+    """Another item has this name already."""
+
+
+class EpochError(BrokerError):
+    """A position belongs to another history of the archive: its numbers mean other events."""
 
 
 class TamisWarning(UserWarning):
@@ -123,6 +164,8 @@ class ExpressionError(TamisError):
         self.span = span
         self.text = text
         self.subscription_id = subscription_id
+        self.decider: str | None = None  # another subscription, which the hint names as the reason
+        self.users = ""  # the end of the hint, if it names those who use the same attribute
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Bulk parsing sends errors between processes; Exception's default pickling drops keywords.

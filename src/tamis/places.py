@@ -13,6 +13,7 @@ MANIFEST: Final = "manifest.json"  # of a saved index, and of a version
 CURRENT: Final = "CURRENT"  # the newest version's number
 VERSION: Final = re.compile(r"v([0-9]{8,18})")  # the folder of a version
 LIVE: Final = "live.json"  # the settings of a live index
+SERVED: Final = "index"  # the live index in the folder of a server
 SUBSCRIPTIONS: Final = "subscriptions.sqlite"  # in the folder of a store of subscriptions
 DATABASES: Final = ("postgresql://", "postgresql+psycopg://")  # that a store may be in
 
@@ -43,6 +44,17 @@ def refuse_version(path: object) -> None:
             f"{path} is one version of an index, which is opened by the folder of all versions",
             hint=f'tamis.open("{parent or os.curdir}", version="{name}"); in the shell: '
             f"{parent or os.curdir} --version {name}",
+        )
+
+
+def refuse_server(path: object) -> None:
+    """Raise an `IndexFormatError` for the folder of a server: its index is inside."""
+    if not isinstance(path, str | os.PathLike) or "://" in str(path) or is_index(path):
+        return
+    inner = os.path.join(path, SERVED)
+    if is_live(inner):
+        raise IndexFormatError(
+            f"{path} is the folder of a server, not an index", hint=f"its index is {inner}"
         )
 
 

@@ -344,10 +344,10 @@ def test_an_index_with_long_constants_opens_again(tmp_path):
 def test_a_fault_names_those_that_depend_on_the_call():
     registry = Registry()
     operator("at(string)", reads=["lat"], registry=registry)(lambda event, place: event["lat"] > 1)
-    operator("near(?integer)", reads=["lat"], registry=registry)(lambda event: event["lat"])
+    operator("nearby(?integer)", reads=["lat"], registry=registry)(lambda event: event["lat"])
     texts = {"a": "at('x')", "b": "at('x') AND n = 1", "c": "at('y') OR n = 1",
-             "d": "near(?m) AND ?m > 3", "e": "n = 1 OR at('x')"}  # fmt: skip
+             "d": "nearby(?m) AND ?m > 3", "e": "n = 1 OR at('x')"}  # fmt: skip
     index = build(texts, operators=registry)
     assert sorted(index.match({"n": 1})) == ["c", "e"]
     named = {fault.call: set(fault.subscription_ids) for fault in index.operators.faults}
-    assert named == {"at('x')": {"a", "b"}, "near(?)": {"d"}}
+    assert named == {"at('x')": {"a", "b"}, "nearby(?)": {"d"}}

@@ -16,7 +16,7 @@ import pytest
 
 import tamis
 from tamis.match.build import build
-from tamis.operators.caller import ABSENT, Cache, Failure, OperatorLimits
+from tamis.operators.caller import ABSENT, BatchAnswers, Failure, OperatorLimits
 from tamis.operators.faults import Breaker, FaultKind
 from tamis.operators.registry import Registry, operator
 from tamis.operators.scanner import Scanner
@@ -256,7 +256,7 @@ def test_batch_operators_are_called_once_per_batch():
 
 def test_what_was_not_asked_is_asked_again():
     """A call that a breaker held back has no answer to remember; one that failed has."""
-    cache = Cache(make_index(raises).operators)
+    cache = BatchAnswers(make_index(raises).operators)
     for kind in FaultKind:
         failure = Failure(kind, "why")
         cache.put((0, str(kind)), failure)

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tamis.errors import InputError
-from tamis.operators.lookup import Cache, HttpLookup, Pool, SqlLookup
+from tamis.operators.lookup import HttpLookup, Pool, RecentAnswers, SqlLookup
 from tests.waiting import HANG_SECONDS
 
 QUERY = "SELECT name, score FROM account WHERE id = ? AND kind = ?"
@@ -110,7 +110,7 @@ def test_threads_never_share_a_connection_at_one_time():
 
 def test_cache_forgets_by_age_and_by_number():
     now = [0.0]
-    cache = Cache(2, ttl=10, clock=lambda: now[0])
+    cache = RecentAnswers(2, ttl=10, clock=lambda: now[0])
     cache.put("a", [(1,)])
     assert cache.get("a") == [(1,)]
     now[0] = 10.0

@@ -162,10 +162,10 @@ def test_random_versions_answer_as_their_live_set(tmp_path, seed):
 
 def test_operators_and_bindings(tmp_path):
     registry = Registry()
-    operator("near(?integer)", timeout=None, registry=registry)(lambda event: [event["a"] + 1])
+    operator("nearby(?integer)", timeout=None, registry=registry)(lambda event: [event["a"] + 1])
     store = IndexStore(tmp_path / "index")
     for kind, name in ((BASE, "old"), (DELTA, "new")):
-        texts = {name: "near(?n) AND ?n > 3", f"{name} too": "a >= 0"}
+        texts = {name: "nearby(?n) AND ?n > 3", f"{name} too": "a >= 0"}
         add_part(store, kind, texts, operators=registry.signatures)
     index = tamis.open(store.uri, operators=registry)
     assert sorted(index.match({"a": 3})) == ["new", "new too", "old", "old too"]
@@ -318,3 +318,9 @@ def test_a_damaged_part_is_refused(store, name):
 def test_an_index_of_several_parts_is_not_saved(store, tmp_path):
     with pytest.raises(InputError, match="2 parts"):
         tamis.open(store.uri).save(tmp_path / "saved")
+
+
+def test_a_place_that_is_no_path_is_refused():
+    with pytest.raises(InputError, match="the place of an index is a dict") as refused:
+        IndexStore({"a": "b = 1"})
+    assert "swapped" in (refused.value.hint or "")

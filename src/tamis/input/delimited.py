@@ -144,7 +144,7 @@ class FieldRows(Rows):
                 pa.large_string(),
             )
             for at, name in enumerate(self._header.names)
-            if name in table.spellings
+            if name in table.spellings or table.strings is not None
         }
         # An unused column, so that a batch without other columns has rows.
         columns[""] = pa.nulls(len(self._rows))

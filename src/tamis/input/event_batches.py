@@ -72,9 +72,11 @@ def encode_batches(  # noqa: PLR0913 - what to read, and how
         yield encoded
 
 
-def wanted_columns(table: AttributeTable, column: str | None = None) -> frozenset[str]:
-    """The columns that contain the attributes of an index."""
-    return frozenset(table.tree.slots) if column is None else frozenset((column,))
+def wanted_columns(table: AttributeTable, column: str | None = None) -> frozenset[str] | None:
+    """The columns that contain the attributes of an index; None for all."""
+    if column is not None:
+        return frozenset((column,))
+    return None if table.strings is not None else frozenset(table.tree.slots)
 
 
 def _split(source: Any, n_rows: int) -> Iterator[Any]:

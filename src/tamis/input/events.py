@@ -71,8 +71,12 @@ def is_event(given: Any) -> bool:
     return hasattr(given, "get") and not is_frame(given)
 
 
-def read_event(given: Any) -> Mapping[str, Any]:
-    """One event: a mapping, or the JSON text of an object."""
+def read_event(
+    given: Any, report_repeated: Callable[[str], None] | None = None
+) -> Mapping[str, Any]:
+    """One event: a mapping, or the JSON text of an object. A repeated key of it is a warning, if it
+    is not reported otherwise.
+    """
     if type(given) is dict:
         return given
     if isinstance(given, str | bytes):
@@ -84,7 +88,10 @@ def read_event(given: Any) -> Mapping[str, Any]:
                 f"event: {error.message}"
             ) from None
         if (key := check_keys(given, parsed)) is not None:
-            warn(describe_repeated(key))
+            if report_repeated is None:
+                warn(describe_repeated(key))
+            else:
+                report_repeated(key)
         return parsed
     if not is_event(given):
         raise InputError(
@@ -93,6 +100,16 @@ def read_event(given: Any) -> Mapping[str, Any]:
         )
     event: Mapping[str, Any] = given
     return event
+
+
+def expect_events(given: Any) -> Iterable[Any]:
+    """Several events, each a mapping or JSON text."""
+    if isinstance(given, str | bytes) or hasattr(given, "get") or not isinstance(given, Iterable):
+        raise InputError(
+            f"a list of events is expected, not {type(given).__name__}",
+            hint="match one event by index.match(event), a frame or a file by index.match_batch",
+        )
+    return given
 
 
 def _stream(source: Any) -> EventStream:

@@ -41,13 +41,37 @@ class Traits(NamedTuple):
     openings: tuple[bytes, ...] = ()  # the first bytes of its files, if always the same
     is_typed: bool = True  # values have types; otherwise they are texts
     spark: str | None = None  # Spark's reader for it
+    # In which a server takes it, the usual one first; none if a damaged file could harm a server.
+    media_types: tuple[str, ...] = ()
 
 
 FORMATS: Final = {
-    Format.JSONL: Traits("JSON", (".jsonl", ".ndjson", ".json"), "json_lines", spark="json"),
-    Format.CSV: Traits("CSV", (".csv",), "delimited", is_typed=False, spark="csv"),
-    Format.PARQUET: Traits("Parquet", (".parquet", ".pq"), "parquet", (b"PAR1",), spark="parquet"),
-    Format.TSV: Traits("TSV", (".tsv",), "delimited", is_typed=False, spark="csv"),
+    Format.JSONL: Traits(
+        "JSON",
+        (".jsonl", ".ndjson", ".json"),
+        "json_lines",
+        spark="json",
+        media_types=("application/x-ndjson", "application/jsonl", "application/json"),
+    ),
+    Format.CSV: Traits(
+        "CSV", (".csv",), "delimited", is_typed=False, spark="csv", media_types=("text/csv",)
+    ),
+    Format.PARQUET: Traits(
+        "Parquet",
+        (".parquet", ".pq"),
+        "parquet",
+        (b"PAR1",),
+        spark="parquet",
+        media_types=("application/vnd.apache.parquet",),
+    ),
+    Format.TSV: Traits(
+        "TSV",
+        (".tsv",),
+        "delimited",
+        is_typed=False,
+        spark="csv",
+        media_types=("text/tab-separated-values",),
+    ),
     Format.ARROW: Traits(
         "Arrow", (".arrow", ".arrows", ".feather"), "arrow_ipc", (b"ARROW1", b"\xff\xff\xff\xff")
     ),
@@ -56,6 +80,9 @@ FORMATS: Final = {
 DELIMITERS: Final = {Format.CSV: ",", Format.TSV: "\t"}
 FORMAT_BY_ENDING: Final = {
     ending: known for known, traits in FORMATS.items() for ending in traits.endings
+}
+SENT_FORMATS: Final = {  # to a server
+    known: traits.media_types[0] for known, traits in FORMATS.items() if traits.media_types
 }
 KNOWN_ENDINGS: Final = ", ".join(FORMAT_BY_ENDING)
 

@@ -59,8 +59,11 @@ _FORMAT_HINTS: Final = {
 }
 
 
-def guess_lines(head: bytes) -> str | None:
-    """A guess at the format of a text that is not JSON lines, by its beginning; None if unclear."""
+def guess_lines(head: bytes, remedy: str | None = None) -> str | None:
+    """A guess at the format of a text that is not JSON lines, by its beginning; None if unclear.
+
+    The remedy is for delimited texts, if not to read them as such.
+    """
     text = head.decode("utf-8-sig", "replace").lstrip()
     if text.startswith("<"):
         return "it seems to be XML or HTML: convert it to JSON lines"
@@ -75,7 +78,7 @@ def guess_lines(head: bytes) -> str | None:
     for delimiter, what in _DELIMITERS.items():
         fields = {len(row) for row in csv.reader(lines[:-1] or lines, delimiter=delimiter)}
         if len(lines) > 1 and len(fields) == 1 and fields != {1}:
-            hint = _FORMAT_HINTS[delimiter]
+            hint = remedy or _FORMAT_HINTS[delimiter]
             return f"it seems to be {what} text (CSV): {hint}"
     return None
 

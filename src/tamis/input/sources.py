@@ -41,6 +41,9 @@ def open_stream(source: Source, file_format: Format | None = None) -> Iterator[S
     is_named = isinstance(source, str | Path)
     name = str(source) if is_named else _name_of(source)
     codec = codec_of_name(name) if is_named else None
+    if is_named and file_format is None and not Path(name).suffix and not Path(name).exists():
+        with opened(source):  # raises an error that names the file instead of its format
+            pass
     chosen = file_format or (detect_format(name) if is_named else Format.JSONL)
     with opened(source) as file, peeking(file) as buffered:
         if not is_named:

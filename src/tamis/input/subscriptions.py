@@ -58,7 +58,7 @@ def list_rows(given: Any) -> Iterator[SubscriptionRow]:
     pairs = opened.items() if isinstance(opened, Mapping) else opened
     for number, pair in enumerate(pairs, start=1):
         if isinstance(pair, str | bytes) or not isinstance(pair, Iterable) or len(list(pair)) != 2:
-            raise InputError(f"subscription {number} is {pair!r:.60}", hint=TAKEN)
+            raise InputError(f"subscription {number} is not a pair: {pair!r:.60}", hint=TAKEN)
         name, text = pair
         yield SubscriptionRow(number, None, name, text)
 
@@ -130,12 +130,13 @@ def _open(given: Any) -> Any:
 def _pairs(given: _Rows, details: Gathered) -> Iterator[tuple[str, str] | ExpressionError]:
     for row in given.rows:
         if row.error is not None or row.subscription_id is None:
-            yield _refuse(row, given.path)
+            yield to_reject(row, given.path)
         elif details.add(row):
             yield row.subscription_id, row.text
 
 
-def _refuse(row: SubscriptionRow, path: Path | None) -> ExpressionError:
+def to_reject(row: SubscriptionRow, path: Path | None = None) -> ExpressionError:
+    """The error of a row that has no valid subscription."""
     assert row.error is not None
     place = f"row {row.number}" if row.file_line is None else f"line {row.file_line}"
     if path is not None:

@@ -92,6 +92,16 @@ class Caller:
         counts = {name: own.n_running for name, own in self._abandoned.items()}
         return {name: n_running for name, n_running in counts.items() if n_running}
 
+    @property
+    def blocked(self) -> list[str]:
+        """The calls and the operators that failed too often, and are not called for a while."""
+        breakers = list(self._breakers.items())
+        return [
+            key if isinstance(key, str) else self.texts[key]
+            for key, breaker in breakers
+            if breaker.is_open
+        ]
+
     def call(self, number: int, views: Views) -> Answer | Failure:
         """The answer for one event."""
         operator, constants = self.operators[number], self._constants[number]
@@ -210,7 +220,7 @@ class Caller:
         return answer
 
 
-class Cache:
+class BatchAnswers:
     """Answers of pure operators during one batch, by call and values of the attributes read."""
 
     def __init__(self, caller: Caller) -> None:

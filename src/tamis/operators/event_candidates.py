@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tamis.logic.bindings import Answer
     from tamis.operators.caller import Caller
     from tamis.operators.schedule import EventRun
-    from tamis.operators.search import Facts, Search
+    from tamis.operators.search import Facts, SubstitutionSearch
     from tamis.operators.sources import Sources
 
 
@@ -29,7 +29,7 @@ class EventCandidates:
         self._sources, self._caller, self._run = sources, caller, run
         self.facts = facts
         self._rows = rows  # of the plan
-        self._joins: dict[int, Search] = {}  # searches of open joined gates
+        self._joins: dict[int, SubstitutionSearch] = {}  # searches of open joined gates
         self._by_call: dict[int, list[int]] = {}  # joined gates that a call is part of
         self._joining: dict[int, list[int]] = {}  # subscriptions that have a joined gate
         self._following: int | None = None  # the call to make now, if the schedule has chosen it

@@ -68,7 +68,7 @@ class Pool(Generic[Connection]):
             _close(self._idle.get_nowait())
 
 
-class Cache:
+class RecentAnswers:
     """A cache of the most recently used answers, which expire."""
 
     def __init__(self, size: int, ttl: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -105,7 +105,7 @@ class Lookup(Generic[Connection]):
     ) -> None:
         self.pool = pool
         self.reads = parse_reads(type(self).__name__, attributes)
-        self.cache = Cache(size, ttl)
+        self.cache = RecentAnswers(size, ttl)
 
     def register(self, signature: str, **options: Any) -> Callable[..., Any]:
         """Register an operator of that signature, which returns all rows if it binds a variable,

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final
 
-from tamis.operators.caller import ABSENT, Cache, Caller, Failure
+from tamis.operators.caller import ABSENT, BatchAnswers, Caller, Failure
 from tamis.operators.event_candidates import EventCandidates
 from tamis.operators.faults import FaultKind
 from tamis.operators.schedule import make_schedule
@@ -55,7 +55,7 @@ class OperatorPhase:
         with_bindings: bool = False,
     ) -> Iterator[Verdict]:
         """The verdict for each event; each event comes with the ordinals of its candidates."""
-        cache = Cache(self._caller)
+        cache = BatchAnswers(self._caller)
         if not self._has_batches:
             for event, ordinals in events:
                 yield self._finish(event, ordinals, cache, with_bindings=with_bindings)
@@ -72,7 +72,7 @@ class OperatorPhase:
         self,
         event: Mapping[str, Any],
         ordinals: Sequence[int],
-        cache: Cache,
+        cache: BatchAnswers,
         *,
         with_bindings: bool,
     ) -> Verdict:
@@ -86,7 +86,7 @@ class OperatorPhase:
     def _decide_together(
         self,
         pairs: list[tuple[Mapping[str, Any], Sequence[int]]],
-        cache: Cache,
+        cache: BatchAnswers,
         *,
         with_bindings: bool,
     ) -> list[Verdict]:
@@ -107,7 +107,7 @@ class OperatorPhase:
                     self._go_on(step, cache)
         return [step.verdict for step in steps if step.verdict is not None]
 
-    def _go_on(self, step: _Step, cache: Cache) -> None:
+    def _go_on(self, step: _Step, cache: BatchAnswers) -> None:
         while step.verdict is None:
             if self._caller.operators[step.call].is_batch:
                 answer = cache.get(cache.key(step.call, step.views))
@@ -117,7 +117,7 @@ class OperatorPhase:
                 answer = self._answer(step, cache)
             step.send(answer)
 
-    def _answer(self, step: _Step, cache: Cache) -> Answer | Failure:
+    def _answer(self, step: _Step, cache: BatchAnswers) -> Answer | Failure:
         key = cache.key(step.call, step.views)
         known: Answer | Failure = cache.get(key)
         if known is ABSENT:
@@ -127,7 +127,7 @@ class OperatorPhase:
         return known
 
     def _answer_together(
-        self, call: int, views: list[Views], cache: Cache
+        self, call: int, views: list[Views], cache: BatchAnswers
     ) -> list[Answer | Failure]:
         keys = [cache.key(call, own) for own in views]
         # Of events that look equal to the operator only the first is passed to it.

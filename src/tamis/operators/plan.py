@@ -43,7 +43,7 @@ class PlanArrays(NamedTuple):
     join_places: Int32  # [n_gates]
 
 
-class Plan(NamedTuple):
+class StoredResiduals(NamedTuple):
     """Everything that an index stores about its operators."""
 
     arrays: PlanArrays
@@ -75,7 +75,7 @@ def _walk(root: Node) -> Iterator[Node]:
 
 
 class PlanWriter:
-    """Collects residuals and builds the `Plan`."""
+    """Collects residuals and builds the `StoredResiduals`."""
 
     def __init__(self) -> None:
         self._subscriptions: list[int] = []
@@ -117,7 +117,7 @@ class PlanWriter:
             self._joins.append((-1 if place < 0 else owner, place))
         return "gate", self._gates[node]
 
-    def finish(self, ordinals: np.ndarray | None = None) -> Plan:
+    def finish(self, ordinals: np.ndarray | None = None) -> StoredResiduals:
         """The plan; `ordinals` gives the final numbers of subscriptions, also ascending."""
         n_calls = len(self._calls)
         first = {"call": 0, "test": 2 * n_calls, "gate": 2 * (n_calls + len(self._tests))}
@@ -126,7 +126,7 @@ class PlanWriter:
         )
         children = [first[kind] + number for below in self._children for kind, number in below]
         tests = list(self._tests.values())
-        return Plan(
+        return StoredResiduals(
             PlanArrays(
                 _ints(final[number] for number in self._subscriptions),
                 _ints(first[kind] + number for kind, number in self._roots),

@@ -85,7 +85,7 @@ class Facts:
         return self._projections[key]
 
 
-class Search:
+class SubstitutionSearch:
     """One condition, prepared for searches over many events."""
 
     def __init__(

@@ -16,14 +16,14 @@ from tamis.operators.plan import joins_of, tests_of
 from tamis.operators.residual import split
 from tamis.operators.schedule import Gates
 from tamis.operators.schedule.kernels.reach import mark_above
-from tamis.operators.search import Search
+from tamis.operators.search import SubstitutionSearch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tamis.language.ast import Condition, OperatorCall
     from tamis.language.schema import Schema
-    from tamis.operators.plan import Plan
+    from tamis.operators.plan import StoredResiduals
     from tamis.operators.residual import Node, Residual
 
 MOST_WHOLE: Final = 100_000  # subscriptions whose searches are cached
@@ -36,7 +36,7 @@ class Sources:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: StoredResiduals,
         schema: Schema,
         missing: Missing,
         text_of: Callable[[int], str],
@@ -46,9 +46,9 @@ class Sources:
         self.id_of = id_of
         self._plan, self._schema, self._text_of = plan, schema, text_of
         self._joined: dict[int, tuple[int, ...]] = {}
-        self._joins: dict[int, Search] = {}
+        self._joins: dict[int, SubstitutionSearch] = {}
         self._tests: dict[int, Condition] = {}
-        self._whole: dict[int, Search | None] = {}
+        self._whole: dict[int, SubstitutionSearch | None] = {}
 
     @property
     def n_calls(self) -> int:
@@ -150,7 +150,7 @@ class Sources:
             self._tests[number] = tests[place]
         return self._tests[number]
 
-    def join(self, gate: int) -> Search:
+    def join(self, gate: int) -> SubstitutionSearch:
         """The search behind a joined gate."""
         if gate not in self._joins:
             arrays = self._plan.arrays
@@ -158,17 +158,17 @@ class Sources:
             joins = joins_of(self._root(owner))
             if not 0 <= place < len(joins):
                 raise self._misfit(owner)
-            self._joins[gate] = Search(joins[place], self._numbers, self.missing)
+            self._joins[gate] = SubstitutionSearch(joins[place], self._numbers, self.missing)
         return self._joins[gate]
 
-    def whole(self, ordinal: int) -> Search | None:
+    def whole(self, ordinal: int) -> SubstitutionSearch | None:
         """The search for a subscription's substitution; None if it has no variables."""
         if ordinal not in self._whole:
             if len(self._whole) >= MOST_WHOLE:
                 self._whole.clear()
             residual = self._residual(ordinal)
             self._whole[ordinal] = (
-                Search(residual.form, self._numbers, self.missing, residual.names)
+                SubstitutionSearch(residual.form, self._numbers, self.missing, residual.names)
                 if residual.names
                 else None
             )

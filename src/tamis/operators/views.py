@@ -42,7 +42,7 @@ class MissingAttributeError(KeyError):
     """An operator accessed an attribute that it reads and that the event does not have."""
 
 
-class View(dict[str, Any]):
+class EventView(dict[str, Any]):
     """The attributes that an operator reads of one event."""
 
     __slots__ = ("_reading",)
@@ -119,14 +119,16 @@ class Views:
         return self._keys[name]
 
 
-def _whole(event: Mapping[str, Any]) -> View:
-    view = View(None)
+def _whole(event: Mapping[str, Any]) -> EventView:
+    view = EventView(None)
     view.update((name, _plain(own)) for name, own in event.items() if own is not None)
     return view
 
 
-def _view(event: Mapping[str, Any], reading: Mapping[str, Reading], *, is_spelled: bool) -> View:
-    view = View(reading)
+def _view(
+    event: Mapping[str, Any], reading: Mapping[str, Reading], *, is_spelled: bool
+) -> EventView:
+    view = EventView(reading)
     for name, own in reading.items():
         value = event.get(name)
         if value is None:

@@ -20,6 +20,6 @@ def extend_schema(known: Schema, found: Schema) -> Schema:
             except SchemaError:
                 continue  # `a.b` when `a` is known: subscriptions that mention it are rejected
             types[path] = found[path]
-    merged = Schema(types)
+    merged = Schema(types, definitions=found.definitions | known.definitions)
     more = [own for own in found.operators if known.operator(own.name) is None]
     return merged.with_operators((*known.operators, *more))

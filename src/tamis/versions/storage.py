@@ -47,6 +47,11 @@ class Storage:
     """A folder by its path or URI; pickling keeps only that."""
 
     def __init__(self, uri: str | os.PathLike[str]) -> None:
+        if not isinstance(uri, str | os.PathLike):
+            raise InputError(
+                f"the place of an index is a {type(uri).__name__}; a path or a URI is expected",
+                hint="have arguments been swapped? the subscriptions or events come first",
+            )
         self.uri = os.fspath(uri)
         if not self.uri:
             raise InputError("the path of the storage is empty", hint='"." is this folder')
@@ -76,6 +81,11 @@ class Storage:
     def where(self, name: str) -> str:
         """The object's address, for messages."""
         return f"{self.uri.partition('?')[0].rstrip('/')}/{name}"
+
+    @property
+    def address(self) -> str:
+        """The absolute path or the URI, without its options: for messages, and as a name."""
+        return self.uri.partition("?")[0] if "://" in self.uri else self._path
 
     def local_path(self, name: str) -> Path:
         """The object's place on this machine; only where `is_local`."""

@@ -130,7 +130,8 @@ class IndexStore:
         if self.storage.exists(MANIFEST):
             raise InputError(
                 f"{self.uri} is one saved index, without versions",
-                hint="build versions in another folder: tamis spark build",
+                hint="to open it, leave out the version; versions need another folder: "
+                "tamis spark build, tamis publish",
             )
 
     def expect_room(self) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 OWNER: Final = "owner"
 # All attributes of a subscription in one column, as JSON objects; no user's column has this name.
 PACKED: Final = "\x01attributes"
+NUMBER: Final = "\x01number"  # that the store gave the subscription; NULL if there is no store
 
 
 def read_rejects(parts: PartSet, part: Part) -> pa.Table:
@@ -33,10 +34,12 @@ def _read_owner(contents: Contents) -> pa.Array:
     return Details(Catalogue([IndexPart(contents)])).column(OWNER)
 
 
-def list_subscriptions(part: OpenPart, *, with_attributes: bool = False) -> pa.Table:
+def list_subscriptions(
+    part: OpenPart, *, with_attributes: bool = False, with_numbers: bool = False
+) -> pa.Table:
     """The part's subscriptions, except those that later parts replace or remove.
 
-    With attributes, there is one more column, `PACKED`.
+    With attributes and numbers, there are more columns: `PACKED` and `NUMBER`.
     """
     contents = part.contents
     n_subscriptions = len(contents.ids)
@@ -54,6 +57,9 @@ def list_subscriptions(part: OpenPart, *, with_attributes: bool = False) -> pa.T
     if with_attributes:
         own = contents.attributes
         columns[PACKED] = nobody if own is None else all_texts(own)
+    if with_numbers:
+        unknown = pa.nulls(n_subscriptions, pa.int64())
+        columns[NUMBER] = pa.array(contents.numbers) if len(contents.numbers) else unknown
     table = pa.table(columns)
     is_gone = None if part.gone is None else pc.is_in(contents.ids, part.gone)
     return table if is_gone is None else table.filter(pc.invert(is_gone))
