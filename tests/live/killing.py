@@ -53,12 +53,12 @@ _OPEN = os.open
 
 
 @contextmanager
-def counting(killed_before: int | None = None) -> Iterator[Writes]:
+def counting(killed_before: int | None = None, calls: tuple[str, ...] = CALLS) -> Iterator[Writes]:
     """Count writes, and kill this process before the one of that number."""
     writes = Writes(killed_before)
     listeners = (("before_cursor_execute", writes.on_statement), ("commit", writes.on_commit))
     with ExitStack() as stack:
-        for name in CALLS:
+        for name in calls:
             stack.enter_context(patch.object(os, name, writes.before(getattr(os, name))))
         for name, listener in listeners:
             event.listen(Engine, name, listener)

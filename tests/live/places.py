@@ -10,9 +10,9 @@ from tamis.live import LiveIndex, maintenance, merging, worker
 
 
 @contextmanager
-def by_hand(fan_in: int = 2, *, has_thread: bool = False):
+def by_hand(fan_in: int = 2, *, has_thread: bool = False, has_process: bool = False):
     """Merges in this process, of few parts, and only when a test asks for them; or in the
-    background, if that has its thread.
+    background, if that has its thread, or in the other process.
     """
 
     def ask(self, job):
@@ -25,8 +25,9 @@ def by_hand(fan_in: int = 2, *, has_thread: bool = False):
                 self._wake.wait()
 
     with (
-        patch.object(merging.Merger, "_ask", ask),
+        nullcontext() if has_process else patch.object(merging.Merger, "_ask", ask),
         patch.object(merging, "FAN_IN", fan_in),
+        patch.object(merging, "LEAST_WORN", 1),
         nullcontext() if has_thread else patch.object(maintenance.Maintenance, "_run", look),
     ):
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
 import signal
@@ -16,8 +17,10 @@ import pytest
 
 import tamis
 from tamis.errors import StoreError
-from tamis.live import LiveIndex, maintenance, merging
+from tamis.live import LiveIndex, checkpoints, maintenance, merging
 from tests.effort import examples
+from tests.live.places import by_hand
+from tests.live.victim import RETENTION, expect_named_parts_only
 from tests.subscriptions.places import new_folder
 from tests.waiting import HANG_SECONDS, wait_until
 
@@ -51,6 +54,15 @@ def test_killed_before_a_write(folder, seed):
 @pytest.mark.slow
 def test_killed_before_hundreds_of_writes(folder, seed):
     run_victims("writes", folder, examples(20), seed + 1000)
+
+
+def test_killed_while_types_are_fixed(folder, seed):
+    run_victims("types", folder, 8, seed)
+
+
+@pytest.mark.slow
+def test_killed_before_each_write_while_types_are_fixed(folder, seed):
+    run_victims("types", folder, 1_000, seed)
 
 
 def test_killed_at_a_moment(folder, seed):
@@ -94,6 +106,70 @@ def test_a_killed_merge_is_tried_again(folder, monkeypatch):
     assert "it is tried again. Changes and answers are not affected" in own
     assert killed
     assert not list((folder / "live").glob(".tamis-*"))
+
+
+class Merges:
+    """A live index whose merges are killed before a write."""
+
+    def __init__(self, folder: Path, monkeypatch) -> None:
+        self.folder, self.counted = folder / "live", folder / "counted"
+        self.killed_before: int | None = None
+        start = subprocess.Popen
+
+        def start_counted(command, **options):
+            assert command[-1] == "tamis.live.worker"
+            name = "tests.live.counted_worker"
+            write = [] if self.killed_before is None else [str(self.killed_before)]
+            return start([*command[:-1], name, self.counted, *write], cwd=ROOT, **options)
+
+        monkeypatch.setattr(merging.subprocess, "Popen", start_counted)
+        self.live = LiveIndex.open(self.folder)
+        fill(self.live, 2)
+        for n in range(60):  # merges learn from a sample of so many
+            self.live.match({"a": n % 7, "b": n})
+        self.live.compact()
+        self.n_all = int(self.counted.read_text())
+
+    def merge(self, write: int) -> None:
+        """Kill a merge before its write; what it leaves is removed when the next one is saved."""
+        live = self.live
+        live.replace("s0-9", f"a = 2 AND b > {write}")
+        before = [sorted(live.match({"a": a, "b": 99})) for a in range(7)]
+        live._maintenance._merger._end()
+        self.killed_before = write
+        with pytest.raises(StoreError, match="has ended"):
+            live.compact()
+        assert [sorted(live.match({"a": a, "b": 99})) for a in range(7)] == before
+        for path in (self.folder / "parts").rglob("*"):  # leftovers go when they are old
+            os.utime(path, (0, 0))
+        with by_hand():
+            live.compact()
+        assert len(live.view.engines) == 1
+        assert [sorted(live.match({"a": a, "b": 99})) for a in range(7)] == before
+        expect_named_parts_only(self.folder)
+
+
+def kill_merges(folder: Path, monkeypatch, n_runs: int, seed: int) -> None:
+    monkeypatch.setattr(checkpoints, "RETENTION", RETENTION)
+    with by_hand(has_process=True):
+        merges = Merges(folder, monkeypatch)
+        assert merges.n_all > 10
+        writes = range(1, merges.n_all + 1)
+        for write in sorted(random.Random(seed).sample(writes, min(n_runs, merges.n_all))):
+            merges.merge(write)
+        names = sorted(merges.live)
+        merges.live.close()
+        with LiveIndex.open(merges.folder) as live:
+            assert sorted(live) == names
+
+
+def test_a_merge_killed_before_a_write(folder, monkeypatch, seed):
+    kill_merges(folder, monkeypatch, 3, seed)
+
+
+@pytest.mark.slow
+def test_a_merge_killed_before_each_write(folder, monkeypatch, seed):
+    kill_merges(folder, monkeypatch, 1_000, seed)
 
 
 def test_a_merge_that_ends_in_its_answer(folder, monkeypatch):

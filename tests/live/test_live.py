@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
+import warnings
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 import tamis
-from tamis.errors import HistoryError, RefusedError, StoreInUseError
-from tamis.live import LiveIndex, follow
+from tamis.errors import HistoryError, RefusedError, StoreError, StoreInUseError
+from tamis.live import LiveIndex, checkpoints, follow, live_set, requests
 from tamis.live.merging import choose_slow, measure_parts
 from tamis.subscriptions import Accepted, Reason, Refused, Replace, Subscribe, Unsubscribe
 from tamis.versions.opening import open_version
-from tests.live.places import by_hand, step
+from tests.live.places import by_hand, crash, step
 from tests.subscriptions.places import START, Clock
 from tests.waiting import HANG_SECONDS
 
@@ -30,34 +32,6 @@ def folder(tmp_path):
 def live(folder):
     with by_hand(), LiveIndex.open(folder) as index:
         yield index
-
-
-# ── bugs that others shipped ────────────────────────────────────────────────────────────────
-
-
-def test_removing_one_rule_leaves_its_siblings(live):
-    shared = "(a = 1 OR b = 2) AND c = 3"
-    live.add_many({"one": shared, "two": shared, "three": f"{shared} AND d = 4"})
-    event = {"a": 1, "c": 3, "d": 4}
-    assert sorted(live.match(event)) == ["one", "three", "two"]
-    live.remove("one")
-    assert sorted(live.match(event)) == ["three", "two"]
-    live.compact()
-    assert sorted(live.match(event)) == ["three", "two"]
-    live.remove("three")
-    assert live.match(event) == ["two"]
-
-
-@pytest.mark.parametrize("is_compacted", [False, True])
-def test_a_test_that_was_part_of_another_is_found_alone(live, is_compacted):
-    live.add("both", "a = 1 AND b = 2")
-    if is_compacted:
-        live.compact()
-    live.add("alone", "a = 1")
-    assert live.match({"a": 1}) == ["alone"]
-    assert sorted(live.match({"a": 1, "b": 2})) == ["alone", "both"]
-    live.remove("both")
-    assert live.match({"a": 1, "b": 2}) == ["alone"]
 
 
 # ── changes ─────────────────────────────────────────────────────────────────────────────────
@@ -76,6 +50,84 @@ def test_revisions(live):
     assert live.attributes("s") == {"level": 3, "owner": "ann", "tags": ["news"]}
     rows = live.match_batch([{"a": 2}], columns=["owner", "level"])
     assert rows.to_pylist()[0]["owner"] == "ann"
+
+
+def test_others_write_to_the_store_meanwhile(live, monkeypatch):
+    live.add("newest", "a = 1")
+    submit = live.store.submit_checked
+
+    def submit_after_others(requests):
+        monkeypatch.setattr(live.store, "submit_checked", submit)
+        live.store.apply([Subscribe("foreign", "a = 1"), Unsubscribe("newest")])
+        return submit(requests)
+
+    monkeypatch.setattr(live.store, "submit_checked", submit_after_others)
+    live.add("own", "a = 1")
+    assert sorted(live.match({"a": 1})) == ["foreign", "own"]
+    assert live.change == live.store.last_change
+
+
+def test_others_change_what_a_replacement_keeps(live, monkeypatch):
+    live.add("s", "a = 1")
+    submit = live.store.submit_checked
+
+    def submit_after_others(requests):
+        monkeypatch.setattr(live.store, "submit_checked", submit)
+        live.store.apply([Replace("s", "a = 2")])
+        return submit(requests)
+
+    monkeypatch.setattr(live.store, "submit_checked", submit_after_others)
+    live.replace("s", tags=["t"])
+    assert live.match({"a": 1}) == []
+    assert live.match({"a": 2}, tagged="t") == ["s"]
+
+
+def test_what_others_write_is_seen_without_a_change(live):
+    live.add("s", "a = 1")
+    live.store.apply([Subscribe("foreign", "a = 1")])
+    step(live)
+    assert sorted(live.match({"a": 1})) == ["foreign", "s"]
+
+
+def test_one_caller_who_names_an_id_twice_is_all_or_nothing(live, monkeypatch):
+    calls = []
+    submit = live.store.submit_checked
+
+    def fail_second(requests):
+        calls.append(requests)
+        if len(calls) == 2:
+            raise StoreError("the disk is full")
+        return submit(requests)
+
+    monkeypatch.setattr(live.store, "submit_checked", fail_second)
+    requests = [
+        Subscribe("s", "a = 1"),
+        Replace("s", "a = = 2"),
+        Replace("s", "a = 'text'"),
+        Replace("s", "a = 3"),
+        Subscribe("t", "a = 3"),
+        Unsubscribe("t"),
+        Subscribe("t", "b = 'text'"),
+    ]
+    results = live.apply(requests)
+    assert len(calls) == 1
+    assert [type(own) for own in results] == [Accepted, Refused, Refused, *[Accepted] * 4]
+    assert 'a is number since subscription "s" was added' in results[2].error.hint
+    assert sorted(live.match({"a": 3, "b": "text"})) == ["s", "t"]
+    assert live.match({"a": 1}) == []
+    with pytest.raises(StoreError, match="the disk is full"):
+        live.apply([Unsubscribe("s"), Subscribe("s", "a = 1")])
+    assert live.match({"a": 3}) == ["s"]
+    live.add("u", "a = 3")
+    assert sorted(live.match({"a": 3})) == ["s", "u"]
+
+
+def test_a_refused_request_of_a_caller_who_names_an_id_twice_fixes_no_type(live):
+    live.add("s", "a = 1")
+    results = live.apply([Subscribe("s", "b = 1"), Subscribe("t", "a = 2"), Replace("t", "a = 3")])
+    assert [type(own) for own in results] == [Refused, Accepted, Accepted]
+    live.add("u", "b = 'text'")
+    assert live.match({"b": "text"}) == ["u"]
 
 
 def test_a_refused_replacement_leaves_what_was(live):
@@ -97,6 +149,29 @@ def test_one_bad_subscription_does_not_affect_the_others(live):
     assert results[1].error.code == "syntax-error" or results[1].error is not None
     assert results[2].reason == Reason.EXISTS
     assert [sorted(live.match({"x": n})) for n in (1, 2, 3)] == [["a"], [], ["c"]]
+
+
+def test_rows_that_fail_in_the_middle(live, monkeypatch):
+    """What was added before stays, and the error says how much that is."""
+    monkeypatch.setattr(requests, "AT_ONCE", 2)
+    read = []
+
+    def rows(n: int):
+        for at in range(n):
+            read.append(at)
+            assert at <= len(live) + 4  # no more are read than are being written
+            yield (f"s{at}", "x = 1") if at != 3 else ("s3", "x = = 1")
+        raise OSError("the rows cannot be read")
+
+    with pytest.raises(OSError, match="the rows cannot be read") as raised:
+        live.add_many(rows(7))
+    assert raised.value.__notes__ == ["5 subscriptions of this call were added"]
+    assert sorted(live) == ["s0", "s1", "s2", "s4", "s5"]
+    assert read == [*range(7)]
+    with pytest.raises(tamis.InputError, match="subscription 2 is not a pair") as refused:
+        live.add_many([("t", "x = 1"), "no pair"])
+    assert not hasattr(refused.value, "__notes__")
+    assert "t" not in live
 
 
 def test_the_same_id_several_times_in_one_call(live):
@@ -200,6 +275,34 @@ def test_leases_end_without_a_rebuild_and_stay_ended(folder):
         assert sorted(live.match({"a": 1})) == ["s", "t"]
 
 
+def test_an_ended_lease_stays_ended_if_the_clock_is_set_back_before_the_next_start(folder):
+    clock = Clock()
+    with by_hand():
+        with LiveIndex.open(folder, clock=clock) as live:
+            live.add("s", "a = 1", valid_until=START + timedelta(seconds=10))
+            clock.move(11)
+        clock.move(-11)
+        with LiveIndex.open(folder, clock=clock) as live:
+            assert live.match({"a": 1}) == []
+            assert live.store.last_change == 2
+
+
+def test_an_ended_lease_stays_ended_after_a_crash(folder):
+    """At once after the first answer without it, before its end is written to the log."""
+    clock = Clock()
+    with by_hand():
+        live = LiveIndex.open(folder, clock=clock)
+        live.add("s", "a = 1", valid_until=START + timedelta(seconds=10))
+        clock.move(10)
+        assert live.match({"a": 1}) == []
+        assert live.change == 1
+        crash(live)
+        clock.move(-10)
+        with LiveIndex.open(folder, clock=clock) as live:
+            assert live.match({"a": 1}) == []
+            assert live.change == 1
+
+
 def test_a_snapshot_stays_as_it_was(folder):
     clock = Clock()
     with by_hand(), LiveIndex.open(folder, clock=clock) as live:
@@ -269,6 +372,53 @@ def test_a_follower_sees_changes_and_catches_up(live, folder):
             follower.add("v", "a = 1")
 
 
+def test_a_follower_seldom_looks_for_a_version_with_fewer_parts(live, folder, monkeypatch):
+    """Not each time that it looks at the log: that would be all that it does."""
+    monkeypatch.setattr(live_set, "MOST_NEWEST", 1)  # each subscription is a part
+    load, loaded = checkpoints.load, []
+
+    def count_loads(*args):
+        loaded.append(args)
+        return load(*args)
+
+    with follow(folder, is_started=False) as follower:
+        monkeypatch.setattr(checkpoints, "load", count_loads)
+
+        def grow(up_to: int) -> int:
+            for at in range(len(live), up_to):
+                live.add(f"s{at}", "a = 1")
+                follower.refresh()
+                follower.refresh()
+            return len(follower.stats().parts)
+
+        assert grow(20) == 20
+        assert len(loaded) == 1
+        live.compact()
+        assert grow(30) < 10
+        assert len(loaded) == 2
+        assert len(follower.match({"a": 1})) == 30
+
+
+def test_a_follower_never_adds_changes_of_another_history(live, folder, monkeypatch):
+    """Also if the set of the new history cannot be read at first."""
+
+    def fail(*_arguments):
+        raise StoreError("the set cannot be read")
+
+    live.add("s", "a = 1")
+    with follow(folder, is_started=False) as follower:
+        live.store.renew_epoch()
+        live.add("t", "a = 1")
+        with monkeypatch.context() as patch:
+            patch.setattr("tamis.live.follower.open_set", fail)
+            for _ in range(2):
+                with pytest.raises(StoreError, match="cannot be read"):
+                    follower.refresh()
+        assert follower.match({"a": 1}) == ["s"]
+        assert follower.refresh() == live.change
+        assert sorted(follower.match({"a": 1})) == ["s", "t"]
+
+
 def test_there_is_nothing_to_follow(tmp_path):
     with pytest.raises(tamis.TamisError):
         follow(tmp_path / "nothing")
@@ -325,6 +475,8 @@ def test_parts_that_make_matching_slow_are_merged(live):
         live_set, parts=(live_set.parts[0], *(p.hide(range(150)) for p in live_set.parts[1:]))
     )
     assert choose_slow(smaller, [1.0, 0.2, 0.2, 0.2]) == smaller.parts[1:]
+    assert choose_slow(smaller, [1.0, 0.1, 0.1, 0.15]) == smaller.parts[2:]  # that is enough
+    assert choose_slow(smaller, [1.0, 0.4, 0.01, 0.01]) == ()  # that would help little
     for n in range(60):
         live.match({"a": n % 7, "b": n})
     assert len(measure_parts(live.view, live._sample.some(50))) == 4
@@ -406,6 +558,43 @@ def test_a_closed_index_says_so(folder):
 # ── opening ─────────────────────────────────────────────────────────────────────────────────
 
 
+def test_the_working_directory_changes(tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with by_hand(), LiveIndex.open("people.live") as live:
+        follower = follow("people.live", is_started=False)
+        monkeypatch.chdir(tmp_path / "other")
+        live.add("a", "x = 1")
+        live.store._writer._drop()  # as after a failure: it opens the file again
+        live.add("b", "x = 1")
+        live.compact()
+        assert follower.refresh() == 2
+        assert sorted(follower.match({"x": 1})) == ["a", "b"]
+        follower.close()
+    assert not list((tmp_path / "other").iterdir())
+    with LiveIndex.open(tmp_path / "people.live") as live:
+        assert sorted(live) == ["a", "b"]
+
+
+def test_a_forked_process_cannot_change_it(live):
+    """It would wait for ever for a thread that only the other process has."""
+    live.add("a", "x = 1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        child = os.fork()
+    if not child:
+        try:
+            live.add("b", "x = 1")
+        except StoreError as error:
+            os._exit(3 if "opened in another process" in error.message else 1)
+        finally:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 3
+    live.add("b", "x = 1")
+    assert sorted(live.match({"x": 1})) == ["a", "b"]
+
+
 def test_few_changes_are_read_again_without_a_version(folder):
     with by_hand():
         live = LiveIndex.open(folder)
@@ -439,6 +628,17 @@ def test_a_saved_index_does_not_become_live(tmp_path):
     with pytest.raises(tamis.InputError, match="holds a saved index"):
         LiveIndex.open(tmp_path / "saved")
     assert not (tmp_path / "saved" / "subscriptions.sqlite").exists()
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "rules.jsonl").write_text("")
+    with pytest.raises(tamis.InputError, match="is a file; a folder for a live index is expected"):
+        LiveIndex.open(tmp_path / "rules.jsonl")
+
+
+def test_what_is_kept_of_the_log_is_a_time(live):
+    with pytest.raises(tamis.InputError, match="keep is 30; a timedelta is expected"):
+        live.prune(30)
 
 
 def test_requests_are_applied_in_order(live):

@@ -14,10 +14,10 @@ from tamis.logic.evaluate import Missing, evaluate, solve
 from tamis.operators.caller import OperatorLimits
 from tests.effort import examples
 from tests.live.places import by_hand, crash, step
+from tests.live.worlds import KEYWORD_ATTRIBUTES, draw_query, draw_texts
 from tests.operators.toys import Toys, random_event, random_subscription, true_answers
 
 N_SUBSCRIPTIONS = 40
-WORDS = ("oil", "gas", "coal", "price", "prices", "pricing", "market", "markets", "the", "rising")
 LIMITS = OperatorLimits(faults_in_a_row=10**9)  # the breaker stays closed
 
 
@@ -147,40 +147,15 @@ def test_a_set_with_operators_needs_them(tmp_path, seed):
 class Keywords:
     """Random queries for words, and what the reference says of them."""
 
-    schema = Schema.of("title TEXT(english), body TEXT(standard), n BIGINT")
+    schema = Schema.of(KEYWORD_ATTRIBUTES)
 
     def __init__(self, seed: int, missing: Missing) -> None:
-        self.draw, self.missing = Random(seed), missing
-        self.texts = {f"s{at}": self.draw_text() for at in range(N_SUBSCRIPTIONS)}
+        draw, self.missing = Random(seed), missing
+        self.texts = {f"s{at}": draw_query(draw) for at in range(N_SUBSCRIPTIONS)}
         self.conditions = {
             name: check(parse(text), self.schema) for name, text in self.texts.items()
         }
-        self.events = [self.draw_event() for _ in range(6)]
-
-    def draw_words(self, n_words: int) -> str:
-        return " ".join(self.draw.choices(WORDS, k=n_words))
-
-    def draw_text(self) -> str:
-        attribute = self.draw.choice(("title", "body"))
-        query = f"oil {self.draw_words(self.draw.randint(1, 3))}"
-        leaf = self.draw.choice(
-            (
-                f"matches({attribute}, '{query}')",
-                f"matches_any({attribute}, '{query}')",
-                f"matches_phrase({attribute}, 'gas {self.draw.choice(WORDS[:4])}')",
-                f"matches_at_least(2, {attribute}, 'oil gas coal')",
-            )
-        )
-        other = f"n = {self.draw.randrange(3)}"
-        return self.draw.choice((leaf, f"NOT {leaf}", f"{leaf} AND {other}", f"{leaf} OR {other}"))
-
-    def draw_event(self) -> dict[str, object]:
-        drawn = {
-            "title": self.draw_words(6),
-            "body": self.draw_words(8),
-            "n": self.draw.randrange(3),
-        }
-        return {name: value for name, value in drawn.items() if self.draw.random() < 0.8}
+        self.events = [draw_texts(draw) for _ in range(6)]
 
     def open(self, folder) -> LiveIndex:
         return LiveIndex.open(folder, schema=self.schema, missing=self.missing)

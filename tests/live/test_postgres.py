@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 import tamis
-from tamis.errors import StoreError, StoreInUseError
+from tamis.errors import StoreError, StoreInUseError, TamisWarning
 from tamis.live import LiveIndex, follow
 from tests.live.places import by_hand, step
 from tests.subscriptions.places import START, Clock
@@ -72,6 +72,23 @@ def test_the_store_is_a_database(address, tmp_path):
             pass
     with LiveIndex.open(tmp_path / "empty", store=address, clock=clock) as live:  # from the log
         assert sorted(live.match({"a": 1})) == ["late", "new", "s11", "s16", "s6"]
+
+
+def test_another_database(postgres, tmp_path):
+    """It is not used without a word, nor with the types of the first one."""
+    folder, first, second = tmp_path / "live", postgres.new_place(), postgres.new_place()
+    with LiveIndex.open(folder, store=first) as live:
+        live.add("a", "x = 1")
+    with pytest.warns(TamisWarning, match="the subscriptions of .* are used from now on"):
+        live = LiveIndex.open(folder, store=second)
+    live.add("b", "x = 'text'")
+    live.close()
+    with LiveIndex.open(folder, store=second) as live:  # it is the known one now
+        assert list(live) == live.match({"x": "text"}) == ["b"]
+    with pytest.warns(TamisWarning, match="are used from now on"):
+        live = LiveIndex.open(folder, store=first)
+    assert live.match({"x": 1}) == ["a"]
+    live.close()
 
 
 WRITE = """

@@ -135,14 +135,21 @@ def update(held: Held, group: Group) -> None:
             held[name] = text
 
 
-def run_and_kill(folder: Path, seed: int, *, write: int | None, seconds: float | None) -> list:
+def run_and_kill(
+    folder: Path,
+    seed: int,
+    *,
+    write: int | None,
+    seconds: float | None,
+    life: Callable[[Path, int, int, int | None], None] | None = None,
+) -> list:
     """What a victim reported before it was killed, before a write or after some seconds."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         os.close(reading)
         try:
-            live_until_killed(folder, seed, writing, write)
+            (life or live_until_killed)(folder, seed, writing, write)
         finally:
             os._exit(1)
     os.close(writing)
@@ -170,6 +177,37 @@ def live_until_killed(folder: Path, seed: int, report: int, write: int | None) -
             victim.act(at)
             at += 1
         victim.live.close()
+        tell("writes", writes.n_writes)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+# The last one that is left cannot be read without the types that others have fixed.
+TYPED_STEPS: Group = [
+    ("price", "price > 10"),
+    ("limit", "limit > 1"),
+    ("both", "price < limit"),
+    ("price", None),
+    ("limit", None),
+    ("never", "x = 1 AND x = 2"),
+    ("x", "y = x OR y = 5"),
+    ("never", None),
+]
+
+
+def fix_types_until_killed(folder: Path, _seed: int, report: int, write: int | None) -> None:
+    """Without a declared schema: subscriptions fix types, and go."""
+
+    def tell(kind: str, what: object) -> None:
+        os.write(report, json.dumps([kind, what]).encode() + b"\n")
+
+    with by_hand(), counting(write) as writes:
+        live = LiveIndex.open(folder / "live")
+        for at, (name, text) in enumerate(TYPED_STEPS):
+            if text is None:
+                live.remove(name)
+            else:
+                live.add(name, text)
+            tell("done", at)
         tell("writes", writes.n_writes)
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -211,6 +249,22 @@ def expect(live: LiveIndex, held: Held) -> None:
         assert sorted(live.match(event)) == wanted
 
 
+def expect_types(folder: Path, n_done: int) -> None:
+    """After so many steps, or one more, all that is left can be read and answers."""
+    states: list[Held] = [{}]
+    for step_ in TYPED_STEPS:
+        states.append(dict(states[-1]))
+        update(states[-1], [step_])
+    with by_hand(), LiveIndex.open(folder / "live") as live:
+        held = set(live)
+        assert held in [state.keys() for state in states[n_done : n_done + 2]], (held, n_done)
+        event = {"price": 11, "limit": 12, "x": 5, "y": 5}
+        assert set(live.match(event)) == held - {"never"}
+        live.compact()
+        assert set(live.match(event)) == held - {"never"}
+    assert not list(folder.rglob(".tamis-*"))
+
+
 def expect_no_leftovers(folder: Path, live: LiveIndex) -> None:
     """The next version that is saved removes drafts, and parts that no version names once they
     are old enough.
@@ -224,12 +278,16 @@ def expect_no_leftovers(folder: Path, live: LiveIndex) -> None:
     live.publish(folder / "published")
     with tamis.open(folder / "published") as index:
         assert sorted(index) == sorted(live)
-    assert not list((folder / "live").rglob(".tamis-*")), list((folder / "live").rglob("*"))
-    store = IndexStore(folder / "live")
-    named = {part.folder for version in store.versions() for part in version.parts}
-    found = {f"parts/{path.name}" for path in (folder / "live" / "parts").iterdir()}
-    assert found == named, (found, named)
+    expect_named_parts_only(folder / "live")
     assert not list(Path(tempfile.gettempdir()).iterdir())
+
+
+def expect_named_parts_only(folder: Path) -> None:
+    """There are no drafts in the folder of a live index, and no parts that no version names."""
+    assert not list(folder.rglob(".tamis-*")), list(folder.rglob("*"))
+    named = {part.folder for version in IndexStore(folder).versions() for part in version.parts}
+    found = {f"parts/{path.name}" for path in (folder / "parts").iterdir()}
+    assert found == named, (found, named)
 
 
 def has_versions(folder: Path) -> bool:
@@ -257,6 +315,25 @@ def kill_before_writes(folder: Path, n_runs: int, seed: int) -> None:
     print(len(chosen), "runs", n_writes, "writes")
 
 
+def kill_while_types_are_fixed(folder: Path, n_runs: int, seed: int) -> None:
+    """The same few changes, killed before one write after the other, or before some of them."""
+    life = fix_types_until_killed
+    whole = run_and_kill(folder / "whole", seed, write=0, seconds=None, life=life)
+    n_writes = dict(whole)["writes"]
+    chosen = random.Random(seed).sample(range(1, n_writes + 1), min(n_runs, n_writes))
+    for write in sorted(chosen):
+        place = folder / "run"
+        place.mkdir()
+        reports = run_and_kill(place, seed, write=write, seconds=None, life=life)
+        try:
+            expect_types(place, sum(kind == "done" for kind, _ in reports))
+        except BaseException:
+            print(f"killed before write {write} of {n_writes}", file=sys.stderr)
+            raise
+        shutil.rmtree(place)
+    print(len(chosen), "runs", n_writes, "writes")
+
+
 def kill_at_moments(folder: Path, n_runs: int, seed: int) -> None:
     """One life after the other in one folder, with merges in the background."""
     draw = random.Random(seed)
@@ -274,7 +351,11 @@ def main(mode: str, folder: str, n_runs: int, seed: int) -> None:
     (path / "tmp").mkdir()
     tempfile.tempdir = str(path / "tmp")
     (path / "whole").mkdir()
-    modes = {"writes": kill_before_writes, "moments": kill_at_moments}
+    modes = {
+        "writes": kill_before_writes,
+        "types": kill_while_types_are_fixed,
+        "moments": kill_at_moments,
+    }
     # Loads all that is loaded late, before processes are forked.
     check(path / "whole", {}, 0, [])
     shutil.rmtree(path / "whole")

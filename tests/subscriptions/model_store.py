@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from tamis.subscriptions import (
     KEEP,
@@ -38,8 +38,12 @@ class ModelStore:
     def see(self, moment: datetime) -> None:
         self.seen = max(self.seen, moment)
 
-    def restart(self) -> None:
-        self.seen = self.durable
+    def restart(self, moment: datetime) -> None:
+        """The clock goes on at the moment on disk, or later; leases that have ended stay ended."""
+        assert self.durable <= moment
+        ended = [one for one in self.held.values() if self.has_ended(one)]
+        self.seen = moment
+        assert all(map(self.has_ended, ended))
 
     def has_ended(self, one: Subscription) -> bool:
         return one.valid_until is not None and one.valid_until <= self.seen
@@ -97,7 +101,15 @@ class ModelStore:
             and (tag is None or tag in one.tags)
             and (text is None or text in one.expression or text in name)
             and (state in (None, State.EXPIRED) or self._is_waiting(one) == (state == "waiting"))
+            and (state is not State.EXPIRING or self._expires_soon(one))
         )
+
+    def _expires_soon(self, one: Subscription) -> bool:
+        if one.valid_until is None:
+            return False
+        begun = one.changed if one.valid_from is None else max(one.changed, one.valid_from)
+        left = one.valid_until - self.seen
+        return left < timedelta(days=1) and 10 * left < one.valid_until - begun
 
     def _is_waiting(self, one: Subscription) -> bool:
         return one.valid_from is not None and one.valid_from > self.seen
@@ -123,7 +135,7 @@ class ModelStore:
     def _change(self, kind: ChangeKind, one: Subscription) -> int | Reason:
         if (reason := self._refuse_validity(one)) is not None:
             return reason
-        self.held[one.id] = one._replace(revision=self.last_change + 1)
+        self.held[one.id] = one._replace(revision=self.last_change + 1, changed=self.seen)
         self.ends.pop(one.id, None)
         self.expired.pop(one.id, None)
         return self._write(kind, one.id)

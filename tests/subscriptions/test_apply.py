@@ -16,7 +16,7 @@ from tamis.subscriptions import (
     Unsubscribe,
 )
 from tamis.subscriptions.checking import ATTRIBUTES_BYTES, ID_BYTES, TAGS_BYTES
-from tests.subscriptions.places import after
+from tests.subscriptions.places import START, after
 
 
 def reason_of(result) -> Reason:
@@ -38,12 +38,12 @@ def test_subscription_comes_back_as_it_was(store):
     )
     assert store.apply([asked]) == [Accepted(1)]
     found = store.get(asked.id)
-    assert found == Subscription(
-        *asked[:6], found.valid_until, asked.ticket_hash, revision=1, created=1
-    )
+    assert found == Subscription(*asked[:6], found.valid_until, asked.ticket_hash, 1, 1, START)
     assert found.valid_until.isoformat() == "2031-02-03T02:05:06.789012+00:00"
     assert store.apply([Subscribe("plain", "a = 1")]) == [Accepted(2)]
-    assert store.get("plain") == Subscription("plain", "a = 1", "", (), {}, None, None, None, 2, 2)
+    assert store.get("plain") == Subscription(
+        "plain", "a = 1", "", (), {}, None, None, None, 2, 2, START
+    )
 
 
 def test_one_bad_request_leaves_the_others(store):
@@ -77,10 +77,12 @@ def test_nothing_is_nothing(store):
 def test_replace_keeps_what_it_does_not_name(store):
     first = Subscribe("a", "x = 1", owner="o", tags=("t",), attributes={"k": 1})
     store.apply([first, Replace("a", "x = 2", tags=())])
-    assert store.get("a") == Subscription("a", "x = 2", "o", (), {"k": 1}, None, None, None, 2, 1)
+    assert store.get("a") == Subscription(
+        "a", "x = 2", "o", (), {"k": 1}, None, None, None, 2, 1, START
+    )
     store.apply([Replace("a", valid_until=after(9), ticket_hash=b"h")])
     store.apply([Replace("a", valid_until=None, attributes={})])
-    assert store.get("a") == Subscription("a", "x = 2", "o", (), {}, None, None, b"h", 4, 1)
+    assert store.get("a") == Subscription("a", "x = 2", "o", (), {}, None, None, b"h", 4, 1, START)
 
 
 def test_a_revision_guards_against_another_editor(store):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+import pytest
+
+from tamis.errors import StoreError
 from tamis.subscriptions import (
     Accepted,
     ChangeKind,
@@ -13,6 +18,8 @@ from tamis.subscriptions import (
     SubscriptionStore,
     Unsubscribe,
 )
+from tamis.subscriptions.writer import Writer
+from tests.live.killing import counting
 from tests.subscriptions.places import START, after
 
 
@@ -87,6 +94,67 @@ def test_clock_may_be_behind_after_a_restart(place, clock):
         assert store.latest("a").moment == after(10)
 
 
+ANSWERS = {
+    "get": lambda store: store.get("a") is None,
+    "list": lambda store: not store.list().subscriptions,
+    "count": lambda store: store.count() == 0,
+    "settled_moment": lambda store: store.settled_moment() == after(10),
+    "apply": lambda store: store.apply([Renew("a", None)])[0].reason is Reason.EXPIRED,
+}
+
+
+@pytest.mark.parametrize("leaves_out", ANSWERS.values(), ids=ANSWERS)
+def test_an_end_that_an_answer_used_is_on_disk(place, clock, leaves_out):
+    """Without an entry in the log, and with a clock that is set back while the store is closed."""
+    with SubscriptionStore.open(place, clock=clock) as store:
+        store.apply([Subscribe("a", "x = 1", valid_until=after(10))])
+        clock.move(10)
+        assert leaves_out(store)
+        assert store.last_change == 1
+    clock.move(-10)
+    with SubscriptionStore.open(place, clock=clock) as store:
+        assert store.get("a") is None
+        assert store.moment == after(10)
+
+
+def test_only_the_end_of_a_lease_is_written(store, clock):
+    leases = [Subscribe(f"s{n}", "x = 1", valid_until=after(10 * n)) for n in (1, 2, 3)]
+    store.apply([*leases, Subscribe("b", "x = 1", valid_until=after(5)), Unsubscribe("b")])
+
+    def count_writes(seconds: float) -> int:
+        clock.move(seconds)
+        with counting(calls=()) as writes:
+            for _ in range(3):
+                store.settled_moment()
+        return writes.n_writes
+
+    wrote = count_writes(10)
+    assert wrote > 0
+    assert [count_writes(seconds) for seconds in (0, 9, 1, 0)] == [0, 0, wrote, 0]
+    store.apply([Subscribe("c", "x = 1", valid_until=after(25))])
+    assert [count_writes(seconds) for seconds in (4, 1, 4, 1, 9)] == [0, wrote, 0, wrote, 0]
+
+
+def test_answers_go_on_if_the_moment_cannot_be_written(store, clock, monkeypatch):
+    store.apply([Subscribe("a", "x = 1", valid_until=after(10))])
+    clock.move(10)
+    failed = []
+
+    def fail(self, connection, group, moment):
+        failed.append(moment)
+        raise StoreError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Writer, "_advance", fail)
+        assert [store.get("a") for _ in range(3)] == [None] * 3
+    assert len(failed) == 1
+    store.apply([Subscribe("b", "x = 1", valid_until=after(20))])  # this writes it
+    clock.move(10)
+    with counting(calls=()) as writes:
+        assert store.get("b") is None
+    assert writes.n_writes > 0
+
+
 def test_expire_takes_a_moment(store):
     store.apply([Subscribe(f"s{n}", "x = 1", valid_until=after(n + 1)) for n in range(10)])
     assert store.expire(now=after(5)) == 5
@@ -130,9 +198,45 @@ def test_states(store, clock):
     assert found == {
         State.WAITING: ["later"],
         State.VALID: ["now"],
+        State.EXPIRING: [],
         State.EXPIRED: ["ended", "over"],
     }
     assert {state: store.count(state=state) for state in State} == {
         state: len(ids) for state, ids in found.items()
     }
     assert [one.id for one in store.list().subscriptions] == ["later", "now"]
+
+
+@pytest.mark.parametrize(
+    ("lease", "left"),
+    [
+        (timedelta(days=1), timedelta(hours=2, minutes=24)),
+        (timedelta(days=7), timedelta(hours=16, minutes=48)),
+        (timedelta(days=60), timedelta(days=1)),
+        (timedelta(microseconds=15), timedelta(microseconds=2)),
+    ],
+)
+def test_a_lease_expires_soon_when_little_of_it_is_left(store, clock, lease, left):
+    end = START + lease
+    store.apply([Subscribe("a", "x = 1", valid_until=end), Subscribe("endless", "x = 1")])
+    assert store.get("a").expires_soon == end - left
+    assert store.get("endless").expires_soon is None
+    clock.now = end - left
+    assert store.count(state=State.EXPIRING) == 0
+    clock.now += timedelta(microseconds=1)
+    assert [one.id for one in store.list(state="expiring").subscriptions] == ["a"]
+    assert store.count(state=State.VALID) == 2
+    store.apply([Renew("a", end + lease)])
+    assert store.count(state=State.EXPIRING) == 0
+    clock.now = end + lease
+    assert store.count(state=State.EXPIRING) == 0
+    assert store.count(state=State.EXPIRED) == 1
+
+
+def test_a_validity_that_begins_later_is_counted_from_there(store, clock):
+    store.apply([Subscribe("a", "x = 1", valid_from=after(100), valid_until=after(200))])
+    assert store.get("a").expires_soon == after(190)
+    clock.move(50)
+    assert store.count(state=State.EXPIRING) == 0
+    clock.move(141)
+    assert store.count(state=State.EXPIRING) == 1

@@ -115,8 +115,8 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def reopen(self):
         self.store.close()
-        self.model.restart()
         self.store = SubscriptionStore.open(self.place, clock=self.clock)
+        self.model.restart(self.store.moment)
 
     @rule()
     def follow(self):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from tamis.errors import (
     StoreFormatError,
     StoreInUseError,
 )
-from tamis.subscriptions import Accepted, Subscribe, SubscriptionStore, sqlite, tables
+from tamis.subscriptions import Accepted, Subscribe, SubscriptionStore, postgres, sqlite, tables
 from tamis.subscriptions.reading import reading
 from tests.subscriptions.places import Clock
 from tests.waiting import HANG_SECONDS
@@ -100,10 +101,10 @@ def test_a_newer_format_is_refused(place):
     SubscriptionStore.open(place).close()
     run_sql(place, "UPDATE tamis_store SET format = 9")
     for read_only in (False, True):
-        with pytest.raises(StoreFormatError, match="format 9, newer than 2") as raised:
+        with pytest.raises(StoreFormatError, match="format 9, newer than 3") as raised:
             SubscriptionStore.open(place, read_only=read_only)
         assert "newer version of Tamis" in raised.value.hint
-    run_sql(place, "UPDATE tamis_store SET format = 2")
+    run_sql(place, "UPDATE tamis_store SET format = 3")
     SubscriptionStore.open(place).close()  # the lock was released
 
 
@@ -201,3 +202,17 @@ def test_readers_of_postgres_cannot_write(postgres):
         with pytest.raises(DBAPIError, match="read-only transaction"):
             connection.execute(text("UPDATE tamis_store SET epoch = 'mine'"))
         connection.rollback()
+
+
+@pytest.mark.parametrize("how", ["default", "address", "environment"])
+def test_a_server_that_does_not_answer_is_given_up(monkeypatch, how):
+    limit = 2  # seconds, the least that PostgreSQL's library takes
+    monkeypatch.setattr(postgres, "CONNECT_SECONDS", limit if how == "default" else 10 * 86_400)
+    if how == "environment":
+        monkeypatch.setenv("PGCONNECT_TIMEOUT", str(limit))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"postgresql://user@127.0.0.1:{silent.getsockname()[1]}/database"
+        if how == "address":
+            address += f"?connect_timeout={limit}"
+        with pytest.raises(StoreError, match="timeout"):
+            SubscriptionStore.open(address)

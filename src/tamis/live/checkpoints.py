@@ -141,6 +141,17 @@ def load(
     return None
 
 
+def find_saved_change(folder: Path, epoch: str) -> int:
+    """The last change that a readable version of a folder includes; 0 if there is none."""
+    versions = IndexStore(folder)
+    for number in reversed(versions.numbers()):
+        with suppress(IndexFormatError):  # reported where it is opened
+            position = LogPosition.of(versions.version(number))
+            if position is not None and position.epoch == epoch:
+                return position.change
+    return 0
+
+
 def _open(versions: IndexStore, version: Version, change: int, settings: Settings) -> LiveSet:
     opened = {own.part.id: own for own in PartSet.of(versions.storage, version).open_parts()}
     parts = []
@@ -156,4 +167,4 @@ def _open(versions: IndexStore, version: Version, change: int, settings: Setting
         return found
     named = {path: str(use.subscription_id) for path, use in version.uses.items()}
     inferred = replace(settings, schema=version.typed_schema(), deciders=named)
-    return replace(found, settings=inferred)
+    return replace(found, settings=inferred.with_types(settings))

@@ -7,14 +7,18 @@ checked before it is stored, and what was acknowledged is durable and visible.
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis.errors import StoreError
+from tamis.language.types.moments import to_microseconds
 from tamis.live.live_set import unreadable
+from tamis.live.rehearsal import Rehearsal, find_distinct_end, find_refused
 from tamis.subscriptions.checking import Checked, check
 from tamis.subscriptions.model import Accepted, ChangeKind, Reason, Refused
 from tamis.subscriptions.rows import predict
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tamis.live.live_set import BuiltPart, LiveSet
+    from tamis.live.settings import Settings
     from tamis.subscriptions import Change, Subscription, SubscriptionStore
     from tamis.subscriptions.model import Request, Result
 
@@ -62,6 +67,7 @@ class Committer:
         self._left: _Requests | _Task | None = None  # taken from the queue, for the next group
         self._closing = Lock()
         self._is_closed = False
+        self._process = os.getpid()
         self._thread = Thread(target=self._run, name="tamis-live", daemon=True)
         self._thread.start()
 
@@ -83,9 +89,13 @@ class Committer:
         return self.run(self._expire)
 
     def _expire(self, live_set: LiveSet) -> LiveSet:
-        self._changes.clear()
+        self._forget_seen(live_set)
         self._store.expire()
         return live_set.apply(self._committed_since(live_set))
+
+    def read_changes(self) -> None:
+        """Show what others have written to the store directly."""
+        self.run(lambda live_set: live_set.apply(self._committed_since(live_set)))
 
     def close(self) -> None:
         """Finish the waiting jobs."""
@@ -96,6 +106,11 @@ class Committer:
         self._thread.join()
 
     def _put(self, job: _Requests | _Task) -> None:
+        if os.getpid() != self._process:  # a fork has no thread that would answer
+            raise StoreError(
+                "the live index was opened in another process, of which this one is a copy",
+                hint="open it in this process, or follow it: tamis.live.follow(folder)",
+            )
         with self._closing:
             if self._is_closed:
                 raise StoreError("the live index is closed", hint="open it again")
@@ -108,9 +123,9 @@ class Committer:
             try:
                 self._do(jobs)
             except Exception as error:
-                for job in jobs:
-                    if not job.future.done():
-                        job.future.set_exception(error)
+                _fail(jobs, error)
+            # Not kept while the thread waits: a task that swaps parts holds the old ones.
+            jobs.clear()
 
     def _gather(self) -> list[Any]:
         """The next task, or the requests of the next transaction: each id occurs once in it."""
@@ -152,48 +167,54 @@ class Committer:
 
     def _commit(self, jobs: list[_Requests]) -> None:
         requests = [request for job in jobs for request in job.requests]
+        done = iter(self._apply(requests))
+        for job in jobs:
+            job.future.set_result([next(done) for _ in job.requests])
+
+    def _apply(self, requests: Sequence[Checked | Refused]) -> list[Result]:
+        """Apply requests in one transaction: all that are accepted are durable, or none is."""
         results: list[Result | None] = [
             own if isinstance(own, Refused) else None for own in requests
         ]
-        start = 0
-        while start < len(requests):  # one caller may name an id twice
-            end = _distinct_end(requests, start)
-            self._apply(requests, results, range(start, end))
-            start = end
-        done = iter(results)
-        for job in jobs:
-            job.future.set_result([next(done) for _ in job.requests])  # type: ignore[misc]
-
-    def _apply(
-        self,
-        requests: Sequence[Checked | Refused],
-        results: list[Result | None],
-        places: range,
-    ) -> None:
-        """Apply requests with distinct ids, in one transaction."""
-        left = [at for at in places if results[at] is None]
-        states = self._predict([requests[at] for at in left])  # type: ignore[misc]
-        built = self._build(requests, results, left, states)
-        left = [at for at in left if results[at] is None]
-        if not left:
-            return
-        self._changes.clear()
-        found = self._store.submit_checked([requests[at] for at in left]).result()
-        for at, result in zip(left, found, strict=True):
-            results[at] = result
-        if any(isinstance(result, Refused) for result in found):
-            built = None  # it has what was refused
-        self.catch_up(built)
+        built, settings = None, self.current.settings
+        if find_distinct_end(requests, 0) == len(requests):
+            built = self._refuse_wrong(requests, results)
+        else:
+            settings = self._refuse_wrong_in_order(requests, results)
+        left = [at for at, result in enumerate(results) if result is None]
+        if left:
+            self._forget_seen(self.current)
+            found = self._store.submit_checked([requests[at] for at in left]).result()
+            for at, result in zip(left, found, strict=True):
+                results[at] = result
+            self.current = replace(self.current, settings=settings)
+            self.catch_up(built)
+        return results  # type: ignore[return-value] # each has a result now
 
     def catch_up(self, built: BuiltPart | None = None) -> None:
         """Show the changes that the store has committed."""
         changes = self._committed_since(self.current)
         if changes:
-            is_complete = len(changes) == len(self._changes)
-            self._set(self.current.apply(changes, built if is_complete else None))
+            # Others may write to the store: their changes come before ours, or between.
+            is_same = built is not None and built.leads_to(changes)
+            self._set(self.current.apply(changes, built if is_same else None))
+
+    def is_behind(self) -> bool:
+        """Whether the store has committed changes that the set does not have: those of others, who
+        write to the store directly.
+        """
+        newest = self._changes[-1:]
+        return bool(newest) and newest[0].number > self.current.change
+
+    def _forget_seen(self, live_set: LiveSet) -> None:
+        seen = 0
+        while seen < len(self._changes) and self._changes[seen].number <= live_set.change:
+            seen += 1
+        del self._changes[:seen]  # in one step: the store's thread appends to it
 
     def _committed_since(self, live_set: LiveSet) -> list[Change]:
         """The changes after those of the set, which the last transactions have committed."""
+        self._forget_seen(live_set)
         changes = list(self._changes)
         if changes and changes[0].number != live_set.change + 1:
             # The store has committed something whose acknowledgement failed.
@@ -211,46 +232,62 @@ class Committer:
         states = (predict(own, known.get(own.subscription_id)) for own in kept)
         return {state.id: state for state in states if state is not None}
 
-    def _build(
-        self,
-        requests: Sequence[Checked | Refused],
-        results: list[Result | None],
-        places: Sequence[int],
-        states: dict[str, Subscription],
+    def _refuse_wrong(
+        self, requests: Sequence[Checked | Refused], results: list[Result | None]
     ) -> BuiltPart | None:
-        """The newest part with these states; expressions that are wrong are refused."""
-        named = [own for at in places if isinstance(own := requests[at], Checked)]
+        """The newest part after requests with distinct ids; expressions that are wrong are
+        refused.
+        """
+        named = [own for own in requests if isinstance(own, Checked)]
+        states = self._predict(named)
         gone = {own.subscription_id for own in named} - states.keys()
+        is_asked = False
         while states:
             built = self.current.build(states, gone)
             if not built.rejects:
                 return built
-            wrong = {error.subscription_id: error for error in built.rejects}
+            # First those that are refused anyway: the others were read with their types too.
+            wrong = {} if is_asked else self._find_refused(named)
+            is_asked = True
+            if wrong.keys().isdisjoint(states):
+                wrong = {
+                    str(error.subscription_id): Refused(Reason.INVALID, error.message, error=error)
+                    for error in built.rejects
+                }
             if wrong.keys().isdisjoint(states):
                 raise unreadable(built.rejects)  # of subscriptions that were accepted earlier
-            for at in places:
-                request = requests[at]
+            for at, request in enumerate(requests):
                 if isinstance(request, Checked) and request.subscription_id in wrong:
-                    error = wrong[request.subscription_id]
-                    results[at] = Refused(Reason.INVALID, error.message, error=error)
-                    del states[request.subscription_id]
+                    results[at] = wrong[request.subscription_id]
+                    states.pop(request.subscription_id, None)
         return None
+
+    def _find_refused(self, requests: Sequence[Checked]) -> dict[str, Refused]:
+        """What the store refuses, whatever the expressions say."""
+        rows = self._store.latest_rows(own.subscription_id for own in requests)
+        return find_refused(requests, rows, to_microseconds(self._store.settled_moment()))
+
+    def _refuse_wrong_in_order(
+        self, requests: Sequence[Checked | Refused], results: list[Result | None]
+    ) -> Settings:
+        """The same for one caller who names an id twice: each request is checked against what those
+        before it would leave. Returns the settings with the types that they fix.
+        """
+        rehearsal = Rehearsal(self._store, self.current.settings, self.current.change)
+        for at, result in enumerate(rehearsal.decide(requests)):
+            if isinstance(result, Refused):
+                results[at] = result
+        return rehearsal.settings
 
     def _set(self, live_set: LiveSet) -> None:
         self._show(live_set)
         self.current = live_set
 
 
-def _distinct_end(requests: Sequence[Checked | Refused], start: int) -> int:
-    """The end of the requests from `start` on that have distinct ids."""
-    seen: set[str] = set()
-    for at in range(start, len(requests)):
-        request = requests[at]
-        if isinstance(request, Checked):
-            if request.subscription_id in seen:
-                return at
-            seen.add(request.subscription_id)
-    return len(requests)
+def _fail(jobs: Sequence[_Requests | _Task], error: Exception) -> None:
+    for job in jobs:
+        if not job.future.done():
+            job.future.set_exception(error)
 
 
 def expect(result: Result) -> int:

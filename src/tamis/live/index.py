@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+from collections import deque
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.arguments import expect_count, expect_path
+from tamis.arguments import expect_path
 from tamis.errors import InputError, TamisError, warn
+from tamis.input.events import expect_events
 from tamis.input.schemas import open_schema
 from tamis.language.limits import DEFAULT_LIMITS, Limits
+from tamis.language.lookalikes import describe_lookalikes
 from tamis.live.committer import Committer, expect
+from tamis.live.deciders import name_users
+from tamis.live.looking import LiveReader
 from tamis.live.maintenance import Maintenance
-from tamis.live.opening import find_store, open_as_of, open_set, read_settings
+from tamis.live.misspelt import find_misspelt
+from tamis.live.opening import (
+    expect_one_history,
+    find_store,
+    open_set,
+    read_keep_log,
+    read_settings,
+    remember_types,
+    write_expected,
+)
 from tamis.live.requests import ask_to_add
 from tamis.live.sampling import EventSample
-from tamis.match.index import Index
 from tamis.match.operators import read_registry
-from tamis.match.view import View
 from tamis.subscriptions import (
     KEEP,
-    Page,
+    Accepted,
+    Refused,
     Renew,
     Replace,
     Subscribe,
@@ -30,51 +45,60 @@ from tamis.versions.copying import copy_version
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from concurrent.futures import Future
+    from datetime import datetime, timedelta
 
+    from tamis.language.lookalikes import Lookalike
+    from tamis.language.schema import Schema
     from tamis.live.live_set import LiveSet
     from tamis.live.opening import OpenedSet
+    from tamis.live.settings import Settings
+    from tamis.live.stats import LiveStats
     from tamis.logic.evaluate import Missing
-    from tamis.subscriptions import Change, Subscription
+    from tamis.subscriptions import Change
     from tamis.subscriptions.model import Keep, Request, Result
     from tamis.versions.manifest import Version
     from tamis.versions.store import IndexStore
 
 
-class LiveIndex(Index):
+class LiveIndex(LiveReader):
     """A durable set of subscriptions that answers like an `Index` and can be changed at any time.
 
     Every method may be called from any thread. A method that changes the set returns when the
     change is on disk; every later match, in any thread, sees it. Readers never wait.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that `open` has found
         self,
         folder: Path,
         store: SubscriptionStore,
         opened: OpenedSet,
         changes: list[Change],
         registry: Any,
+        keep_log: timedelta | None = None,
     ) -> None:
         """Use `open`."""
         self.rejects = []
         self.place = None
-        self._folder = folder
+        self._folder = folder.absolute()  # the working directory may change
         self._store = store
         self._registry = registry
         self._sample = EventSample()
+        self._remembered: Schema | None = None  # the types that the folder remembers
+        self._remember_types(opened.live_set.settings)
         self.view = self._make_view(opened.live_set, None)
         if registry is not None:
             self.operators.expect_all()
         self._committer = Committer(store, opened.live_set, changes, self._show)
         self._maintenance = Maintenance(
-            folder,
+            self._folder,
             store,
             self._committer,
             self._sample,
             opened.saved_change,
             lambda: self.view,
+            keep_log,
         )
 
     @classmethod
@@ -88,6 +112,7 @@ class LiveIndex(Index):
         limits: Limits = DEFAULT_LIMITS,
         store: str | None = None,
         clock: Callable[[], datetime] | None = None,
+        keep_log: timedelta | None = None,
     ) -> LiveIndex:
         """Open the live index in a folder, or create it.
 
@@ -95,8 +120,9 @@ class LiveIndex(Index):
         the first one that uses an attribute. It may be declared later, if nothing contradicts it.
         `missing` is chosen when the index is created. `store` is the address of a PostgreSQL
         database that holds the subscriptions, which the folder remembers without the password; by
-        default they are in the folder. One process may open a folder; for a second one this raises
-        a `StoreInUseError`.
+        default they are in the folder. `keep_log` is how long the log keeps what only earlier
+        states need, which the folder remembers too; by default for ever. One process may open a
+        folder; for a second one this raises a `StoreInUseError`.
         """
         expect_path(folder)
         path = Path(folder)
@@ -108,12 +134,19 @@ class LiveIndex(Index):
         try:
             signatures = () if registry is None else registry.signatures
             declared = None if schema is None else open_schema(schema)
+            if declared is not None and declared.is_open:
+                raise InputError(
+                    "the schema has definitions, but no types",
+                    hint="declare the attributes of a live index together with its definitions",
+                )
             database = None if store is None else opened.where
             settings = read_settings(
                 path, declared, missing, limits, tuple(signatures), database=database
             )
+            expect_one_history(path, opened)
             found = open_set(path, opened, settings, declared)
-            return cls(path, opened, found, changes, registry)
+            kept = read_keep_log(path, keep_log)
+            return cls(path, opened, found, changes, registry, kept)
         except BaseException:
             opened.close()
             raise
@@ -127,12 +160,15 @@ class LiveIndex(Index):
         if not self.__dict__:
             return
         self._maintenance.close()
-        self._committer.close()
         try:
+            # So that they stay ended if the clock is set back before the next start.
+            self._maintenance.end_leases()
+            self._committer.close()
             self._maintenance.save_last(self._committer.current, saves_few=saves_few)
         except (TamisError, OSError) as error:
             warn(f"{error}; the set was not saved. Nothing is lost: the store has all changes")
         finally:
+            self._committer.close()
             self._store.close()
             super().close()
 
@@ -152,7 +188,8 @@ class LiveIndex(Index):
         """Add a subscription; returns the number of the change, which is its revision.
 
         Raises an `ExpressionError` if the expression is wrong, and a `RefusedError` if the id
-        exists. With `valid_until` it is a lease, which `renew` extends.
+        exists. With `valid_until` it is a lease, which `renew` extends. A new attribute that
+        resembles one that many subscriptions use is a warning.
         """
         request = Subscribe(
             subscription_id,
@@ -163,22 +200,76 @@ class LiveIndex(Index):
             valid_from,
             valid_until,
         )
-        return expect(self._committer.submit([request]).result()[0])
+        return self._change_one(request)
+
+    def _change_one(self, request: Subscribe | Replace) -> int:
+        before = self.settings.schema
+        number = expect(self.apply([request])[0])
+        texts = [request.expression] if isinstance(request.expression, str) else []
+        if found := self.find_newly_misspelt(before, texts):
+            warn(describe_lookalikes(found))
+        return number
+
+    def find_newly_misspelt(
+        self, before: Schema, texts: Collection[str] | None = None
+    ) -> list[Lookalike]:
+        """The attributes that were added since the set had the schema `before`, by some of these
+        expressions, and that resemble one that many subscriptions use.
+        """
+        return find_misspelt(self._live_set, before, self._likenesses, texts)
 
     def add_many(self, subscriptions: Any) -> list[Result]:
         """Add subscriptions in any form that `tamis.build` takes; returns a result for each.
 
-        One that is wrong or refused does not affect the others: its result says why.
+        One that is wrong or refused does not affect the others: its result says why. Many are added
+        some thousand at a time; if then the rest cannot be read or stored, the error has a note
+        that says how many were added.
         """
-        waiting = [self._committer.submit(some) for some in ask_to_add(subscriptions)]
-        return [result for future in waiting for result in future.result()]
+        before = self.settings.schema
+        results = self._add_in_turn(subscriptions)
+        if found := self.find_newly_misspelt(before):
+            warn(describe_lookalikes(found))
+        return self._explained(results)
+
+    def _add_in_turn(self, subscriptions: Any) -> list[Result]:
+        """As `add_many`; the next rows are read while some are written, and no more."""
+        results: list[Result] = []
+        waiting: deque[Future[list[Result]]] = deque()
+        try:
+            for some in ask_to_add(subscriptions):
+                waiting.append(self._committer.submit(some))
+                if len(waiting) > 1:
+                    results += waiting.popleft().result()
+            while waiting:
+                results += waiting.popleft().result()
+        except Exception as error:
+            for future in waiting:
+                with suppress(Exception):  # the first error is raised
+                    results += future.result()
+            n_added = sum(isinstance(result, Accepted) for result in results)
+            if n_added:
+                error.add_note(f"{n_added:,} subscriptions of this call were added")
+            raise
+        return results
 
     def apply(self, requests: Iterable[Request]) -> list[Result]:
         """Apply requests of `tamis.subscriptions` in order; returns a result for each.
 
         A refused request changes nothing and does not affect the others.
         """
-        return self._committer.submit(list(requests)).result()
+        return self._explained(self.submit(requests).result())
+
+    def submit(self, requests: Iterable[Request]) -> Future[list[Result]]:
+        """As `apply`, without waiting."""
+        return self._committer.submit(list(requests))
+
+    def _explained(self, results: list[Result]) -> list[Result]:
+        """The same results. What contradicts a type names those who use the attribute: on this
+        thread, since all parts are searched for them.
+        """
+        wrong = [own.error for own in results if isinstance(own, Refused)]
+        name_users([error for error in wrong if error is not None], self._live_set)
+        return results
 
     def replace(  # noqa: PLR0913 - everything that a subscription has
         self,
@@ -206,7 +297,7 @@ class LiveIndex(Index):
             valid_until,
             if_revision=if_revision,
         )
-        return expect(self._committer.submit([request]).result()[0])
+        return self._change_one(request)
 
     def renew(
         self,
@@ -217,52 +308,34 @@ class LiveIndex(Index):
     ) -> int:
         """Extend a lease; None removes its end. Returns the new revision."""
         request = Renew(subscription_id, valid_until, if_revision)
-        return expect(self._committer.submit([request]).result()[0])
+        return expect(self.apply([request])[0])
 
     def remove(self, subscription_id: str, *, if_revision: int | None = None) -> int:
         """Remove a subscription; returns the number of the change."""
         request = Unsubscribe(subscription_id, if_revision)
-        return expect(self._committer.submit([request]).result()[0])
+        return expect(self.apply([request])[0])
 
     def remove_many(self, ids: Iterable[str]) -> list[Result]:
         """Remove subscriptions; returns a result for each."""
         return self._committer.submit([Unsubscribe(name) for name in ids]).result()
 
-    # ── looking ────────────────────────────────────────────────────────────────────────────
+    def expect_types(self, schema: Any, origin: str) -> None:
+        """Give attributes types that hold from their first use on, whatever that use implies.
 
-    @property
-    def change(self) -> int:
-        """The number of the last change that the next match sees."""
-        return self._committer.current.change
-
-    @property
-    def store(self) -> SubscriptionStore:
-        """The store: lists, states as of a change, the log."""
-        return self._store
-
-    def get(self, subscription_id: str) -> Subscription | None:
-        """A subscription; None if there is none, or its lease has ended."""
-        return self._store.get(subscription_id)
-
-    def snapshot(self) -> Index:
-        """The index as it is now, which never changes: for many answers as of one moment."""
-        while True:
-            view, moment = self.view, self._store.moment
-            if self.view is view:  # otherwise the moment may be that of a later view
-                return Index.showing(view.frozen(moment))
-
-    def as_of(self, change: int) -> Index:
-        """The index as it was after a change, by its number, at the moment of that change.
-
-        It is read from the nearest saved version and the log, which takes a while for a large set.
-        Raises a `HistoryError` if that state was pruned from the store.
+        An attribute that a subscription uses already keeps its type, and a declared schema decides
+        alone. The folder remembers them. `origin` says in errors where events have these types.
         """
-        change = expect_count(change, "change", least=0)
-        settings = self._committer.current.settings
-        live_set = open_as_of(self._folder, self._store, settings, change)
-        moment = self._store.moment_of(change)
-        view = View(live_set.index_parts(), self._registry, clock=lambda: moment)
-        return Index.showing(view)
+        types = open_schema(schema)
+
+        def expect_in(live_set: LiveSet) -> LiveSet:
+            settings = live_set.settings.expect(types, origin)
+            known = live_set.settings.expected
+            if settings.expected.schema.to_json() == known.schema.to_json():
+                return live_set
+            write_expected(self._folder, settings.expected)
+            return replace(live_set, settings=settings)
+
+        self._committer.run(expect_in)
 
     # ── maintaining ────────────────────────────────────────────────────────────────────────
 
@@ -270,9 +343,20 @@ class LiveIndex(Index):
         """Merge all parts into one, without the subscriptions that were replaced or removed."""
         self._maintenance.compact()
 
+    def prune(self, keep: timedelta) -> int:
+        """Delete what only states before that time need from the log; returns how many entries.
+
+        Later states can still be rebuilt, and followers that have not read so far begin again.
+        """
+        return self._maintenance.prune(keep)
+
     def tidy(self) -> None:
         """Merge parts now if there are many; otherwise this happens in the background."""
         self._maintenance.tidy()
+
+    def stats(self) -> LiveStats:
+        """The parts, merges and saved changes, and the failures of the work in the background."""
+        return self._maintenance.stats()
 
     def save(self, *args: Any, **options: Any) -> None:
         """A live index is saved in its folder by itself."""
@@ -288,19 +372,38 @@ class LiveIndex(Index):
 
     # ── views ──────────────────────────────────────────────────────────────────────────────
 
+    @property
+    def _live_set(self) -> LiveSet:
+        return self._committer.current
+
+    @property
+    def settings(self) -> Settings:
+        """How expressions are read: types, limits, operators."""
+        return self._live_set.settings
+
     def _show(self, live_set: LiveSet) -> None:
+        self._remember_types(live_set.settings)
         self.view = self._make_view(live_set, self.view)
 
-    def _make_view(self, live_set: LiveSet, like: View | None) -> View:
-        return View(live_set.index_parts(), self._registry, clock=self._read_clock, like=like)
-
-    def _read_clock(self) -> datetime:
-        return self._store.moment
+    def _remember_types(self, settings: Settings) -> None:
+        """Before a change that fixes types is acknowledged: later ones may rely on them."""
+        if settings.schema is not self._remembered:
+            with suppress(TamisError):  # it is tried with the next change; versions have them too
+                remember_types(self._folder, settings)
+                self._remembered = settings.schema
 
     def match(self, event: Any, **options: Any) -> list[str]:
         """As `Index.match`; a few of the events are kept, to learn which tests seldom hold."""
         found = super().match(event, **options)
         self._sample.add(event)  # afterwards: what is not an event has raised an error
+        return found
+
+    def match_many(self, events: Iterable[Any], **options: Any) -> list[list[str]]:
+        """As `Index.match_many`; a few of the events are kept, as by `match`."""
+        given = tuple(expect_events(events))
+        found = super().match_many(given, **options)
+        for event in given:
+            self._sample.add(event)
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -311,8 +414,3 @@ class LiveIndex(Index):
     def __repr__(self) -> str:
         shown = super().__repr__()
         return shown if not self.__dict__ else f"{shown[:-1]}, change {self.change:,})"
-
-    # Last, since annotations above mean the class `list`.
-    def list(self, **filters: Any) -> Page:
-        """A page of subscriptions; see `SubscriptionStore.list`."""
-        return self._store.list(**filters)

@@ -92,7 +92,7 @@ class LiveSet:
         planned = self._plan(rows, gone)
         began = time.thread_time()
         built = self.settings.build(list(planned.values()))
-        return BuiltPart(planned, built, time.thread_time() - began)
+        return BuiltPart(planned, built, time.thread_time() - began, rows, frozenset(gone))
 
     def apply(self, changes: Sequence[Change], built: BuiltPart | None = None) -> LiveSet:
         """The set after some changes. `built` is a part that has their additions, if there is one.
@@ -111,7 +111,7 @@ class LiveSet:
             built = hidden.build(added)
             if built.rejects:
                 raise unreadable(built.rejects)
-        return hidden._with_newest(built, number)
+        return hidden._with_newest(built.as_stored(added), number)
 
     def _hide(self, ids: Iterable[str]) -> LiveSet:
         """The set without these subscriptions."""
@@ -175,9 +175,30 @@ def empty_part(settings: Settings) -> LivePart:
 class BuiltPart(NamedTuple):
     """A part that was built, and how long that took."""
 
-    rows: Rows
+    rows: Rows  # all that it has
     built: Built
     seconds: float
+    added: Rows  # the changed ones, as predicted
+    gone: frozenset[str]  # those that ended
+
+    def leads_to(self, changes: Sequence[Change]) -> bool:
+        """Whether it was built for exactly these changes."""
+        last = {change.subscription_id: change.subscription for change in changes}
+        if len(last) != len(self.added) + len(self.gone):
+            return False
+        return all(
+            name in self.gone if state is None else _is_like(state, self.added.get(name))
+            for name, state in last.items()
+        )
+
+    def as_stored(self, stored: Rows) -> BuiltPart:
+        """The part with subscriptions as the store has written them: the numbers of new ones were
+        not known when it was built.
+        """
+        rows = {name: stored.get(name, row) for name, row in self.rows.items()}
+        numbers = np.array([row.created for row in rows.values()], dtype=np.int64)
+        contents = replace(self.contents, numbers=numbers)
+        return self._replace(rows=rows, built=replace(self.built, contents=contents))
 
     @property
     def contents(self) -> Contents:
@@ -188,6 +209,15 @@ class BuiltPart(NamedTuple):
     def rejects(self) -> list[ExpressionError]:
         """The expressions that are wrong."""
         return self.built.rejects
+
+
+def _is_like(state: Subscription, predicted: Subscription | None) -> bool:
+    """Whether only what is not known in advance differs: the numbers of changes and the moment."""
+    if predicted is None:
+        return False
+    return state == predicted._replace(
+        revision=state.revision, created=state.created, changed=state.changed
+    )
 
 
 def _newly_hidden(before: LivePart, now: LivePart | None) -> Any:

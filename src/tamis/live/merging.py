@@ -34,6 +34,7 @@ SMALLEST: Final = 64  # subscriptions: parts with fewer are in the first tier
 MOST_SLOWDOWN: Final = 0.3  # the share of time that small parts may add to that of the largest one
 LEAST_SLOW: Final = 3  # parts: fewer are not merged for their time
 MOST_HIDDEN: Final = 0.2  # the share of hidden subscriptions at which a part is rewritten
+LEAST_WORN: Final = 2_000  # subscriptions: what is hidden in smaller parts costs next to nothing
 
 
 def choose_run(live_set: LiveSet) -> tuple[LivePart, ...]:
@@ -53,36 +54,53 @@ def choose_run(live_set: LiveSet) -> tuple[LivePart, ...]:
             if end - begin >= FAN_IN:
                 return parts[begin:end]
             end = begin - 1 if begin else 0
-    worn = (p for p in parts if p.n_hidden > MOST_HIDDEN * len(p.contents.ids))
-    return tuple(list(worn)[:1])
+    return next(((part,) for part in parts if _is_worn(part)), ())
 
 
 def measure_parts(view: View, events: Sequence[Mapping[str, Any]]) -> list[float]:
     """Seconds of CPU that each part takes to match some events one by one."""
     seconds = []
-    for part in view.ask(None, None, None).parts:
+    question = view.ask(None, None, None)
+    for part in question.parts:
         began = time.thread_time()
         for event in events:  # without operators, which may be expensive
-            part.engine.match_ordinals(part.encoder.encode_event(event, part.rejects))
+            read = question.singles.read(event)
+            part.matcher.match_ordinals(read)
+            question.singles.give_back(read)
         seconds.append(time.thread_time() - began)
     return seconds
 
 
 def choose_slow(live_set: LiveSet, seconds: Sequence[float]) -> tuple[LivePart, ...]:
     """The parts that should be merged because they make matching slow, given the time that each
-    takes: all but the largest one, if they take too much beside it.
+    takes: if all but the largest one take too much beside it, the newest of them that make the
+    difference, since older ones are larger; or all parts, if the largest one is not much larger.
     """
     parts = live_set.parts if live_set.newest is None else live_set.parts[:-1]
     if len(parts) < LEAST_SLOW or len(seconds) < len(parts):
         return ()
     sizes = [part.n_shown for part in parts]
     largest = sizes.index(max(sizes))
-    others = sum(seconds) - seconds[largest]
-    if others <= MOST_SLOWDOWN * seconds[largest]:
+    allowed = MOST_SLOWDOWN * seconds[largest]
+    excess = sum(seconds) - seconds[largest] - allowed
+    if excess <= 0:
         return ()
     # Neighbours only: later parts hide ids of earlier ones.
     is_small = sum(sizes) - sizes[largest] <= MOST_SLOWDOWN * sizes[largest]
-    return parts[largest + 1 :] if is_small and largest < len(parts) - 2 else parts
+    if not is_small or largest >= len(parts) - 2:
+        return parts
+    saved = 0.0
+    for first in range(len(parts) - 2, largest, -1):
+        merged = seconds[first : len(parts)]
+        saved = sum(merged) - max(merged)  # most of the time of a small part is the same for all
+        if saved >= excess:
+            return parts[first:]
+    return parts[largest + 1 :] if saved >= allowed / 2 else ()
+
+
+def _is_worn(part: LivePart) -> bool:
+    size = len(part.contents.ids)
+    return size >= LEAST_WORN and part.n_hidden > MOST_HIDDEN * size
 
 
 def _tier(part: LivePart) -> int:
@@ -106,7 +124,7 @@ class Merger:
         self, live_set: LiveSet, run: Sequence[LivePart], sample: pa.Table | None
     ) -> LivePart | None:
         """One part of the subscriptions of several parts; None if all of them are hidden."""
-        rows = pa.concat_tables([_list_rows(part) for part in run], promote_options="permissive")
+        rows = pa.concat_tables([list_rows(part) for part in run], promote_options="permissive")
         if not len(rows):
             return None
         kind = BASE if run[0].contents is live_set.parts[0].contents else DELTA
@@ -167,6 +185,9 @@ class Merger:
             line = process.stdout.readline()
         except (OSError, ValueError):
             line = ""
+        except BaseException:  # such as Ctrl-C: the answer would be taken for that of the next job
+            self._end()
+            raise
         if line.endswith("\n"):  # otherwise it ended in the middle of its answer
             if job["is_last"]:
                 process.communicate()
@@ -192,13 +213,13 @@ class Merger:
             return self._process
 
 
-def _list_rows(part: LivePart) -> pa.Table:
+def list_rows(part: LivePart) -> pa.Table:
     """The subscriptions of a part that are not hidden, with all their details."""
     hidden = None
     if part.is_hidden is not None:
         hidden = pa.chunked_array([part.contents.ids.filter(pa.array(part.is_hidden))])
     opened = OpenPart(part.stored, part.contents, hidden)  # type: ignore[arg-type] # not read
-    return list_subscriptions(opened, with_attributes=True)
+    return list_subscriptions(opened, with_attributes=True, with_numbers=True)
 
 
 def _write_table(table: pa.Table | None, path: Path) -> str | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tamis.index.attributes import parse_attributes, spell_attributes
 from tamis.input.subscriptions import list_rows
+from tamis.language.moments import spell_moment
 from tamis.subscriptions import Reason, Refused, Subscribe
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ def describe(subscription: Subscription) -> dict[str, Any]:
         "expression": subscription.expression,
         "owner": subscription.owner or None,
         "tags": list(subscription.tags) or None,
-        "valid_from": subscription.valid_from and subscription.valid_from.isoformat(),
-        "valid_until": subscription.valid_until and subscription.valid_until.isoformat(),
+        "valid_from": subscription.valid_from and spell_moment(subscription.valid_from),
+        "valid_until": subscription.valid_until and spell_moment(subscription.valid_until),
         "ticket_hash": subscription.ticket_hash and subscription.ticket_hash.hex(),
     }
     apart: dict[str, Any] = {}

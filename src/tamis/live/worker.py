@@ -27,7 +27,7 @@ from tamis.match.index import Index
 from tamis.match.learn import learn
 from tamis.versions.part_files import digest_rows, write_part
 from tamis.versions.storage import Storage
-from tamis.versions.tables import PACKED
+from tamis.versions.tables import NUMBER, PACKED
 
 if TYPE_CHECKING:
     from tamis.index.contents import Contents
@@ -46,6 +46,8 @@ def run() -> None:
             answer = {"part": asdict(merge(job))}
         except TamisError as error:
             answer = {"error": str(error)}
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"}
         sys.stdout.write(f"{json.dumps(answer)}\n")
         sys.stdout.flush()
         if job["is_last"]:
@@ -77,6 +79,7 @@ def _build(rows: pa.Table, schema: Schema, missing: Missing) -> Contents:
         tags={i: own for i, own in _given(ids, rows["tags"]) if own},
         validity=_validity(ids, rows),
         attributes={i: parse_attributes(own) for i, own in _given(ids, rows[PACKED])},
+        numbers=dict(_given(ids, rows[NUMBER])),
     )
     if built.rejects:
         raise built.rejects[0]

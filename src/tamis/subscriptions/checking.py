@@ -48,15 +48,15 @@ class Checked(NamedTuple):
     if_revision: int | None
 
 
-class _WrongError(Exception):
-    """Why a request is invalid."""
+class WrongValueError(Exception):
+    """Why a value is invalid."""
 
 
 def check(request: Any) -> Checked | Refused:
     """The request, checked."""
     try:
         return _check(request)
-    except _WrongError as wrong:
+    except WrongValueError as wrong:
         return Refused(Reason.INVALID, str(wrong))
 
 
@@ -78,12 +78,12 @@ def _check(request: Any) -> Checked:
         case Unsubscribe():
             kind, given = ChangeKind.UNSUBSCRIBE, {}
         case _:
-            raise _WrongError(
+            raise WrongValueError(
                 f"{request!r:.100} is not a request; "
                 "Subscribe, Replace, Renew or Unsubscribe is expected"
             )
     if request.if_revision is not None and type(request.if_revision) is not int:
-        raise _WrongError(f"if_revision is {request.if_revision!r:.100}; a number is expected")
+        raise WrongValueError(f"if_revision is {request.if_revision!r:.100}; a number is expected")
     columns = {name: _COLUMNS[name](value) for name, value in given.items()}
     return Checked(kind, _id(request.id), columns, request.if_revision)
 
@@ -110,36 +110,37 @@ def is_storable(text: Any) -> bool:
 
 
 def _id(value: Any) -> str:
-    return _text(value, "id", ID_BYTES, may_be_empty=False)
+    return check_text(value, "id", ID_BYTES, may_be_empty=False)
 
 
-def _text(value: Any, name: str, limit: int, *, may_be_empty: bool = True) -> str:
+def check_text(value: Any, name: str, limit: int, *, may_be_empty: bool = True) -> str:
+    """The value, if every database can store it as text; raises `WrongValueError` otherwise."""
     if type(value) is not str:
-        raise _WrongError(f"{name} is {value!r:.100}; text is expected")
+        raise WrongValueError(f"{name} is {value!r:.100}; text is expected")
     if not value and not may_be_empty:
-        raise _WrongError(f"{name} is empty")
+        raise WrongValueError(f"{name} is empty")
     if "\0" in value:
-        raise _WrongError(f"{name} holds the character NUL: {value!r:.100}")
+        raise WrongValueError(f"{name} holds the character NUL: {value!r:.100}")
     try:
         n_bytes = len(value) if value.isascii() else len(value.encode())
     except UnicodeEncodeError:
-        raise _WrongError(f"{name} holds a lone surrogate: {value!r:.100}") from None
+        raise WrongValueError(f"{name} holds a lone surrogate: {value!r:.100}") from None
     if n_bytes > limit:
-        raise _WrongError(f"{name} has {n_bytes:,} bytes; at most {limit:,} are allowed")
+        raise WrongValueError(f"{name} has {n_bytes:,} bytes; at most {limit:,} are allowed")
     return value
 
 
 def _owner(value: Any) -> str:
-    return _text(value, "owner", OWNER_BYTES)
+    return check_text(value, "owner", OWNER_BYTES)
 
 
 def _expression(value: Any) -> str:
-    return _text(value, "expression", EXPRESSION_BYTES, may_be_empty=False)
+    return check_text(value, "expression", EXPRESSION_BYTES, may_be_empty=False)
 
 
 def _tags(value: Any) -> str:
     if not isinstance(value, tuple | list) or not all(type(tag) is str for tag in value):
-        raise _WrongError(f"tags is {value!r:.100}; a list of texts is expected")
+        raise WrongValueError(f"tags is {value!r:.100}; a list of texts is expected")
     return _check_tags(tuple(value))
 
 
@@ -147,10 +148,10 @@ def _tags(value: Any) -> str:
 def _check_tags(given: tuple[str, ...]) -> str:
     tags = tuple(dict.fromkeys(given))
     if "" in tags:
-        raise _WrongError("a tag is empty")
-    joined = _text(join_tags(tags), "tags", TAGS_BYTES)
+        raise WrongValueError("a tag is empty")
+    joined = check_text(join_tags(tags), "tags", TAGS_BYTES)
     if tags and joined.count(TAG_SEPARATOR) != len(tags) + 1:
-        raise _WrongError(f"a tag holds the control character U+001F: {tags!r:.100}")
+        raise WrongValueError(f"a tag holds the control character U+001F: {tags!r:.100}")
     return joined
 
 
@@ -164,9 +165,9 @@ def _attributes(value: Any) -> str:
     except (TypeError, ValueError, RecursionError):
         is_json = False
     if not is_json:
-        raise _WrongError(f"attributes is {value!r:.100}; a JSON object is expected")
+        raise WrongValueError(f"attributes is {value!r:.100}; a JSON object is expected")
     if len(written) > ATTRIBUTES_BYTES:
-        raise _WrongError(
+        raise WrongValueError(
             f"attributes has {len(written):,} bytes of JSON; "
             f"at most {ATTRIBUTES_BYTES:,} are allowed"
         )
@@ -181,7 +182,7 @@ def _moment(value: Any, name: str) -> int | None:
     try:
         return to_microseconds(read_moment(value))
     except (WrongTypeError, OverflowError):
-        raise _WrongError(f"{name} is {value!r:.100}; {HINT}") from None
+        raise WrongValueError(f"{name} is {value!r:.100}; {HINT}") from None
 
 
 def _valid_from(value: Any) -> int | None:
@@ -194,7 +195,7 @@ def _valid_until(value: Any) -> int | None:
 
 def _ticket_hash(value: Any) -> bytes | None:
     if value is not None and not (isinstance(value, bytes) and len(value) <= TICKET_HASH_BYTES):
-        raise _WrongError(f"ticket_hash is not bytes, or more than {TICKET_HASH_BYTES} of them")
+        raise WrongValueError(f"ticket_hash is not bytes, or more than {TICKET_HASH_BYTES} of them")
     return value
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from sqlalchemy import ColumnElement, Connection, Engine, Table
 
@@ -33,6 +34,9 @@ class Database(Protocol):
 
     def vacuum(self, connection: Connection) -> None:
         """Return free space to the file system. There must be no transaction."""
+
+    def copy(self, connection: Connection, folder: Path) -> None:
+        """Copy all tables as the connection sees them to a store in a new folder."""
 
     def one_of(self, ids: Sequence[str]) -> ColumnElement[bool]:
         """The condition that a row has one of these ids; one statement for any number of ids."""

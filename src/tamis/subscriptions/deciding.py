@@ -83,9 +83,11 @@ class RequestGroup:
         if request.kind is ChangeKind.RENEW:
             until = columns["valid_until"]
             if until is not None and (row.valid_until is None or until < row.valid_until):
+                end = row.valid_until
+                ends = "has no end" if end is None else f"is valid until {_show(end)}"
                 message = (
-                    f'subscription "{row.subscription_id}" is valid until '
-                    f"{_show(row.valid_until)}; a renewal does not shorten it, Replace does"
+                    f'subscription "{row.subscription_id}" {ends}; a renewal does not shorten it, '
+                    "a replacement does"
                 )
                 return Refused(Reason.SHORTER, message, row.number)
         validity = {"valid_from": row.valid_from, "valid_until": row.valid_until, **columns}
@@ -96,7 +98,10 @@ class RequestGroup:
         if end is None:
             return None
         if end <= self._moment:
-            message = f"valid_until is {_show(end)}; the store's clock is at {_show(self._moment)}"
+            now = _show(self._moment)
+            message = (
+                f"valid_until {_show(end)} is not in the future; the store's clock is at {now}"
+            )
             return Refused(Reason.INVALID, message)
         if start is not None and start >= end:
             message = f"valid_from {_show(start)} is not before valid_until {_show(end)}"
@@ -123,5 +128,5 @@ class RequestGroup:
             self.rows[at] = row._replace(superseded_by=number)
 
 
-def _show(micros: int | None) -> str:
-    return "no end" if micros is None else from_microseconds(micros).isoformat()
+def _show(micros: int) -> str:
+    return from_microseconds(micros).isoformat()

@@ -7,7 +7,13 @@ import sqlite3
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    ProgrammingError,
+    SQLAlchemyError,
+)
 
 from tamis.errors import StoreError, StoreFormatError
 
@@ -63,6 +69,13 @@ def translated(where: str) -> Iterator[None]:
         if not isinstance(error, SQLAlchemyError) and not _is_driver(error):
             raise
         raise explain(error, where) from error
+
+
+def is_about_statement(error: Exception) -> bool:
+    """Whether only a statement is wrong, so that the transaction can go on without it."""
+    if isinstance(error, IntegrityError | DataError | ProgrammingError):
+        return not error.connection_invalidated
+    return not isinstance(error, SQLAlchemyError) and not _is_driver(error)
 
 
 def explain(error: Exception, where: str) -> StoreError:

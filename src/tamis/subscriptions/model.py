@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -12,6 +13,12 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tamis.errors import ExpressionError, TamisError
+
+
+# A subscription expires soon when less than a tenth of its validity is left, and less than a day.
+# The validity is counted from its last change: a renewal begins it again.
+LEFT_SHARE: Final = 10
+MOST_LEFT: Final = timedelta(days=1)
 
 
 class Subscription(NamedTuple):
@@ -30,6 +37,17 @@ class Subscription(NamedTuple):
     ticket_hash: bytes | None
     revision: int  # the number of its last change
     created: int  # the number of the change that subscribed it
+    changed: datetime | None = None  # the moment of its last change; None before it is stored
+
+    @property
+    def expires_soon(self) -> datetime | None:
+        """After this moment, it is in the state `EXPIRING`; None if it has no end."""
+        if self.valid_until is None or self.changed is None:
+            return None
+        begin = self.changed if self.valid_from is None else max(self.changed, self.valid_from)
+        # Rounded up, so that it agrees with the store, which compares whole microseconds.
+        share = -(-(self.valid_until - begin) // LEFT_SHARE)
+        return self.valid_until - min(MOST_LEFT, share)
 
 
 class ChangeKind(StrEnum):
@@ -144,6 +162,7 @@ class State(StrEnum):
 
     WAITING = "waiting"  # its validity has not begun
     VALID = "valid"
+    EXPIRING = "expiring"  # valid, and expires soon
     EXPIRED = "expired"  # its lease has ended, and it is still in the log
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,7 @@ from tamis.subscriptions.tables import CHANGES, TAGS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from sqlalchemy import ColumnElement
 
@@ -35,6 +37,7 @@ _LOCK_CLASS: Final = 0x7A_61_6D_69  # any number that is the same in all version
 _TAKE_LOCK: Final = text(
     f"SELECT pg_try_advisory_lock({_LOCK_CLASS}, hashtext(coalesce(current_schema()::text, '')))"
 )
+CONNECT_SECONDS: Final = 10  # for a connection, unless the address or PGCONNECT_TIMEOUT says
 _PATIENCE_SECONDS: Final = 2.0  # the server may not have noticed yet that a writer was killed
 # A server may acknowledge before data is on disk; this session must not.
 _DURABLE: Final = text(
@@ -115,6 +118,12 @@ class PostgresDatabase:
         finally:
             driver.autocommit = False
 
+    def copy(self, connection: Connection, folder: Path) -> None:
+        raise StoreError(
+            f"the store at {self.where} is a PostgreSQL database, which is not copied to {folder}",
+            hint="copy it with pg_dump",
+        )
+
     def one_of(self, ids: Sequence[str]) -> ColumnElement[bool]:
         return CHANGES.c.subscription_id == any_(literal(list(ids), ARRAY(Text)))
 
@@ -142,8 +151,11 @@ def _make_read_only(connection: Any, _record: object) -> None:
 
 
 def _engine(url: Any, **options: Any) -> Engine:
+    has_own = "connect_timeout" in url.query or "PGCONNECT_TIMEOUT" in os.environ
+    # Without one, a server that does not answer would be waited for as long as the system does.
+    limits = {} if has_own else {"connect_timeout": CONNECT_SECONDS}
     try:
-        return create_engine(url, **options)
+        return create_engine(url, connect_args=limits, **options)
     except ImportError:
         raise MissingDependencyError(
             "a store in PostgreSQL needs the package psycopg",

@@ -7,6 +7,7 @@ never see half a transaction.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlalchemy import and_, case, func, or_, select
@@ -14,7 +15,7 @@ from sqlalchemy import and_, case, func, or_, select
 from tamis.errors import HistoryError, InputError, StoreError
 from tamis.subscriptions.checking import is_storable
 from tamis.subscriptions.failures import translated
-from tamis.subscriptions.model import ChangeKind, State
+from tamis.subscriptions.model import LEFT_SHARE, MOST_LEFT, ChangeKind, State
 from tamis.subscriptions.rows import TAG_SEPARATOR, Row
 from tamis.subscriptions.tables import CHANGES, HAS_END, HAS_STATE, IS_LATEST, STORE, TAGS
 from tamis.subscriptions.tags import make_key
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tamis.subscriptions.database import Database
 
 PAGE_SIZE: Final = 1_000
+_MICROSECOND: Final = timedelta(microseconds=1)
 _VERSION_HINT: Final = "start from a version, or from `state_at` of the last change"
 
 
@@ -46,6 +48,7 @@ class Filters(NamedTuple):
     tag: str | None = None
     text: str | None = None  # part of the id or the expression; ASCII letters in any case
     state: State | None = None  # None: waiting or valid
+    ends_before: int | None = None  # microseconds
 
 
 @contextmanager
@@ -175,7 +178,8 @@ def read_count(database: Database, filters: Filters, now: int) -> int:
 
 
 def _select(database: Database, filters: Filters, now: int, after: str | None) -> Select[Any]:
-    for name, value in (*filters._asdict().items(), ("after", after)):
+    texts = filters._replace(ends_before=None)._asdict()
+    for name, value in (*texts.items(), ("after", after)):
         if value is not None and not (isinstance(value, str) and is_storable(value)):
             raise InputError(f"{name} is {value!r:.100}; text is expected, without NUL")
     ids: ColumnElement[str] = CHANGES.c.subscription_id
@@ -202,9 +206,17 @@ def _is_held(state: State | None, now: int) -> ColumnElement[bool]:
     is_held = or_(CHANGES.c.valid_until.is_(None), CHANGES.c.valid_until > now)
     if state is State.WAITING:
         return and_(is_held, CHANGES.c.valid_from > now)
-    if state is State.VALID:
-        return and_(is_held, or_(CHANGES.c.valid_from.is_(None), CHANGES.c.valid_from <= now))
-    return is_held
+    is_valid = and_(is_held, or_(CHANGES.c.valid_from.is_(None), CHANGES.c.valid_from <= now))
+    if state is State.EXPIRING:
+        return and_(is_valid, _expires_soon(now))
+    return is_valid if state is State.VALID else is_held
+
+
+def _expires_soon(now: int) -> ColumnElement[bool]:
+    """As `Subscription.expires_soon`; a comparison of the column alone uses the index of ends."""
+    until, left = CHANGES.c.valid_until, LEFT_SHARE * (CHANGES.c.valid_until - now)
+    begun = or_(CHANGES.c.valid_from.is_(None), left < until - CHANGES.c.valid_from)
+    return and_(until < now + MOST_LEFT // _MICROSECOND, left < until - CHANGES.c.moment, begun)
 
 
 def _wanted(database: Database, filters: Filters) -> Iterator[ColumnElement[bool]]:
@@ -220,3 +232,5 @@ def _wanted(database: Database, filters: Filters) -> Iterator[ColumnElement[bool
         text = filters.text.encode().lower().decode()
         places = (CHANGES.c.subscription_id, CHANGES.c.expression)
         yield or_(*(find(func.lower(place), text) > 0 for place in places))
+    if filters.ends_before is not None:
+        yield CHANGES.c.valid_until < filters.ends_before

@@ -73,6 +73,7 @@ def to_subscription(row: Row) -> Subscription:
         row.ticket_hash,
         row.number,
         row.created,
+        from_microseconds(row.moment),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -47,9 +48,10 @@ class SqliteDatabase:
 
     def __init__(self, folder: Path, *, read_only: bool) -> None:
         self.where = str(folder)
-        self._folder = folder
-        self._file = folder / SUBSCRIPTIONS
-        self._log = folder / f"{SUBSCRIPTIONS}-wal"
+        # Connections are opened later too, perhaps from another working directory.
+        self._folder = folder.absolute()
+        self._file = self._folder / SUBSCRIPTIONS
+        self._log = self._folder / f"{SUBSCRIPTIONS}-wal"
         self._lock: int | None = None
         self.is_closed = False
         if read_only and not self._file.is_file():
@@ -91,6 +93,15 @@ class SqliteDatabase:
         driver: Any = connection.connection.dbapi_connection
         driver.execute("VACUUM")
         _empty_log(connection)  # the file shrinks when the log is empty
+
+    def copy(self, connection: Connection, folder: Path) -> None:
+        make_directory(folder)
+        driver: Any = connection.connection.dbapi_connection
+        with closing(sqlite3.connect(folder / SUBSCRIPTIONS)) as copied:
+            driver.backup(copied)  # in one step: writers go on meanwhile
+        with (folder / SUBSCRIPTIONS).open("rb") as file:
+            os.fsync(file.fileno())
+        sync_directory(folder)
 
     def one_of(self, ids: Sequence[str]) -> ColumnElement[bool]:
         return CHANGES.c.subscription_id.in_(_EACH.bindparams(ids=orjson.dumps(ids).decode()))

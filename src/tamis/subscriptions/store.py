@@ -6,7 +6,7 @@ import os
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sqlalchemy import and_, delete, or_, select, update
 
@@ -30,6 +30,7 @@ from tamis.subscriptions.writer import Writer, find_latest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from concurrent.futures import Future
+    from contextlib import AbstractContextManager
     from datetime import datetime
     from types import TracebackType
     from typing import Self
@@ -41,8 +42,12 @@ if TYPE_CHECKING:
     from tamis.subscriptions.model import Change, Refused, Request, Result, Subscription
     from tamis.subscriptions.rows import Row
 
+_T = TypeVar("_T")
+
 _EXPIRE_SIZE: Final = 5_000  # leases ended in one transaction
 _PRUNE_SIZE: Final = 20_000  # rows looked at in one transaction
+
+PATIENCE: Final = 10.0  # seconds: an answer waits no longer for its moment to be on disk
 
 
 class SubscriptionStore:
@@ -158,9 +163,48 @@ class SubscriptionStore:
         """
         self._expect_writer().run(self._database.vacuum, has_transaction=False)
 
+    def backup(self, folder: str | os.PathLike[str]) -> int:
+        """Copy the store as it is now to a new folder, while it is used; returns the last change
+        in the copy. Call `renew_epoch` when you go on with a copy.
+
+        Raises a `StoreError` for PostgreSQL, whose own tools do that.
+        """
+        with self.read() as connection:
+            last_change = reading.read_facts(connection).last_change
+            self._database.copy(connection, Path(folder))
+        return last_change
+
     def renew_epoch(self) -> str:
         """Give the store a new epoch after a backup was restored, so that followers start over."""
         return self._expect_writer().run(_renew_epoch)
+
+    # ── other tables in the same database ───────────────────────────────────────────────────
+
+    def run(self, task: Callable[[Connection], _T]) -> _T:
+        """The result of a task that writes other tables of the database, once that is on disk.
+
+        Tasks that wait at the same time share a transaction, and with it an fsync. A task that
+        raises an error changes nothing and does not affect the others. A task must not call this
+        store: it runs on the thread of the only writer.
+        """
+        return self.submit_task(task).result()
+
+    def submit_task(self, task: Callable[[Connection], _T]) -> Future[_T]:
+        """As `run`, without waiting."""
+        return self._expect_writer().submit_task(task)
+
+    def read(self) -> AbstractContextManager[Connection]:
+        """A connection that reads one page of other tables, in a short transaction."""
+        return reading.reading(self._database)
+
+    def now(self) -> int:
+        """The store's time, as `moment`, in microseconds since 1970."""
+        return self._moment()
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the store was opened for reading only."""
+        return self._writer is None
 
     def _set_horizon(self, connection: Connection, before: int) -> None:
         last_change = reading.read_facts(connection).last_change
@@ -184,7 +228,8 @@ class SubscriptionStore:
 
     def get_many(self, ids: Iterable[str]) -> dict[str, Subscription]:
         """The existing subscriptions among these ids, without those whose lease has ended."""
-        found, now = self._find(ids), self._clock.now()
+        found = self._find(ids)
+        now = self._settle(self._clock.now())
         return {
             name: to_subscription(row)
             for name, row in found.items()
@@ -213,6 +258,7 @@ class SubscriptionStore:
         tag: str | None = None,
         text: str | None = None,
         state: State | str | None = None,
+        ends_before: datetime | str | None = None,
         limit: int = reading.PAGE_SIZE,
     ) -> Page:
         """A page of the subscriptions that are waiting or valid, by id; `after` is the cursor of
@@ -220,11 +266,12 @@ class SubscriptionStore:
 
         A subscription that exists from the first page to the last is on exactly one page, even if
         others change in between. `text` is a part of the id or the expression; ASCII letters match
-        in either case.
+        in either case. `ends_before` chooses leases that end before a moment.
         """
         limit = expect_count(limit, "limit")
-        filters = Filters(owner, tag, text, _read_state(state))
-        rows = reading.read_list(self._database, filters, self._moment(), after, limit + 1)
+        filters = Filters(owner, tag, text, _read_state(state), _read_end(ends_before))
+        now = self._settle(self._moment())
+        rows = reading.read_list(self._database, filters, now, after, limit + 1)
         cursor = rows[limit - 1].subscription_id if len(rows) > limit else None
         return Page([to_subscription(row) for row in rows[:limit]], cursor)
 
@@ -235,10 +282,11 @@ class SubscriptionStore:
         tag: str | None = None,
         text: str | None = None,
         state: State | str | None = None,
+        ends_before: datetime | str | None = None,
     ) -> int:
         """How many subscriptions `list` returns on all pages."""
-        filters = Filters(owner, tag, text, _read_state(state))
-        return reading.read_count(self._database, filters, self._moment())
+        filters = Filters(owner, tag, text, _read_state(state), _read_end(ends_before))
+        return reading.read_count(self._database, filters, self._settle(self._moment()))
 
     def latest_rows(self, ids: Iterable[str]) -> dict[str, Row]:
         """The newest row of the log of each of these ids, if it has one."""
@@ -255,6 +303,19 @@ class SubscriptionStore:
         if self._writer is None:  # the writer's clock may be ahead of this one
             self._clock.advance(self._facts().moment)
         return self._clock.now()
+
+    def _settle(self, moment: int) -> int:
+        """The moment, for an answer that leaves out what has ended by it: if a lease may have, the
+        moment is on disk.
+
+        If the store cannot be written, answers go on: the next change writes the moment.
+        """
+        if self._writer is not None and self._clock.must_settle(moment):
+            try:
+                self._writer.submit(()).result(PATIENCE)
+            except (StoreError, TimeoutError):
+                self._clock.give_up()  # otherwise every answer would try again
+        return moment
 
     # ── the log ─────────────────────────────────────────────────────────────────────────────
 
@@ -282,6 +343,14 @@ class SubscriptionStore:
     def moment(self) -> datetime:
         """The store's time: the clock, but never before a time that the store has used."""
         return from_microseconds(self._moment())
+
+    def settled_moment(self) -> datetime:
+        """The same, for an answer that leaves out the subscriptions that have ended by then.
+
+        It is on disk if one has, so that a crash does not resurrect it even if the clock is set
+        back. A store that was opened for reading only writes nothing.
+        """
+        return from_microseconds(self._settle(self._moment()))
 
     def changes(
         self, *, after: int, limit: int = reading.PAGE_SIZE, epoch: str | None = None
@@ -341,6 +410,10 @@ def _read_state(state: State | str | None) -> State | None:
     except ValueError:
         allowed = ", ".join(State)
         raise InputError(f"state is {state!r}; one of {allowed} is expected") from None
+
+
+def _read_end(moment: datetime | str | None) -> int | None:
+    return None if moment is None else to_microseconds(read_at(moment))
 
 
 def _renew_epoch(connection: Connection) -> str:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 
 from tamis.errors import StoreError, StoreInUseError
 from tamis.subscriptions.checking import Checked
+from tamis.subscriptions.clock import NEVER
 from tamis.subscriptions.deciding import RequestGroup
-from tamis.subscriptions.failures import translated
+from tamis.subscriptions.failures import is_about_statement, translated
 from tamis.subscriptions.rows import Row, to_change
-from tamis.subscriptions.tables import CHANGES, IS_LATEST, STORE, TAGS, migrate
+from tamis.subscriptions.tables import CHANGES, HAS_END, IS_LATEST, STORE, TAGS, migrate
 from tamis.subscriptions.tags import find_tag_changes
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     Listener = Callable[[Sequence[Change]], None]
 
 _GROUP_SIZE: Final = 10_000  # changes; a group of this size takes no further requests
+_TASK_SIZE: Final = 10  # changes that a task counts as
 
 _T = TypeVar("_T")
 
@@ -42,7 +44,7 @@ class _Requests(NamedTuple):
 class _Task(NamedTuple, Generic[_T]):
     run: Callable[[Connection], _T]
     future: Future[_T]
-    has_transaction: bool = True
+    has_transaction: bool
 
 
 _Job = _Requests | _Task[Any]
@@ -69,16 +71,29 @@ class Writer:
         self._thread.start()
 
     def submit(self, requests: Sequence[Checked | Refused]) -> Future[list[Result]]:
-        """Write the requested changes; the results are available once the changes are on disk."""
+        """Write the requested changes; the results are available once the changes are on disk.
+
+        So is the clock's moment if a lease has ended by it, even without requests.
+        """
         job = _Requests(requests, Future())
         self._put(job)
         return job.future
 
     def run(self, task: Callable[[Connection], _T], *, has_transaction: bool = True) -> _T:
-        """The result of a task that runs in a separate transaction, or in none."""
+        """The result of a task, once its transaction is on disk; or of a task without one."""
+        return self.submit_task(task, has_transaction=has_transaction).result()
+
+    def submit_task(
+        self, task: Callable[[Connection], _T], *, has_transaction: bool = True
+    ) -> Future[_T]:
+        """As `run`, without waiting.
+
+        Tasks that wait at the same time share a transaction, in order. A task that raises an error
+        is undone alone.
+        """
         job = _Task(task, Future(), has_transaction)
         self._put(job)
-        return job.future.result()
+        return job.future
 
     def close(self) -> None:
         """Finish the submitted requests and release the store for another writer."""
@@ -118,12 +133,12 @@ class Writer:
             if job is None:
                 self._queue.put(None)  # taken again after these jobs
                 break
-            if jobs and isinstance(job, _Task):
+            if jobs and not _may_share(jobs[0], job):
                 self._next = job
                 break
             if job.future.set_running_or_notify_cancel():
                 jobs.append(job)
-                n_changes += _GROUP_SIZE if isinstance(job, _Task) else len(job.requests)
+                n_changes += _TASK_SIZE if isinstance(job, _Task) else len(job.requests)
             if n_changes >= _GROUP_SIZE:
                 break
         return jobs
@@ -143,11 +158,9 @@ class Writer:
     def _commit(self, jobs: list[_Job]) -> None:
         if self._connection is None:
             self._connection = self._open()
-        first = jobs[0]
-        if isinstance(first, _Task):
-            with self._connection.begin() if first.has_transaction else nullcontext():
-                result = first.run(self._connection)
-            first.future.set_result(result)
+        tasks = [job for job in jobs if isinstance(job, _Task)]
+        if tasks:
+            self._run_tasks(self._connection, tasks)
             return
         applied = [job for job in jobs if isinstance(job, _Requests)]
         results, rows = self._apply([job.requests for job in applied])
@@ -155,6 +168,32 @@ class Writer:
             self._on_commit([to_change(row) for row in rows])
         for job, its_results in zip(applied, results, strict=True):
             job.future.set_result(its_results)
+
+    def _run_tasks(self, connection: Connection, tasks: list[_Task[Any]]) -> None:
+        if not tasks[0].has_transaction:
+            (task,) = tasks
+            task.future.set_result(task.run(connection))
+            return
+        with connection.begin():
+            done = [(task, self._attempt(connection, task)) for task in tasks]
+        for task, result in done:
+            if not task.future.done():
+                task.future.set_result(result)
+
+    def _attempt(self, connection: Connection, task: _Task[_T]) -> _T | None:
+        """The result of a task; None if it raised an error, which undoes this task alone."""
+        try:
+            with connection.begin_nested():
+                return task.run(connection)
+        except Exception as error:
+            if not is_about_statement(error):
+                raise  # the transaction may be lost: all of its tasks fail
+            try:
+                with translated(self._database.where):
+                    raise
+            except Exception as translation:
+                task.future.set_exception(translation)
+            return None
 
     def _apply(
         self, all_requests: Sequence[Sequence[Checked | Refused]]
@@ -174,16 +213,24 @@ class Writer:
                 [group.decide(one) if isinstance(one, Checked) else one for one in requests]
                 for requests in all_requests
             ]
-            if not group.rows:
+            # A refusal because a lease has ended is an answer too.
+            is_ahead = self._clock.is_ahead(moment)
+            if not group.rows and not is_ahead:
                 transaction.rollback()
                 return results, []
-            self._write(self._connection, group, latest, moment)
+            for end in (row.valid_until for row in group.rows):
+                if end is not None:
+                    self._clock.expect_end(end)
+            if group.rows:
+                self._write(self._connection, group, latest)
+            self._advance(self._connection, group, moment)
+            next_end = _find_next_end(self._connection, moment) if is_ahead else None
         self._last_change = group.last_change
+        if next_end is not None:
+            self._clock.settle(next_end)
         return results, group.rows
 
-    def _write(
-        self, connection: Connection, group: RequestGroup, latest: dict[str, Row], moment: int
-    ) -> None:
+    def _write(self, connection: Connection, group: RequestGroup, latest: dict[str, Row]) -> None:
         # Before the insert, since an id can have only one latest row.
         if group.superseded:
             self._database.supersede(connection, group.superseded)
@@ -193,6 +240,8 @@ class Writer:
             self._database.untag(connection, tags.gone)
         if tags.new:
             self._database.insert(connection, TAGS, tags.new)
+
+    def _advance(self, connection: Connection, group: RequestGroup, moment: int) -> None:
         advanced = connection.execute(
             update(STORE)
             .where(STORE.c.last_change == self._last_change)
@@ -211,11 +260,13 @@ class Writer:
             with connection.begin():
                 migrate(connection, self._database.where)
                 found = connection.execute(select(STORE)).one()
+                next_end = _find_next_end(connection, found.moment)
         except BaseException:
             self._database.release(connection)
             raise
         self._last_change = found.last_change
         self._clock.advance(found.moment)
+        self._clock.settle(next_end)
         return connection
 
     def _drop(self, *, releases: bool = False) -> None:
@@ -228,6 +279,19 @@ class Writer:
             elif connection is not None:
                 connection.invalidate()
                 connection.close()
+
+
+def _may_share(first: _Job, job: _Job) -> bool:
+    """Whether a job may be in the transaction of another one."""
+    if isinstance(first, _Task) and isinstance(job, _Task):
+        return first.has_transaction and job.has_transaction
+    return isinstance(first, _Requests) and isinstance(job, _Requests)
+
+
+def _find_next_end(connection: Connection, moment: int) -> int:
+    """The first end of a lease after a moment."""
+    ends = select(func.min(CHANGES.c.valid_until)).where(HAS_END, CHANGES.c.valid_until > moment)
+    return connection.execute(ends).scalar_one() or NEVER
 
 
 def find_latest(database: Database, connection: Connection, ids: Sequence[str]) -> dict[str, Row]:
