@@ -400,3 +400,29 @@ def test_columns_of_any_type_are_kept(spark, tmp_path):
     }
     assert "nothing" not in found
     assert {"counts", "years", "variant"} <= found.keys()
+
+
+def test_definitions(spark, tmp_path):
+    rules = [("a", "@big AND kind = 'k'"), ("b", "NOT @big"), ("c", "@huge"), ("d", "kind = 'k'")]
+    frame = subscription_frame(spark, rules)
+    definitions = {"big": "n > 10", "huge": "@big AND n > 100"}
+    events = spark.createDataFrame(
+        [(0, 11, "k"), (1, 5, "k"), (2, 101, "x")], "id INT, n INT, kind STRING"
+    )
+
+    def match():
+        found = ts.match(events, tmp_path / "i", event_id="id").collect()
+        return {(row["event_id"], row["subscription_id"]) for row in found}
+
+    report = ts.build(frame, tmp_path / "i", definitions=definitions, parts=2)
+    assert report.n_rejects == 0
+    assert match() == {(0, "a"), (0, "d"), (1, "b"), (1, "d"), (2, "c")}
+    # The subscriptions are the same, but what one of them refers to is not.
+    report = ts.build(frame, tmp_path / "i", definitions={**definitions, "big": "n > 4"}, parts=2)
+    assert report.n_built == 2
+    assert match() == {(0, "a"), (0, "d"), (1, "a"), (1, "d"), (2, "c")}
+    more = subscription_frame(spark, [("e", "NOT @huge AND kind IS NOT NULL")])
+    ts.update(spark, tmp_path / "i", more)
+    assert (1, "e") in match()
+    with pytest.raises(InputError, match="definitions: @big is wrong"):
+        ts.build(frame, tmp_path / "j", definitions={**definitions, "big": "n >"})

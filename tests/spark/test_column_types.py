@@ -163,3 +163,38 @@ def test_intervals_of_months_are_refused(spark, tmp_path, value):
             call(events, tmp_path / "i", event_id="id")
     found = ts.match(events, tmp_path / "i", event_id="id", attributes=["b"]).collect()
     assert [row["subscription_id"] for row in found] == ["y"]
+
+
+def test_columns_of_other_kinds_that_the_schema_allows(spark, tmp_path):
+    schema = "status INT FROM STRING, code STRING FROM NUMBER, request STRING FROM OBJECT"
+    rules = {
+        "failed": "status >= 500",
+        "found": "code = '404'",
+        "text": """request = '{"bucket":"b"}'""",
+    }
+    ts.build(subscription_frame(spark, list(rules.items())), tmp_path / "i", schema=schema)
+    events = spark.range(1).selectExpr(
+        "id",
+        "'503' AS status",
+        "404S AS code",
+        "named_struct('bucket', 'b', 'n', CAST(NULL AS INT)) AS request",
+    )
+    found = ts.match(events, tmp_path / "i", event_id="id").collect()
+    assert {row["subscription_id"] for row in found} == rules.keys()
+    text = """{"status": "503", "code": 404, "request": {"bucket": "b", "n": null}}"""
+    as_json = spark.createDataFrame([(0, text)], "id INT, event STRING")
+    found = ts.match(as_json, tmp_path / "i", event_id="id", attributes="event").collect()
+    assert {row["subscription_id"] for row in found} == rules.keys()
+
+
+def test_strings_of_any_column(spark, tmp_path):
+    rules = {"a": "any_attribute(v -> v ILIKE '%needle%')", "b": "n > 3"}
+    ts.build(subscription_frame(spark, list(rules.items())), tmp_path / "i")
+    rows = [(0, 5, "a Needle"), (1, 5, "x"), (2, 1, None)]
+    events = spark.createDataFrame(rows, "id INT, n INT, text STRING")
+    nested = events.selectExpr("id", "n", "array(named_struct('t', text)) AS inner")
+    texts = events.selectExpr("id", "to_json(struct(n, text)) AS event")
+    for frame, options in ((events, {}), (nested, {}), (texts, {"attributes": "event"})):
+        found = ts.match(frame, tmp_path / "i", event_id="id", **options).collect()
+        pairs = {(row["event_id"], row["subscription_id"]) for row in found}
+        assert pairs == {(0, "a"), (0, "b"), (1, "b")}

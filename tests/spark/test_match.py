@@ -346,6 +346,7 @@ def weighed(spark, tmp_path_factory):
     return path
 
 
+@pytest.mark.filterwarnings("ignore:no subscription has the id")
 @pytest.mark.parametrize("options", SPREADS)
 def test_subsets_of_every_mode(events, weighed, options):
     subset = [*NAMES[::3], "nobody"]
@@ -360,6 +361,13 @@ def test_subsets_of_every_mode(events, weighed, options):
     assert dict(map(tuple, counted)) == by_event
     counted = ts.count_by_subscription(events, weighed, **asked).collect()
     assert dict(map(tuple, counted)) == Counter(name for _, name in wanted)
+
+
+def test_ids_and_tags_that_no_subscription_has_are_reported(events, weighed):
+    with pytest.warns(tamis.TamisWarning, match='has the id "nobody" and 1 more of `subset`'):
+        ts.match(events, weighed, event_id="id", subset=[NAMES[0], "nobody", "nothing"])
+    with pytest.warns(tamis.TamisWarning, match='has the tag "evne"; did you mean "even"?'):
+        ts.count_by_event(events, weighed, event_id="id", tagged="evne")
 
 
 @pytest.mark.parametrize("options", SPREADS)

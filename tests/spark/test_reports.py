@@ -46,6 +46,19 @@ def test_a_build_reports_a_misspelt_attribute(spark, tmp_path):
     assert (again.n_built, again.misspelt, notes) == (0, report.misspelt, [message])
 
 
+@pytest.mark.parametrize(
+    ("column", "tags", "n_notes"),
+    [("string", "x;y,z", 1), ("array<string>", ["x;y", "z"], 1), ("string", "x,y", 0)],
+)
+def test_a_build_reports_tags_that_seem_to_be_several(spark, tmp_path, column, tags, n_notes):
+    columns = f"subscription_id string, expression string, tags {column}"
+    rows = spark.createDataFrame([("a", "x = 1", tags), ("b", "x = 2", None)], columns)
+    _, notes = warned(lambda: ts.build(rows, tmp_path / "i"))
+    assert len(notes) == n_notes
+    for note in notes:
+        assert note.startswith('a tag seems to be several in one: "x;y"')
+
+
 def test_builds_and_updates_count_what_looks_switched_off(spark, tmp_path):
     columns = "subscription_id string, expression string, status string, deleted boolean"
     rows = [("a", "x = 1", "disabled", False), ("b", "x = 1", "live", None)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from tamis.errors import InputError, suggest
+from tamis.errors import InputError, suggest, warn
 from tamis.spark.columns import report_columns
 from tamis.spark.layout import choose_id, expect_frame, expect_some, select_events
 from tamis.spark.matching import WorkerQuestion
@@ -82,6 +82,7 @@ class EventQuery:
         parts = open_version(index, at=at).with_operators(operators)
         news = None if learned is None else learned.news
         ids, tags = _read_names(subset, "subset"), _read_names(tagged, "tagged", is_one=True)
+        _report_unknown(parts, ids, tags)
         chosen = choose_spread(events.sparkSession, parts, spread, groups)
 
         def ask(own: PartSet, layout: Layout) -> WorkerQuestion:
@@ -133,6 +134,21 @@ def _refuse_unknown(options: Mapping[str, Any]) -> None:
             f"there is no option {name} here; options: {', '.join(known)}",
             hint=hint or (f"did you mean {likely}?" if likely else None),
         )
+
+
+def _report_unknown(
+    parts: PartSet, ids: tuple[str, ...] | None, tags: tuple[str, ...] | None
+) -> None:
+    """Warn about ids and tags that no subscription has. The parts are opened only if some are
+    given.
+    """
+    if tags is not None:
+        parts.inspect().tagged(*tags)
+    unknown = [] if ids is None else [name for name in ids if name not in parts.inspect()]
+    if unknown:
+        n = len(unknown)
+        more = "" if n == 1 else f" and {n - 1:,} more of `subset`"
+        warn(f'no subscription has the id "{unknown[0]}"{more}; what is not there matches nothing')
 
 
 def _read_names(given: Any, what: str, *, is_one: bool = False) -> tuple[str, ...] | None:

@@ -74,6 +74,10 @@ def _settings(app_name: str, cores: int | str) -> dict[str, str]:
         "spark.driver.bindAddress": LOOPBACK,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
+        # Spark keeps the plans of 1,000 queries for the UI, which is off; large ones fill the heap.
+        "spark.sql.ui.retainedExecutions": "10",
+        "spark.ui.retainedJobs": "100",
+        "spark.ui.retainedStages": "100",
         "spark.sql.warehouse.dir": _temporary_warehouse(),
         # The meaning of an expression must not depend on the machine or on a shell variable: these
         # four are part of the language's contract.

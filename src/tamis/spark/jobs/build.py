@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from tamis.errors import InputError, TamisError, TamisWarning, warn
 from tamis.index.build import build_contents, collect_votes
+from tamis.input.schemas import add_definitions, check_definitions
 from tamis.language.infer import SchemaVotes
 from tamis.language.limits import DEFAULT_LIMITS, Limits
 from tamis.language.lookalikes import Lookalike, describe_lookalikes, find_lookalikes
@@ -22,7 +23,7 @@ from tamis.language.moments import read_at
 from tamis.language.names import print_path
 from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
-from tamis.match.reports import describe_unused_columns
+from tamis.match.reports import describe_separators, describe_unused_columns
 from tamis.operators.registry import REGISTRY, module_names, with_checks, with_registered
 from tamis.spark import part_assignment as slots
 from tamis.spark.failures import raising_worker_errors
@@ -30,6 +31,7 @@ from tamis.spark.jobs.rows import (
     EMPTY_ROWS,
     ROW_NAMES,
     count_rows,
+    find_odd_tags,
     find_switches,
     has_expired,
     read_details,
@@ -99,6 +101,7 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     *,
     as_of: int | None = None,
     schema: Any = None,
+    definitions: Mapping[str, str] | None = None,
     missing: str | Missing = Missing.UNDEFINED,
     limits: Limits = DEFAULT_LIMITS,
     id_column: str | None = None,
@@ -128,8 +131,9 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     signatures.
 
     `id_column` and `expression_column` are the names of these columns in the input. `schema`
-    declares the attributes' types, which are inferred from the expressions without it; `missing` is
-    the result of a test on a missing attribute, and `limits` bounds the size of expressions.
+    declares the attributes' types, which are inferred from the expressions without it;
+    `definitions` are conditions by name, to which expressions refer as `@name`. `missing` is the
+    result of a test on a missing attribute, and `limits` bounds the size of expressions.
     `parts` is the number of parts, chosen by size if not given, and `partition_by` how
     subscriptions are distributed to them (hash, structure). `retention` determines which older
     versions are kept, and `provenance` is stored with the version unchanged.
@@ -139,6 +143,9 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         raise InputError(f"missing is {missing!r}; allowed: {', '.join(Missing)}")
     slots.check_partitioning(partition_by, parts)
     declared = None if schema is None else Schema.of(schema)
+    if definitions is not None:
+        declared = add_definitions(declared, definitions)
+    is_declared = declared is not None and not declared.is_open
     target.expect_room()
     source, stored = find_source(subscriptions, as_of)
     before = target.newest_whole() if incremental else None
@@ -151,16 +158,20 @@ def build(  # noqa: PLR0913 - all that decides what the index is
             if not n_rows and (stored is not None or PACKED not in source.columns):
                 raise _nothing_to_build(n_expired, stored)
             switches = find_switches(rows)
+            odd_tags = find_odd_tags(rows) if "tags" in source.columns else []
             live = rows.where(~has_expired(now)) if n_expired else rows
-            elected = infer_schema(live, limits) if declared is None else declared
+            elected = declared
+            if elected is None or elected.is_open:
+                elected = infer_schema(live, limits, elected)
             elected = with_registered(elected, REGISTRY.load(operators))
+            check_definitions(elected, limits)
             dealt, bounds = deal_rows(live, n_rows, parts, partition_by, before)
             task = BuildPart(
                 target.storage,
                 elected,
                 Missing(missing),
                 limits,
-                Reusable.of(before, elected, is_declared=declared is not None),
+                Reusable.of(before, elected, is_declared=is_declared),
                 sample=find_sample(target),
                 statistics=find_operator_statistics(target),
                 terms=find_terms(target),
@@ -195,6 +206,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
     version = target.publish(derive, is_afresh=True)
     pruned = _prune(target, retention)
     report_columns(version.columns, switches)
+    if (note := describe_separators(odd_tags)) is not None:
+        warn(note)
     return BuildReport(
         version,
         version.n_subscriptions,
@@ -204,8 +217,8 @@ def build(  # noqa: PLR0913 - all that decides what the index is
         n_expired,
         tuple(pruned),
         is_published=version is not seen[-1],
-        misspelt=report_misspelt(version) if declared is None else (),
-        unused=() if declared is None else find_unused(declared, version),
+        misspelt=() if is_declared else report_misspelt(version),
+        unused=find_unused(declared, version) if is_declared and declared is not None else (),
     )
 
 
@@ -252,9 +265,9 @@ def _expect_some(target: IndexStore, parts: tuple[Part, ...], n_rows: int) -> No
     part = next(part for part in parts if part.n_rejects)
     first = read_table(target.storage, part, REJECTS).slice(0, 1).to_pylist()[0]
     named = f'subscription "{first["subscription_id"]}"' if first["subscription_id"] else "a row"
+    every = "the only subscription was" if n_rows == 1 else f"all {n_rows:,} subscriptions were"
     raise InputError(
-        f"no version was published: all {n_rows:,} subscriptions were rejected, "
-        f"such as {named}: {first['message']}",
+        f"no version was published: {every} rejected, such as {named}: {first['message']}",
         hint=first["hint"],
     )
 
@@ -295,15 +308,19 @@ def keep_given(made: Version, newest: Version | None) -> Version:
 # ── schema and parts of the rows ────────────────────────────────────────────────────────────
 
 
-def infer_schema(rows: DataFrame, limits: Limits) -> Schema:
-    """The schema inferred from most uses of each attribute, over all partitions."""
+def infer_schema(rows: DataFrame, limits: Limits, known: Schema | None = None) -> Schema:
+    """The schema inferred from most uses of each attribute, over all partitions; `known` has only
+    definitions.
+    """
     collected = run_on_workers(
         rows.select("expression"), CollectVotes(limits), CollectVotes.SCHEMA
     ).collect()
     votes = SchemaVotes()
     for row in sorted(collected, key=lambda row: row["partition"]):
         votes.merge(pickle.loads(row["votes"]))
-    return votes.elect()
+    definitions = {} if known is None else known.definitions
+    votes.merge(collect_votes(list(definitions.values()), limits))
+    return votes.elect().with_definitions(definitions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +399,9 @@ class Reusable:
         is_same &= before.provenance.get(OFFERED, []) == offered_names(schema)
         # If a declared schema no longer has an attribute, expressions that use it become rejects.
         has_all = all(path in schema for path in known) or not is_declared
-        agrees = all(known[path] == schema[path] for path in known if path in schema)
+        # A type in full: how values are read, and how words are split.
+        agrees = all(str(known[path]) == str(schema[path]) for path in known if path in schema)
+        agrees &= known.definitions == schema.definitions
         return cls(
             {
                 part.digest: replace(part, n_hidden=0)

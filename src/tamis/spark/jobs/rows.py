@@ -48,6 +48,7 @@ MOMENT_TYPES: Final = (DateType, StringType, TimestampNTZType, TimestampType)
 PLAIN_TYPES: Final = (*MOMENT_TYPES, NumericType, BooleanType, BinaryType, NullType)
 
 MOST_VALUES: Final = 1_000  # of a switch: a column with more values is not a switch
+_MOST_ODD: Final = 1_000  # tags
 
 ROW_NAMES: Final = (
     *("position", "subscription_id", "expression", "tags", "valid_from", "valid_until"),
@@ -187,6 +188,15 @@ def find_switches(rows: DataFrame) -> Switches:
             for own, n_subscriptions in rows.groupBy(value).count().limit(MOST_VALUES).collect():
                 switches.add(field.name, own, n_subscriptions)
     return switches
+
+
+def find_odd_tags(rows: DataFrame) -> list[str]:
+    """Tags that may be several in one."""
+    tags = F.col("tags")
+    each = tags if isinstance(rows.schema["tags"].dataType, ArrayType) else F.split(tags, ",")
+    found = rows.select(F.explode(each).alias("tag")).select(F.trim("tag").alias("tag"))
+    odd = found.where(F.col("tag").rlike("[;|]"))
+    return [tag for (tag,) in odd.distinct().limit(_MOST_ODD).collect()]
 
 
 def _optional(name: str, type_: str, names: list[str]) -> Column:

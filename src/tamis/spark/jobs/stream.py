@@ -2,13 +2,15 @@
 
 Before a batch is matched, the version that answers it and the moment of the question are recorded
 next to the checkpoint under the batch's number. A batch that runs again after a crash finds the
-record and produces the same rows. Its output is the folder of that number, overwritten as a whole.
+record and produces the same rows. Its output is the folder of that number, overwritten as a whole;
+a file in it, written last, records that it is complete.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -23,9 +25,11 @@ from tamis.spark.columns import report_columns
 from tamis.spark.layout import expect_frame
 from tamis.spark.operators import LearnedStatistics
 from tamis.spark.transforms import event_rejects, match
+from tamis.versions.log_position import LogPosition
 from tamis.versions.opening import open_version
 from tamis.versions.storage import Storage
 from tamis.versions.store import IndexStore
+from tamis.versions.stream_output import BatchRecord, read_stream_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,6 +69,7 @@ class MatchBatch:
     operators: str | Sequence[str] = ()
     learned: LearnedStatistics | None = None
     on_batch: Callable[[BatchReport], None] | None = None
+    output: Storage | None = None  # in which complete batches are recorded
     compared: str | None = None  # the version whose attributes were compared with the columns
     reports: list[BatchReport] = field(default_factory=list)  # of the last batches
 
@@ -89,6 +94,7 @@ class MatchBatch:
             if self.rejects is not None:
                 refused = event_rejects(batch, parts, **where)
                 n_rejects = _write_counted(refused, self.rejects, batch_id)
+            self._record(parts, batch_id, n_matches)
         finally:
             if self.rejects is not None:
                 batch.unpersist()
@@ -96,6 +102,19 @@ class MatchBatch:
         n_faults = self._count_faults() - n_before
         name = parts.version.name
         self._report(BatchReport(batch_id, name, n_matches, n_rejects, seconds, n_faults))
+
+    def _record(self, parts: PartSet, batch_id: int, n_matches: int) -> None:
+        """Record that the batch is complete, for those who take it elsewhere."""
+        if self.output is not None:
+            BatchRecord(
+                read_stream_id(self.checkpoint),
+                batch_id,
+                parts.version.name,
+                LogPosition.of(parts.version),
+                (parts.at or datetime.now(UTC)).isoformat(),
+                n_matches,
+                secrets.token_hex(8),
+            ).write(self.output)
 
     def _count_faults(self) -> int:
         faults = [] if self.learned is None else self.learned.faults
@@ -170,6 +189,7 @@ def stream(  # noqa: PLR0913
     attributes: Any = None,
     tags: bool = False,
     bindings: bool = False,
+    event_columns: Sequence[str] = (),
     operators: str | Sequence[str] = (),
     learned: LearnedStatistics | None = None,
     spread: str = "auto",
@@ -187,8 +207,8 @@ def stream(  # noqa: PLR0913
     has read, and in which each batch's version is recorded. `rejects` is a destination like
     `output`, for the rows of `event_rejects`. `trigger` is as for Spark: `{"availableNow": True}`;
     `name` is the name of the query in Spark. `on_batch` is called with a `BatchReport` after each
-    batch. `event_id`, `attributes`, `tags`, `bindings`, `operators`, `learned`, `spread` and
-    `groups` are as for `match`.
+    batch. `event_id`, `attributes`, `tags`, `bindings`, `event_columns`, `operators`, `learned`,
+    `spread` and `groups` are as for `match`.
     """
     if is_remote():
         raise InputError(
@@ -206,6 +226,7 @@ def stream(  # noqa: PLR0913
         "attributes": attributes,
         "tags": tags,
         "bindings": bindings,
+        "event_columns": event_columns,
         "spread": spread,
         "groups": groups,
     }
@@ -216,6 +237,7 @@ def stream(  # noqa: PLR0913
     refused = None if rejects is None else _as_sink(rejects)
     batch = MatchBatch(
         *(target, Storage(place), _as_sink(output), refused, options, operators, learned, on_batch),
+        output=Storage(output) if isinstance(output, str | os.PathLike) else None,
         compared=parts.version.name,
     )
     writer = events.writeStream.foreachBatch(batch).option("checkpointLocation", place)
