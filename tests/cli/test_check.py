@@ -205,10 +205,10 @@ def test_parquet_nulls_and_bad_text(tmp_path):
 
 
 def test_expression_longer_than_a_csv_field_usually_is(tmp_path):
-    path = write(tmp_path / "s.csv", [("s1", "a = '" + "x" * 200_000 + "'"), ("s2", "a = 'x'")])
+    path = write(tmp_path / "s.csv", [("s1", "a = '" + "x" * 2_000_000 + "'"), ("s2", "a = 'x'")])
     problems, *_ = check_json(path)
     assert codes(problems) == [(1, "text-too-long")]
-    assert check_json(path, "--limit-text-length", "300000")[2] == 0
+    assert check_json(path, "--limit-text-length", "3000000")[2] == 0
 
 
 # ── bad files ───────────────────────────────────────────────────────────────────────────────
@@ -475,3 +475,19 @@ def test_a_byte_order_mark_stands_at_the_beginning_of_a_file_only(tmp_path):
     problems, _, code = check_json(path)
     assert [(problem["row"], problem["code"]) for problem in problems] == [(2, "bad-json")]
     assert code == 1
+
+
+def test_problems_of_definitions_are_shown_once(tmp_path):
+    rows = write(tmp_path / "a.jsonl", [("s1", "@odd AND age = 3"), ("s2", "NOT @odd")])
+    (tmp_path / "d.json").write_text(json.dumps({"odd": "name = ' a '"}))
+    options = (rows, "--definitions", tmp_path / "d.json")
+    (problem,), summary, code = check_json(*options)
+    assert (problem["row"], problem["subscription_id"]) == (0, "@odd")
+    assert problem["code"] == "padded-string"
+    assert (summary["rows"], summary["warnings"], code) == (2, 1, 0)
+    shown = run("check", *options).stdout
+    assert shown.count("definitions") == 1
+    (tmp_path / "d.json").write_text(json.dumps({"odd": "name = ' a '", "bad": "x >"}))
+    problems, summary, code = check_json(*options)
+    assert [own["subscription_id"] for own in problems] == ["@odd", "@bad"]
+    assert (summary["ok"], summary["errors"], code) == (2, 0, 1)

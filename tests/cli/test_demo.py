@@ -24,6 +24,22 @@ def test_demo_shows_all_there_is():
         assert shown in result.stdout
 
 
+def test_demo_of_news():
+    shown = run("demo", "news")
+    assert shown.exit_code == 0
+    for found in ("rss20", "atom10", "json11", "12 items", "Microsoft SharePoint Code Injection"):
+        assert found in shown.stdout
+    parts = re.split(r"\n\d\. ", shown.stdout)
+    searched, history, later, feed = parts[4:8]
+    assert searched.count("arbitrary code") >= 2
+    assert "Cisco NX-OS Command Injection" in history
+    assert "Identity Services" not in history
+    assert later.count("cisco, late  2025-07-28  Cisco Identity Services Engine Injection") == 2
+    assert "sharepoint" not in later
+    assert "<title>Matches of cisco</title>" in feed
+    assert "<entry>" in feed
+
+
 def test_demo_matches_by_an_index_as_by_the_evaluator():
     shown = run("demo", "--no-spark").stdout
     table = shown.partition("4. ")[2].partition("\n\ntrue ")[0].splitlines()[2:]

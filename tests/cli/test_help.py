@@ -61,3 +61,13 @@ def test_the_manual_names_every_format():
     rows = [line for line in manual.splitlines() if line.startswith("| `--format jsonl`")]
     assert len(rows) >= 2
     assert all(f"`{one}`" in row for row in rows for one in Format if one is not Format.JSONL)
+
+
+COMMANDS = [
+    (name, command) for name, command in commands_of(main) if not isinstance(command, click.Group)
+]
+
+
+@pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
+def test_help_names_the_exit_codes(name, command):
+    assert "Exit codes: 0 " in " ".join((command.help or "").split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -287,6 +288,28 @@ def test_threads_and_many_chunks_give_the_same(tmp_path, index):
     assert match(index, path, "--threads", "3", stdin=None).stdout == alone.stdout
     counted = json_lines(match(index, path, "--counts", "subscription", stdin=None).stdout)
     assert {row["matches"] for row in counted} == {4000}
+
+
+def test_threads_report_the_same(tmp_path, index):
+    lines = (LINES * 1000 + BAD_LINES) * 4
+    path = tmp_path / "e.jsonl"
+    path.write_text(lines)
+    alone, listed = match(index, path, stdin=None), tmp_path / "alone.jsonl"
+    shared = match(index, path, "--threads", "3", stdin=None)
+    assert (shared.stdout, shared.stderr) == (alone.stdout, alone.stderr)
+    assert "8 lines without an event were skipped" in alone.stderr
+    match(index, path, "--rejects", listed, stdin=None)
+    match(index, path, "--threads", "3", "--rejects", tmp_path / "shared.jsonl", stdin=None)
+    assert (tmp_path / "shared.jsonl").read_bytes() == listed.read_bytes()
+
+
+def test_threads_print_what_comes_before_an_error(tmp_path, index):
+    path = tmp_path / "e.jsonl.gz"
+    path.write_bytes(gzip.compress((LINES * 20_000).encode())[:-100])
+    alone = match(index, path, stdin=None, code=1)
+    shared = match(index, path, "--threads", "3", stdin=None, code=1)
+    assert (shared.stdout, shared.stderr) == (alone.stdout, alone.stderr)
+    assert len(json_lines(alone.stdout)) > 4096
 
 
 # ── what cannot be read ─────────────────────────────────────────────────────────────────────

@@ -64,10 +64,30 @@ def test_build_notes_what_of_a_schema_nobody_uses(tmp_path):
     built = run("build", source, "-o", tmp_path / "i", "--schema", schema)
     assert built.stderr == (
         "note: no subscription in the index uses 4 attributes that the schema declares: "
-        "a, b, c, …\n"
+        "a, b, c and others. Correct the name in the schema or remove it, unless this is intended\n"
     )
     one = run("build", source, "-o", tmp_path / "j", "--schema", "age INT, country STRING, a INT")
-    assert one.stderr == "note: no subscription in the index uses a, which the schema declares\n"
+    assert one.stderr == (
+        "note: no subscription in the index uses a, which the schema declares. Correct the name in "
+        "the schema or remove it, unless this is intended\n"
+    )
+
+
+def test_match_notes_that_the_events_of_a_file_have_nothing_that_is_asked_for(tmp_path):
+    source = write_subscriptions(tmp_path / "s.jsonl", [("a", "age > 3"), ("b", "town = 'X'")])
+    index = tmp_path / "i"
+    run("build", source, "-o", index)
+    swapped = run("match", index, source)
+    assert swapped.exit_code == 0
+    assert swapped.stderr.startswith(
+        "note: 2 attributes that subscriptions use are missing in every event (2 events): age "
+        '(subscription "a"); town (subscription "b")'
+    )
+    assert "They have an expression each: are they subscriptions?" in swapped.stderr
+    (tmp_path / "e.jsonl").write_text('{"size": 1}\n')
+    assert "in every event (1 event): age" in run("match", index, tmp_path / "e.jsonl").stderr
+    (tmp_path / "e.jsonl").write_text('{"size": 1}\n{"age": 1}\n')  # some have some of them
+    assert run("match", index, tmp_path / "e.jsonl").stderr == ""
 
 
 @pytest.mark.parametrize("name", ["e.jsonl", "e.csv", "e.parquet"])

@@ -351,6 +351,32 @@ def test_a_wrong_pipeline_is_explained(place, text, said):
     assert said in result.stderr
 
 
+def test_files_that_spark_does_not_read_are_reported(place):
+    build(place)
+    folder = place / "lake"
+    (folder / "sub").mkdir(parents=True)
+    write(folder / "a.jsonl", EVENTS[:1])
+    write(folder / "sub" / "b.jsonl", EVENTS[1:2])
+    common = ("spark", "match", "--index", place / "index", "--event-id", "id", "--events")
+    matched = run(*common, folder, "--output", place / "out")
+    assert matched.exit_code == 0
+    assert rows_of(place / "out") == [("e1", "adult"), ("e1", "oslo")]
+    said = f"1 of 2 files of {folder} are not read, such as sub/b.jsonl"
+    assert said in " ".join(matched.stderr.split())
+    (folder / "sub").rename(folder / "day=1")
+    matched = run(*common, folder, "--output", place / "other")
+    said = "are not read, such as a.jsonl: they are not in partitions"
+    assert said in " ".join(matched.stderr.split())
+
+
+def test_an_audit_that_compares_nothing_says_so(place):
+    build(place)
+    common = ["--index", place / "index", "--events", place / "events.jsonl", "--event-id", "id"]
+    audit = run("spark", "audit", *common, "--share", "0.0000001")
+    assert (audit.exit_code, audit.stdout.split()[-2:]) == (0, ["0", "0"])
+    assert "note: nothing was compared" in audit.stderr
+
+
 def test_stats_backtest_diff_and_audit(place):
     build(place)
     common = ["--index", place / "index", "--events", place / "events.jsonl", "--event-id", "id"]
@@ -465,7 +491,7 @@ def test_as_a_process_of_its_own(tmp_path):
         *("--index", tmp_path / "index"),
     )
     assert done.returncode == 0
-    assert b"1 subscriptions were rejected" in done.stderr
+    assert b"1 subscription was rejected" in done.stderr
     assert done.stdout.split()[7] == b"v00000001"
 
 
@@ -561,7 +587,7 @@ def test_a_build_of_which_every_row_is_rejected_publishes_nothing(place):
     write(place / "bad.jsonl", SUBSCRIPTIONS[2:])
     result = build(place, file="bad.jsonl")
     assert result.exit_code == 1
-    assert "no version was published: all 1 subscriptions were rejected" in result.stderr
+    assert "no version was published: the only subscription was rejected" in result.stderr
     assert 'such as subscription "bad": ' in result.stderr
     assert build(place).stdout.split()[7] == "v00000001"
 
@@ -580,8 +606,8 @@ def test_what_fails_in_spark_is_said_without_java(place):
 
 def test_what_is_unused_misspelt_missing_or_unknown_is_noted(place):
     built = build(place, "--schema", "age INT, city STRING, town STRING")
-    unused = "note: no subscription in the index uses town, which the schema declares"
-    assert unused in built.stderr.splitlines()
+    unused = "note: no subscription in the index uses town, which the schema declares. Correct"
+    assert unused in built.stderr
     more = {"two": "city = 'Bergen'", "typo": "City = 'Oslo'"}
     rows = [{"subscription_id": name, "expression": text} for name, text in more.items()]
     write(place / "more.jsonl", rows)

@@ -72,6 +72,7 @@ def test_add_replace_renew_remove(folder):
             "tamis sub show",
         ),
         (("renew", "s", "2050-01-01"), "does not shorten it", "tamis sub replace --valid-until"),
+        (("renew", "s", "2050-01-01"), 'subscription "s" has no end; ', "tamis sub replace"),
         (("renew", "s", "soon"), "valid_until is 'soon'", ""),
         (("add", "t", "a = 'x'"), "a = 'x'\n      ^^^", 'since subscription "s" was added'),
         (("add", "t", "a = = 1"), "a = = 1\n      ^", "1:5"),
@@ -244,7 +245,7 @@ def test_log_follows_until_it_is_interrupted(people):
 
 def strip(subscriptions):
     """What import and export preserve."""
-    return sorted(own._replace(revision=0, created=0) for own in subscriptions)
+    return sorted(own._replace(revision=0, created=0, changed=None) for own in subscriptions)
 
 
 def test_export_is_read_back_exactly(folder, tmp_path):
@@ -392,3 +393,12 @@ def test_a_folder_remembers_its_database(folder, server, tmp_path):
     refused = run("sub", "add", other, "t", "a = 1", "--store", place)
     assert refused.exit_code == 1
     assert "are in that folder, not in a database" in refused.stderr
+
+
+def test_prune(people):
+    change("remove", people, "a")
+    assert [own["horizon"] for own in change("prune", people, "--days", 30)] == [0]
+    shown = run("sub", "prune", people, "--days", 0).stdout
+    assert "deleted 2 entries; states from change 4 on can be rebuilt" in " ".join(shown.split())
+    assert change("prune", people, "--days", 0) == [{"deleted": 0, "horizon": 4}]
+    assert run("sub", "prune", people).exit_code == 2

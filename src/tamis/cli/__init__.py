@@ -21,6 +21,7 @@ from tamis.errors import MissingOperatorError, TamisError
 
 # The module of each command, and modules that add commands to it: loaded on first use.
 COMMANDS: Final = {
+    "backup": ("tamis.cli.maintenance:backup_command",),
     "build": ("tamis.cli.build:build_command",),
     "check": ("tamis.cli.check:check_command",),
     "compact": ("tamis.cli.live:compact_command",),
@@ -28,17 +29,34 @@ COMMANDS: Final = {
     "dot": ("tamis.cli.dot:dot_command",),
     "eval": ("tamis.cli.evaluate:eval_command",),
     "explain": ("tamis.cli.explain:explain_command",),
+    "feeds": ("tamis.cli.feeds:feeds_group",),
+    "import": ("tamis.cli.import_rules:import_command",),
+    "import-version": ("tamis.cli.maintenance:import_version_command",),
+    "keys": ("tamis.cli.keys:keys_group",),
     "lab": ("tamis.cli.lab:lab_group",),
     "match": ("tamis.cli.match:match_command",),
     "publish": ("tamis.cli.live:publish_command",),
+    "remote": (
+        "tamis.cli.remote:remote_group",
+        "tamis.cli.remote_subscriptions",
+        "tamis.cli.remote_bulk",
+        "tamis.cli.remote_events",
+        "tamis.cli.remote_questions",
+        "tamis.cli.remote_mail",
+        "tamis.cli.remote_channels",
+    ),
+    "restore": ("tamis.cli.maintenance:restore_command",),
+    "search": ("tamis.cli.search:search_command",),
+    "serve": ("tamis.cli.serve:serve_command",),
     "spark": (
         "tamis.cli.spark:spark_group",
         "tamis.cli.spark_commands",
-        "tamis.cli.spark_jobs",
+        "tamis.cli.spark_reports",
         "tamis.cli.spark_versions",
     ),
     "stats": ("tamis.cli.stats:stats_command",),
     "sub": ("tamis.cli.sub:sub_group", "tamis.cli.sub_reading", "tamis.cli.sub_import"),
+    "tune": ("tamis.cli.tune:tune_command",),
     "verify": ("tamis.cli.verify:verify_command",),
 }
 

@@ -20,13 +20,23 @@ from tamis.cli.console import (
     print_columns,
     print_error,
     print_note,
+    printable,
 )
+from tamis.cli.import_options import (
+    build_format_option,
+    import_options,
+    import_or_refuse,
+    is_rule_format,
+    read_settings_of,
+)
+from tamis.cli.import_report import report_import
 from tamis.cli.options import (
     column_options,
-    format_option,
+    definitions_option,
     limit_options,
     list_formats,
     missing_option,
+    open_source,
     operators_option,
     output_option,
     processes_option,
@@ -46,6 +56,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tamis.errors import ExpressionError
+    from tamis.importers.model import Imported
+    from tamis.importers.settings import Settings
     from tamis.input.subscription_rows import SubscriptionRow
     from tamis.language.schema import Schema
 
@@ -165,9 +177,11 @@ class Feed:
     help="Write the index to this directory.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace an existing index.")
-@format_option
+@build_format_option
+@import_options
 @column_options
 @schema_option
+@definitions_option
 @operators_option
 @missing_option
 @click.option(
@@ -187,9 +201,13 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     index_path: str,
     overwrite: bool,
     file_format: str | None,
+    settings: Settings | None,
+    layout: str | None,
+    samples: tuple[str, ...],
     id_column: str | None,
     expression_column: str,
     schema: Schema | None,
+    definitions: dict[str, str] | None,
     missing: str,
     rejects_file: str | None,
     strict: bool,
@@ -200,7 +218,8 @@ def build_command(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Build an index of the subscriptions in FILE; '-' is standard input.
 
-    FILE is {formats}, and may be compressed ({compressed}).
+    FILE is {formats}, and may be compressed ({compressed}). With --format sigma, elasticsearch or
+    eventbridge it is a file or a folder of such rules.
 
     An invalid row is rejected, and the others are built. The first rejects are shown on stderr;
     --rejects writes all of them to a file.
@@ -209,16 +228,29 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     subscription, none can be used or, with --strict, one was rejected; 2 wrong usage.
     """
     from tamis.index.saving import expect_place
-    from tamis.match.reports import describe_expired, describe_unused
+    from tamis.match.reports import describe_expired
 
     started = time.monotonic()
-    expect_file(file, "subscriptions")
+    is_import = is_rule_format(file_format)
+    if not is_import:
+        expect_file(file, "subscriptions")
     expect_no_file(index_path)
     expect_rejects_place(rejects_file, file)
     expect_place(index_path, overwrite=overwrite)
     prepare_kernels(building=True)
     status = StatusLine()
-    feed = Feed(status.watch_reading(read_rows(file, file_format, id_column, expression_column)))
+    imported = None
+    if is_import:
+        chosen = read_settings_of(
+            str(file_format), settings, layout, samples, schema, read_limits(limits)
+        )
+        imported = import_or_refuse(str(file_format), [open_source(file)], chosen)
+        report_import(imported, counts_refused=False)
+        schema, rows = imported.schema, imported.to_rows()
+    else:
+        refuse_import_options(settings, layout, samples)
+        rows = read_rows(file, file_format, id_column, expression_column)
+    feed = Feed(status.watch_reading(rows))
 
     n_built = 0
 
@@ -229,22 +261,28 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     def describe_progress(seconds: float) -> str:
         return f"built {draw_bar(n_built, feed.n_taken)}, {seconds:.0f} s" if feed.is_read else ""
 
+    index, refused = None, []
     with status.ticking(describe_progress):
-        index = tamis.build(
-            feed,
-            schema,
-            missing=missing,
-            limits=read_limits(limits),
-            processes=processes,
-            progress=progress,
-        )
+        try:
+            index = tamis.build(
+                feed,
+                schema,
+                definitions=definitions,
+                missing=missing,
+                limits=read_limits(limits),
+                processes=processes,
+                progress=progress,
+            )
+            refused = index.rejects
+        except tamis.BuildError as error:  # reported below, with the rows themselves
+            refused = error.rejects
     status.clear()
-    feed.reject(index.rejects)
-    _report(feed.rejects, rejects_file, file)
-    reason = feed.why_useless(len(index)) or (
+    feed.reject(refused)
+    report_rejects(feed.rejects, rejects_file, file, imported)
+    reason = feed.why_useless(0 if index is None else len(index)) or (
         f"{len(feed.rejects):,} rows were rejected" if strict and feed.rejects else None
     )
-    if reason is not None:
+    if index is None or reason is not None:
         print_error(f"{index_path} was not written: {reason}")
         raise click.exceptions.Exit(1)
     index.contents.provenance.update(
@@ -253,21 +291,37 @@ def build_command(  # noqa: PLR0913 - one parameter per option
     if feed.n_expired:
         index.contents.provenance["expired"] = feed.n_expired
         print_note(describe_expired(feed.n_expired))
-    if schema is not None and index.unused_attributes:
-        print_note(describe_unused(index.unused_attributes))
     index.save(index_path, overwrite=overwrite, key=signing_key)
     _print_summary(index, index_path, feed, time.monotonic() - started, output)
 
 
-def _report(rejects: list[Rejected], rejects_file: str | None, file: str) -> None:
-    """Write the rejected rows to their file, or the first of them to stderr."""
+def refuse_import_options(
+    settings: Settings | None, layout: str | None, samples: tuple[str, ...]
+) -> None:
+    if settings or layout or samples:
+        raise click.UsageError(
+            "--settings, --layout and --learn are for rules: --format sigma, elasticsearch or "
+            "eventbridge"
+        )
+
+
+def report_rejects(
+    rejects: list[Rejected], rejects_file: str | None, file: str, imported: Imported | None = None
+) -> None:
+    """Write the rejected rows to their file, or the first of them to stderr.
+
+    Rows of rules that were imported are named by their own files.
+    """
     if rejects_file is not None:
         write_lines(rejects_file, (rejected.to_dict() for rejected in rejects))
         return
     console = make_console(stderr=True)
     name = "stdin" if file == "-" else file
     for rejected in rejects[:SHOWN_REJECTS]:
-        place = f"{name}:{rejected.row.file_line or rejected.row.number}"
+        row = rejected.row
+        place = f"{name}:{row.file_line or row.number}"
+        if imported is not None:
+            place = printable(imported.find_place(row.number))
         console.print(describe_problem(Problem(Severity.ERROR, rejected.reason), place))
         console.print()
     if len(rejects) > SHOWN_REJECTS:

@@ -18,6 +18,7 @@ from tamis.cli.console import (
 )
 from tamis.cli.options import (
     column_options,
+    definitions_option,
     format_option,
     limit_options,
     list_formats,
@@ -31,6 +32,7 @@ from tamis.cli.options import (
 )
 from tamis.cli.output import print_json
 from tamis.input.details import has_expired
+from tamis.input.schemas import add_definitions
 from tamis.language.moments import read_at
 from tamis.logic.evaluate import Missing
 from tamis.match.switches import Switches
@@ -51,12 +53,16 @@ class Summary:
     rows: int = 0
     errors: int = 0  # rows rejected
     warnings: int = 0
+    wrong_definitions: int = 0
     started: float = field(default_factory=time.monotonic)
 
     def count(self, checked: Checked) -> None:
-        """Add one row."""
-        self.rows += 1
-        self.errors += not checked.is_ok
+        """Add one row, or a definition, which has no number."""
+        if checked.row.number:
+            self.rows += 1
+            self.errors += not checked.is_ok
+        else:
+            self.wrong_definitions += not checked.is_ok
         self.warnings += sum(p.severity is Severity.WARNING for p in checked.problems)
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,6 +83,7 @@ class Summary:
 @format_option
 @column_options
 @schema_option
+@definitions_option
 @operators_option
 @missing_option
 @output_option
@@ -95,6 +102,7 @@ def check_command(  # noqa: PLR0913 - one parameter per option
     id_column: str | None,
     expression_column: str,
     schema: Schema | None,
+    definitions: dict[str, str] | None,
     missing: str,
     output: str,
     lint: bool,
@@ -120,7 +128,7 @@ def check_command(  # noqa: PLR0913 - one parameter per option
     read = status.watch_reading(noted)
     checked_rows = check_subscriptions(
         read,
-        schema,
+        schema if definitions is None else add_definitions(schema, definitions),
         read_limits(limits),
         missing=Missing(missing),
         with_lint=lint,
@@ -135,7 +143,8 @@ def check_command(  # noqa: PLR0913 - one parameter per option
         status.clear()
     _print_summary(summary, output, file)
     noted.print_notes()
-    if summary.errors or (strict and summary.warnings):
+    is_wrong = summary.errors or summary.wrong_definitions
+    if is_wrong or (strict and summary.warnings):
         raise click.exceptions.Exit(1)
 
 
@@ -184,7 +193,8 @@ def _printer_for_people(file: str, status: StatusLine) -> Callable[[Checked], No
 
     def print_checked(checked: Checked) -> None:
         status.clear()
-        place = f"{name}:{checked.row.file_line or checked.row.number}"
+        number = checked.row.file_line or checked.row.number
+        place = f"{name}:{number}" if number else "definitions"
         for problem in checked.problems:
             console.print(describe_problem(problem, place))
             console.print()

@@ -43,13 +43,30 @@ NEXT_STEPS: Final = (
 
 
 @click.command("demo")
+@click.argument("subject", required=False, type=click.Choice(["detections", "news"]))
 @click.option(
     "--spark/--no-spark", default=True, help="Repeat the steps on Spark, if it is installed."
 )
-def demo_command(spark: bool) -> None:
-    """Show what Tamis does: a small set of subscriptions, checked, indexed and matched."""
+def demo_command(subject: str | None, spark: bool) -> None:
+    """Show what Tamis does: a small set of subscriptions, checked, indexed and matched.
+
+    With the argument news: feeds are read, and standing searches find their items. With the
+    argument detections: Sigma rules are imported, events are matched, and rules are tuned.
+
+    Exit codes: 0 shown; 1 a package or Java is missing; 2 wrong usage.
+    """
+    if subject == "detections":
+        from tamis.cli.demo_detections import show_detections
+
+        show_detections()
+        return
     console = make_console()
     prepare_kernels(load=True, building=True)
+    if subject == "news":
+        from tamis.cli.demo_news import show_news
+
+        show_news(console)
+        return
     with as_file(SAMPLES) as samples:
         schema = read_schema(str(samples / "schema.json"))
         rows = list(read_subscriptions(samples / "subscriptions.jsonl"))
@@ -123,13 +140,15 @@ def _show_truths(
 def _show_index(
     console: Console, checked: list[Checked], events: list[EventRow], schema: Schema
 ) -> tamis.Index:
+    from tamis.match.build import build  # no warning: the schema is for the measurement too
+
     _title(console, "5. The same by an index")
     good = [(row.row.subscription_id or "", row.row.text) for row in checked if row.is_ok]
     given = [row.event for row in events]
     # Once before it is timed: the kernels for these attributes may not be loaded yet.
-    tamis.build(good, schema).match_lists(given)
+    build(good, schema).match_lists(given)
     started = time.perf_counter()
-    index = tamis.build(good, schema)
+    index = build(good, schema)
     built = time.perf_counter()
     found = index.match_lists(given).to_pylist()
     matched = time.perf_counter()

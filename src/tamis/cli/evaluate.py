@@ -15,6 +15,7 @@ import click
 import tamis
 from tamis.cli.console import make_console, print_error, print_note, printable
 from tamis.cli.options import (
+    definitions_option,
     missing_option,
     open_source,
     operators_option,
@@ -27,6 +28,7 @@ from tamis.events.json_texts import parse_event
 from tamis.events.repeated_keys import check_keys, describe_repeated
 from tamis.input.event_rows import EventRow, read_events
 from tamis.input.formats import Format, detect_format, list_titles
+from tamis.input.schemas import add_definitions
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.operators.ask import ask
 from tamis.operators.caller import print_call
@@ -60,6 +62,7 @@ EVENT_WIDTH = 100
     "'-' reads JSON from standard input.",
 )
 @schema_option
+@definitions_option
 @operators_option
 @missing_option
 @output_option
@@ -68,6 +71,7 @@ def eval_command(  # noqa: PLR0913 - one parameter per option
     events: tuple[str, ...],
     events_file: str | None,
     schema: Schema | None,
+    definitions: dict[str, str] | None,
     missing: str,
     output: str,
 ) -> None:
@@ -85,6 +89,8 @@ def eval_command(  # noqa: PLR0913 - one parameter per option
             f"{expression} is a file; EXPRESSION is an expression. To check the subscriptions in a "
             f"file: tamis check {expression}"
         )
+    if definitions is not None:
+        schema = add_definitions(schema, definitions)
     condition = tamis.parse(expression, schema)
     rows = chain(_given_events(events), _events_of_file(events_file, len(events)))
     print_row = _print_json if output == "json" else _print_for_people

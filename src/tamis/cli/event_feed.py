@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 from tamis.cli.console import print_note
 from tamis.events.names import find_names
@@ -13,13 +13,16 @@ from tamis.input.event_batches import split_events, wanted_columns
 from tamis.input.events import names_in_source
 from tamis.input.formats import DELIMITERS, detect_format
 from tamis.input.rows import Wanted
+from tamis.language.ast import EVENT
 from tamis.language.names import parse_path, print_path
+from tamis.match.ahead import map_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     import tamis
     from tamis.cli.event_rejects import EventRejects
+    from tamis.errors import RowError
     from tamis.events.encoder import EncodedEvents
     from tamis.input.formats import Format
     from tamis.input.rows import Rows
@@ -27,6 +30,16 @@ if TYPE_CHECKING:
 
 CHUNK: Final = 4_096  # events: some blocks of the batch matcher
 SHOWN_NAMES: Final = 5
+
+
+class _Prepared(NamedTuple):
+    """A batch that is ready to be matched, and the rows without an event, which it lacks."""
+
+    read: Rows
+    errors: dict[int, RowError]  # by row of `read`
+    rows: Rows
+    events: list[Any] | None
+    encoded: EncodedEvents
 
 
 class EventFeed:
@@ -46,6 +59,8 @@ class EventFeed:
         self._is_file = isinstance(source, str) and Path(source).is_file()
         self._first: Any = None  # the first events, of a source that cannot be read twice
         self.linger = LINGER_SECONDS  # how long events of a pipe wait for more
+        # Batches of a file are encoded by so many threads, while the caller matches earlier ones.
+        self.threads = 1
         # Called when events have been read, before they are matched.
         self.on_events: Callable[[], None] = lambda: None
         # Attributes whose Python values are needed, by their first names; None for all.
@@ -72,15 +87,12 @@ class EventFeed:
             as_they_come=True,
             linger=self.linger,
         )
-        for read in split_events(self._source, wanted, file_format=self._format):
-            rows = read
-            self.on_events()
-            events, encoded = self._encode(rows)
-            errors = encoded.rejects.row_errors
+        found = split_events(self._source, wanted, file_format=self._format)
+        # Events of a pipe are answered as they come: reading ahead would wait for later ones.
+        threads = self.threads if self._is_file else 1
+        for read, errors, rows, events, encoded in map_ahead(self._prepare, found, threads):
             if errors:
-                self._rejects.count_rows(rows, errors)
-                rows = rows.without(errors)
-                events, encoded = self._encode(rows)
+                self._rejects.count_rows(read, errors)
             if self._first is None and len(rows) and not self._is_file:
                 self._first = rows.hold(self._rejects.types)
             self._rejects.count(rows, events, encoded)
@@ -91,6 +103,17 @@ class EventFeed:
         if self._is_file:
             return names_in_source(str(self._source), self._format)
         return set() if self._first is None else find_names(self._first)
+
+    def _prepare(self, read: Rows) -> _Prepared:
+        """Called by several threads at once."""
+        rows = read
+        self.on_events()
+        events, encoded = self._encode(rows)
+        errors = encoded.rejects.row_errors
+        if errors:
+            rows = rows.without(errors)
+            events, encoded = self._encode(rows)
+        return _Prepared(read, errors, rows, events, encoded)
 
     def _encode(self, rows: Rows) -> tuple[list[Any] | None, EncodedEvents]:
         types, encoder = self._rejects.types, self._index.view.encoder
@@ -111,6 +134,8 @@ class EventFeed:
         if not self._is_file or self._needed is None or None in for_operators:
             return None
         known = wanted_columns(self._index.view.encoder.table)
+        if known is None:
+            return None
         return known.union(self._needed, *(own for own in for_operators if own))
 
     def _expect_names(self, names: list[str]) -> None:
@@ -119,7 +144,7 @@ class EventFeed:
             return
         paths = [parse_path(name) if name else ("",) for name in names]
         wanted = self._rejects.types
-        if wanted and wanted.keys().isdisjoint(paths):
+        if wanted and EVENT not in wanted and wanted.keys().isdisjoint(paths):
             # Most likely the header line is missing, or the index is another one.
             name = self._source if isinstance(self._source, str) else "stdin"
             print_note(

@@ -196,7 +196,7 @@ class EventRejects:
             print_note(f"the same for {n_more:,} more attribute{'s' * (n_more > 1)}")
         if self.n_rejects and not is_listed:
             print_note("--rejects FILE lists them all")
-        missing = self._watch.describe_missing(find_names)
+        missing = self._watch.describe_missing(find_names, is_whole=True)
         if missing is not None:
             print_note(missing)
         for note in self._watch.describe_oddities("event"):

@@ -71,7 +71,10 @@ lab_group.add_command(generate_command)
 
 @lab_group.command("list")
 def list_command() -> None:
-    """List the experiments: one for each table and figure."""
+    """List the experiments: one for each table and figure.
+
+    Exit codes: 0 listed; 2 wrong usage.
+    """
     from tamis.lab.experiments.catalogue import EXPERIMENTS
 
     rows = [[one.name, one.paper, one.title] for one in EXPERIMENTS.values()]

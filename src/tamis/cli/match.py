@@ -205,7 +205,9 @@ def match_command(  # noqa: PLR0913 - one parameter per option
         rejects = EventRejects(index, sink)
         feed = EventFeed(index, source, chosen or detect_format(events), rejects)
         feed.need(run.needed)
-        if follow:
+        if not follow:
+            feed.threads = threads
+        else:
             follow_set(opened, run, rejects, feed)
 
         def batches() -> Iterator[tuple[list[Any], EncodedEvents]]:

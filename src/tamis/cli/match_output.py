@@ -24,6 +24,12 @@ OTHERS: Final = {"event": "subscription", "subscription": "event"}
 _TSV_ESCAPES: Final = UNSEEN | str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 
+def _place_of(ids: pa.StringArray) -> tuple[int, int, int]:
+    """Where the ids are in memory: equal for the same list, without comparing a million ids."""
+    offsets = ids.buffers()[1]
+    return 0 if offsets is None else offsets.address, ids.offset, len(ids)
+
+
 class Printer(ABC):
     """Prints the results, chunk by chunk."""
 
@@ -46,7 +52,7 @@ class Printer(ABC):
         for chunk in lists.chunks:
             offsets = chunk.offsets.to_numpy()
             ordinals = chunk.values.indices.to_numpy()[offsets[0] : offsets[-1]]
-            ids = self._spell_ids(ordinals)
+            ids = self._spell_listed(chunk.values.dictionary, ordinals)
             for begin, end in pairwise((offsets - offsets[0]).tolist()):
                 event = next(named)
                 if begin < end or not only_matches:
@@ -100,8 +106,11 @@ class Printer(ABC):
         only_matches: bool,
     ) -> None:
         chunks = pairs["subscription_id"].chunks
-        ordinals = [chunk.indices.to_numpy() for chunk in chunks]
-        ids = self._spell_ids(np.concatenate([np.empty(0, dtype=np.int64), *ordinals]))
+        ids = [
+            spelled
+            for chunk in chunks
+            for spelled in self._spell_listed(chunk.dictionary, chunk.indices.to_numpy())
+        ]
         limits = np.searchsorted(pairs["event_row"].to_numpy(), np.arange(len(events) + 1))
         lines: list[str] = []
         for at, (begin, end) in enumerate(pairwise(limits.tolist())):
@@ -132,6 +141,14 @@ class Printer(ABC):
     ) -> None:
         rows = zip(names, counts, examples, strict=True)
         self.write([self.format_count(key, *row) for row in rows])
+
+    def _spell_listed(self, ids: pa.StringArray, ordinals: np.ndarray) -> list[str]:
+        """The ids of a result. It has a list of its own, which may be that of the index before
+        subscriptions were removed.
+        """
+        if _place_of(ids) != _place_of(self._ids):
+            self.show(ids)
+        return self._spell_ids(ordinals)
 
     def _spell_ids(self, ordinals: np.ndarray) -> list[str]:
         new = np.unique(ordinals[~self._is_spelled[ordinals]])

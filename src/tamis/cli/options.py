@@ -13,7 +13,7 @@ from tamis.errors import InputError
 from tamis.input.compression import READ_ENDINGS
 from tamis.input.formats import Format, list_titles
 from tamis.input.rows import Columns
-from tamis.input.schemas import read_schema
+from tamis.input.schemas import read_definition_file, read_schema
 from tamis.input.subscription_rows import read_subscriptions
 from tamis.language.limits import DEFAULT_LIMITS, MAX_DEPTH, Limits
 from tamis.language.moments import read_at
@@ -43,6 +43,22 @@ schema_option = click.option(
     help="Declare the types of the attributes: 'level BIGINT, tags ARRAY<STRING>', "
     "JSON, or a .json file. Without it they are inferred from the "
     "expressions.",
+)
+
+
+def _read_definitions(
+    context: click.Context, parameter: click.Parameter, value: Path | None
+) -> dict[str, str] | None:
+    return None if value is None else read_definition_file(value)
+
+
+definitions_option = click.option(
+    "--definitions",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=_read_definitions,
+    metavar="FILE.toml|FILE.json",
+    help="Named conditions that expressions refer to as @name: "
+    'office_hours = "hour(ts) BETWEEN 8 AND 18".',
 )
 
 output_option = click.option(

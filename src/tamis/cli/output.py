@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import secrets
 import sys
 from contextlib import contextmanager
+from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -16,16 +19,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-# Characters that control a terminal or end a line for some readers. JSON has this escape; in TSV it
-# is ours.
+# Characters that control a terminal or end a line for some readers, and lone surrogates, which
+# cannot be written. JSON has this escape; in TSV it is ours.
 UNSEEN: Final = {
-    code: f"\\u{code:04x}" for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
+    code: f"\\u{code:04x}"
+    for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, *range(0xD800, 0xE000))
 }
+# Marks a decimal until its quotes are removed. No text of others can have it.
+_DECIMAL: Final = secrets.token_hex(16)
 
 
 def spell_json(value: Any) -> str:
-    """The value as JSON on one line that can be shown anywhere."""
-    return json.dumps(value, ensure_ascii=False).translate(UNSEEN)
+    """The value as JSON on one line that can be shown anywhere; decimals as they are written."""
+    text = json.dumps(value, ensure_ascii=False, default=_mark_decimal).translate(UNSEEN)
+    return re.sub(f'"{_DECIMAL}([^"]*)"', r"\1", text) if _DECIMAL in text else text
+
+
+def _mark_decimal(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return f"{_DECIMAL}{value}"
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def print_json(value: Any) -> None:

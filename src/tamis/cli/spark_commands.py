@@ -9,6 +9,7 @@ import click
 
 from tamis.cli.console import describe_fault, make_console, print_note
 from tamis.cli.options import (
+    definitions_option,
     job_operators_option,
     missing_option,
     read_selection,
@@ -78,6 +79,9 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
     With STEPs, run only those. The first step that fails ends the run, with its exit code. Paths
     and columns are checked before the first step; a second run for the same date replaces the
     tables of the first.
+
+    Exit codes: 0 all steps were run; 1 a step failed, or the file or a path cannot be used; 2 wrong
+    usage.
     """
     planned: list[str] = context.obj["steps"]
     if not planned:
@@ -144,6 +148,7 @@ def run_command(context: click.Context, steps: tuple[str, ...]) -> None:
     help="Take the expressions from this column.",
 )
 @schema_option
+@definitions_option
 @missing_option
 @job_operators_option
 @click.option(
@@ -198,7 +203,9 @@ def build_command(context: click.Context, /, **options: Any) -> None:
     if not report.is_published:
         print_note(f"nothing has changed: {report.version.name} stays the newest version")
     if report.n_rejects and not options["rejects"]:
-        print_note(f"{report.n_rejects:,} subscriptions were rejected; --rejects PATH lists them")
+        n = report.n_rejects
+        were, them = ("subscription was", "it") if n == 1 else ("subscriptions were", "them")
+        print_note(f"{n:,} {were} rejected; --rejects PATH lists {them}")
     if report.unused:
         from tamis.match.reports import describe_unused
 
@@ -234,6 +241,7 @@ def _build(spark: SparkSession, options: dict[str, Any]) -> Any:
         options["index"],
         as_of=options["as_of"],
         schema=schema,
+        definitions=options["definitions"],
         missing=options["missing"],
         operators=options["operators"],
         id_column=options["id_column"],
@@ -434,6 +442,13 @@ def _report_learned(learned: Any, options: dict[str, Any]) -> None:
     help="Write the values that cannot be read in each batch below this path.",
 )
 @click.option(
+    "--with-event",
+    "event_columns",
+    metavar="NAME,…|*",
+    help="Add these attributes of the events to the rows; * adds the whole event, as JSON, which "
+    "a server needs that delivers the matches.",
+)
+@click.option(
     "--bindings", is_flag=True, help="Add the values of each match's variables to the rows."
 )
 @job_operators_option
@@ -506,6 +521,7 @@ def stream_command(context: click.Context, /, **options: Any) -> None:
             else {"processingTime": options["every"]},
             on_batch=count,
             bindings=options["bindings"],
+            event_columns=split_names(options["event_columns"] or ""),
             operators=options["operators"],
             learned=learned,
             **where(events),

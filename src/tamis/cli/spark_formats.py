@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
+from tamis.cli.console import print_note
 from tamis.errors import InputError, suggest
 from tamis.input import formats
 from tamis.input.formats import FORMATS, Format
@@ -133,6 +134,40 @@ def read_head(path: str) -> bytes:
             with suppress(zlib.error):
                 return zlib.decompressobj(31).decompress(head) if head[:2] == _GZIP else head
     return b""
+
+
+def report_unread(path: str) -> None:
+    """Print a note about files below a folder that Spark does not read: those in folders within it,
+    and, if some are partitions such as `day=1`, those outside of these.
+    """
+    from tamis.versions.storage import Storage
+
+    if _PATTERN.search(path):
+        return
+    try:
+        names = _data_files(Storage(path)) or []
+    except InputError:  # on a file system that only Spark supports
+        return
+    folders = [name.split("/")[:-1] for name in names]
+    has_partitions = any(any(map(_is_partition, own)) for own in folders)
+    unread = [
+        name
+        for name, own in zip(names, folders, strict=True)
+        if (not (own and all(map(_is_partition, own))) if has_partitions else own)
+    ]
+    if not unread:
+        return
+    count = f"{len(unread):,} of {len(names):,} files of {path} are not read"
+    why = (
+        "they are not in partitions such as day=1; move them"
+        if has_partitions
+        else f"they are in folders inside; select them by a pattern, such as '{path}/*/*'"
+    )
+    print_note(f"{count}, such as {unread[0]}: {why}")
+
+
+def _is_partition(folder: str) -> bool:
+    return "=" in folder.strip("=")
 
 
 def is_array_of_json(path: str) -> bool:

@@ -12,6 +12,7 @@ from tamis.cli.spark_formats import (
     find_format,
     is_array_of_json,
     read_head,
+    report_unread,
     unread_format,
 )
 from tamis.cli.spark_places import expect_free
@@ -54,6 +55,7 @@ def read_subscriptions(spark: SparkSession, path: str, asked: str | None) -> Dat
     """One row for each subscription, with the columns that the file has."""
     _refuse_index(path, "subscriptions")
     kind = find_format(path, asked, "--subscriptions-format")
+    report_unread(path)
     with explained(path):
         if kind in DELIMITERS:
             return _read_csv(spark, path, kind)
@@ -167,6 +169,7 @@ def read_events(  # noqa: PLR0913 - where from, and what of it
 
     _refuse_index(path, "events")
     kind = find_format(path, asked, "--events-format")
+    report_unread(path)
     with explained(path):
         reader: Any = spark.readStream if is_stream else spark.read
         if is_stream and files_per_trigger:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -59,7 +60,7 @@ def _read_end(
     return False if given is None else None if given == "none" else given
 
 
-def _detail_options(command: _Command) -> _Command:
+def detail_options(command: _Command) -> _Command:
     """What a subscription has besides its id and its expression; see `_details`."""
     options = (
         click.option("--owner", metavar="NAME", help="Set the owner of the subscription."),
@@ -98,7 +99,7 @@ def _detail_options(command: _Command) -> _Command:
     return command
 
 
-_revision_option = click.option(
+revision_option = click.option(
     "--if-revision",
     type=click.IntRange(min=1),
     help="Refuse the change unless the subscription still has this revision.",
@@ -125,7 +126,7 @@ def _details(
 _DETAILS: Final = ("owner", "tags", "attributes", "valid_from", "valid_until")
 
 
-def _split(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str]:
+def split_details(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str]:
     """Details of the subscription, options of the live index, and the form of the output."""
     output = options.pop("output")
     details = _details(*(options.pop(name) for name in _DETAILS))
@@ -136,7 +137,7 @@ def _split(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any], str
 @folder_argument
 @click.argument("subscription_id", metavar="ID")
 @click.argument("expression")
-@_detail_options
+@detail_options
 @changing_options
 def add_command(folder: str, subscription_id: str, expression: str, **options: Any) -> None:
     """Add the subscription ID with EXPRESSION; creates the live index if there is none.
@@ -144,7 +145,7 @@ def add_command(folder: str, subscription_id: str, expression: str, **options: A
     Exit codes: 0 added; 1 the expression is wrong, the id exists, or FOLDER cannot be used;
     2 wrong usage.
     """
-    details, opening, output = _split(options)
+    details, opening, output = split_details(options)
     with changing(folder, opening, is_created=True) as live:
         number = live.add(subscription_id, expression, **details)
         _report("subscribe", subscription_id, number, output)
@@ -154,8 +155,8 @@ def add_command(folder: str, subscription_id: str, expression: str, **options: A
 @folder_argument
 @click.argument("subscription_id", metavar="ID")
 @click.argument("expression", required=False)
-@_detail_options
-@_revision_option
+@detail_options
+@revision_option
 @changing_options
 def replace_command(
     folder: str,
@@ -171,9 +172,9 @@ def replace_command(
     Exit codes: 0 replaced; 1 the expression is wrong, there is no such subscription, or FOLDER
     cannot be used; 2 wrong usage.
     """
-    details, opening, output = _split(options)
+    details, opening, output = split_details(options)
     if expression is None and not details:
-        raise click.UsageError("nothing is given that is to be replaced")
+        raise click.UsageError("give what to replace: EXPRESSION, or an option")
     if expression is not None:
         details["expression"] = expression
     with changing(folder, opening) as live:
@@ -185,7 +186,7 @@ def replace_command(
 @folder_argument
 @click.argument("subscription_id", metavar="ID")
 @click.argument("moment")
-@_revision_option
+@revision_option
 @changing_options
 def renew_command(
     folder: str,
@@ -209,7 +210,7 @@ def renew_command(
 @sub_group.command("remove")
 @folder_argument
 @click.argument("ids", metavar="ID…", nargs=-1, required=True)
-@_revision_option
+@revision_option
 @changing_options
 def remove_command(
     folder: str, ids: tuple[str, ...], if_revision: int | None, output: str, **opening: Any
@@ -227,6 +228,35 @@ def remove_command(
             _report("unsubscribe", ids[0], number, output)
             return
         _remove_many(live, ids, output)
+
+
+@sub_group.command("prune")
+@folder_argument
+@click.option(
+    "--days",
+    type=click.FloatRange(min=0),
+    required=True,
+    help="How long the log is kept.",
+)
+@changing_options
+def prune_command(folder: str, days: float, output: str, **opening: Any) -> None:
+    """Delete entries of the log that only states older than some days need.
+
+    Exit codes: 0 deleted, or none is that old; 1 FOLDER cannot be used; 2 wrong usage.
+    """
+    try:
+        keep = timedelta(days=days)
+    except OverflowError:
+        keep = timedelta.max
+    with changing(folder, opening) as live:
+        n_deleted = live.prune(keep)
+        if output == "json":
+            print_json({"deleted": n_deleted, "horizon": live.store.horizon})
+        else:
+            make_console().print(
+                f"deleted {n_deleted:,} entries; states from change {live.store.horizon:,} on can "
+                "be rebuilt"
+            )
 
 
 def _remove_many(live: LiveIndex, ids: tuple[str, ...], output: str) -> None:

@@ -18,12 +18,14 @@ from tamis.cli.options import column_options, format_option, list_formats, read_
 from tamis.cli.output import open_sink, print_json, spell_json
 from tamis.cli.sub import sub_group
 from tamis.errors import RowError
+from tamis.language.lookalikes import describe_lookalikes
 from tamis.validate import Problem, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tamis.input.subscription_rows import SubscriptionRow
+    from tamis.language.lookalikes import Lookalike
     from tamis.live import LiveIndex
     from tamis.subscriptions import Refused, Replace, Subscribe, Subscription
 
@@ -103,14 +105,18 @@ class Import:
     n_unchanged: int = 0
     n_refused: int = 0
     started: float = field(default_factory=time.monotonic)
+    _misspelt: list[Lookalike] = field(default_factory=list)
+    _tags: dict[str, None] = field(default_factory=dict)
     _lines: dict[str, int] = field(default_factory=dict)  # where each id was given
 
     def run(self, rows: Iterable[SubscriptionRow]) -> None:
         """Add all rows, some thousand at a time."""
+        before = self.live.settings.schema
         left = iter(rows)
         while some := list(islice(left, AT_ONCE)):
             self._add(some)
             self.status.refresh(f"{self.n_rows:,} rows, {self.n_refused:,} refused")
+        self._misspelt = self.live.find_newly_misspelt(before)
 
     def _add(self, rows: list[SubscriptionRow]) -> None:
         from tamis.subscriptions import Accepted, Replace
@@ -119,6 +125,8 @@ class Import:
         known = self._find_known(rows)
         asked = list(self._ask(rows, known))
         results = self.live.apply([request for _, request in asked])
+        given = (own.tags for _, own in asked)
+        self._tags |= dict.fromkeys(tag for own in given if isinstance(own, tuple) for tag in own)
         for (row, request), result in zip(asked, results, strict=True):
             if not isinstance(result, Accepted):
                 self._refuse(row, result.error or RowError(result.reason.value, result.message))
@@ -174,6 +182,8 @@ class Import:
 
     def print_summary(self, output: str) -> None:
         """The counts, and the number of the last change."""
+        from tamis.match.reports import describe_separators
+
         numbers = {
             "rows": self.n_rows,
             "added": self.n_added,
@@ -184,6 +194,10 @@ class Import:
         }
         if not self.n_rows:
             print_note(f"{self.file} contains no rows")
+        if self._misspelt:
+            print_note(describe_lookalikes(self._misspelt))
+        if (note := describe_separators(self._tags)) is not None:
+            print_note(note)
         if self.sink is None and self.n_refused > SHOWN_REJECTS:
             n_more = self.n_refused - SHOWN_REJECTS
             print_note(f"{n_more:,} more rows were refused; --rejects FILE lists them all")

@@ -16,6 +16,7 @@ from tamis.cli.options import output_option
 from tamis.cli.output import open_sink, print_json, spell_json
 from tamis.cli.sub import sub_group
 from tamis.errors import InputError
+from tamis.language.moments import spell_moment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 SHOWN_CHANGES: Final = 20  # of one subscription
 POLL_SECONDS: Final = 0.2
-STATES: Final = ("waiting", "valid", "expired")  # see `tamis.subscriptions.State`
+STATES: Final = ("waiting", "valid", "expiring", "expired")  # see `tamis.subscriptions.State`
 
 
 def describe(subscription: Subscription) -> dict[str, Any]:
@@ -248,7 +249,7 @@ def _describe_change(change: Change) -> dict[str, Any]:
         "change": change.number,
         "kind": change.kind.value,
         "subscription_id": change.subscription_id,
-        "moment": change.moment.isoformat(),
+        "moment": spell_moment(change.moment),
         "subscription": None if own is None else describe(own),
     }
 

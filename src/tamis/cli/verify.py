@@ -34,8 +34,9 @@ def verify_command(index_path: str, key: bytes | None, version: str | None, outp
         print_json(result | numbers)
         return
     signed = ", signed with this key" if key is not None else ""
+    counted = "1 subscription" if len(index) == 1 else f"{len(index):,} subscriptions"
     make_console().print(
-        f"{index_path} is valid{signed}: {len(index):,} subscriptions, {n_nodes:,} nodes",
+        f"{index_path} is valid{signed}: {counted}, {n_nodes:,} nodes",
         markup=False,
         highlight=False,
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from tamis.cli.console import make_console, print_columns
+from tamis.cli.console import make_console, print_columns, print_note
 from tamis.cli.options import job_operators_option
 from tamis.cli.spark import print_summary, spark_group, spark_session
 from tamis.cli.spark_formats import find_format
@@ -41,7 +41,10 @@ from tamis.input.formats import Format
 )
 @click.pass_context
 def stats_command(context: click.Context, /, **options: Any) -> None:
-    """Store statistics of the events with the index, for its next build."""
+    """Store statistics of the events with the index, for its next build.
+
+    Exit codes: 0 stored; 1 the index or the events cannot be used; 2 wrong usage.
+    """
     with spark_session(context) as spark:
         import tamis.spark as pipeline
         from tamis.versions import open_version
@@ -99,6 +102,9 @@ def backtest_command(context: click.Context, /, **options: Any) -> None:
 
     With --change, only the changed subscriptions are counted, before and after the change. Nothing
     is published.
+
+    Exit codes: 0 counted; 1 the index, the events or the change cannot be used, or a result exists
+    already; 2 wrong usage.
     """
     if options["change"] and options["day"]:
         raise click.UsageError("--change cannot be combined with --day")
@@ -244,5 +250,8 @@ def audit_command(context: click.Context, /, **options: Any) -> None:
         if n_wrong or options["output"]:
             deliver(result.disagreements, options)
     print_summary({"version": result.version, "compared": n_compared, "disagreements": n_wrong})
+    if not n_compared:
+        share = f"the share {options['share']:g} chose no event, or none that matches"
+        print_note(f"nothing was compared: {share}; --share 1 compares all")
     if n_wrong:
         raise click.exceptions.Exit(1)
