@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from random import Random
 
 import numpy as np
 import pytest
 
-from benchmarks.baselines import Lambdas, NumpyScan, PlainScan, PolarsSelect, Sharing
+from benchmarks import geo_events
+from benchmarks.baselines import (
+    BucketedLambdas,
+    Lambdas,
+    NumpyScan,
+    PlainScan,
+    PolarsSelect,
+    RuleMatcher,
+    Sharing,
+)
 from benchmarks.baselines.leaves import read_leaf
 from tamis.errors import TamisError
 from tamis.lab.workloads import (
@@ -31,6 +41,7 @@ BASELINES = {
     "scan, predicates shared": NumpyScan,
     "scan, nodes shared": lambda conditions: NumpyScan(conditions, Sharing.NODES),
     "lambdas": Lambdas,
+    "lambdas in buckets": BucketedLambdas,
     "polars": PolarsSelect,
 }
 # Few dimensions and values, so that much is defined and much is equal.
@@ -166,3 +177,60 @@ def test_sharing_saves_nodes():
     none, predicates, nodes = (NumpyScan(conditions, sharing) for sharing in Sharing)
     assert none.n_predicates > predicates.n_predicates == nodes.n_predicates
     assert none.n_nodes > predicates.n_nodes > nodes.n_nodes
+
+
+# ── rules over JSON texts ───────────────────────────────────────────────────────────────────
+
+RULES = {"s": "string", "t": "string", "g": {"s": "string"}}
+RULE_TEXTS = [
+    "s = 'a'",
+    "s = 'a' AND t = 'b'",
+    "s = 'a' AND t IN ('b', 'c') AND NOT g.s IN ('x', 'y')",
+    "s IN ('a', 'b', 'a')",
+    "s LIKE 'ab%'",
+    "s LIKE 'ab%' AND s <> 'abc'",
+    "NOT s LIKE 'ab%'",
+    "NOT NOT s <> 'a'",
+    "t NOT IN ('b') AND s NOT LIKE 'b%'",
+    "s = 'a' AND s = 'b'",
+    "s = 'a' AND s = 'a'",
+    "s LIKE ''",
+    "g.s LIKE 'x%' AND g.s LIKE 'xy%'",
+]
+RULE_EVENTS = [
+    {},
+    {"s": None, "t": "b"},
+    {"s": 5, "t": ["b"], "g": "s"},
+    *({"s": s, "t": t} for s in ("a", "ab", "abc", "b", "", "é") for t in ("b", "c", "")),
+    *({"s": "a", "t": "b", "g": {"s": s}} for s in ("x", "xy", "xyz", None)),
+]
+
+
+def test_rule_matcher():
+    conditions = [check(parse(text), Schema.of(RULES)) for text in RULE_TEXTS]
+    matcher = RuleMatcher(conditions)
+    wanted = expected(conditions, RULE_EVENTS)
+    assert [sorted(matcher.match_text(json.dumps(own).encode())) for own in RULE_EVENTS] == wanted
+    assert {rule for found in wanted for rule in found} >= {*range(len(conditions))} - {9}
+
+
+def test_rule_matcher_of_many_rules():
+    """States with many edges are searched."""
+    rules = geo_events.draw_rules(300 * examples(1))
+    schema = Schema.of(geo_events.SCHEMA)
+    conditions = [check(parse(text), schema) for text in rules.values()]
+    lines = geo_events.write_events(60).splitlines()
+    matcher = RuleMatcher(conditions)
+    wanted = expected(conditions, map(json.loads, lines))
+    assert [sorted(matcher.match_text(line)) for line in lines] == wanted
+    assert any(wanted)
+
+
+@pytest.mark.parametrize("text", ["s = 'a' OR t = 'b'", "NOT (s = 'a' AND t = 'b')", "s < 'b'"])
+def test_rule_matcher_refuses_what_it_does_not_know(text):
+    with pytest.raises(TamisError, match="no baseline for"):
+        RuleMatcher([check(parse(text), Schema.of(RULES))])
+
+
+def test_rule_matcher_without_rules():
+    assert RuleMatcher([]).match_text(b'{"s": "a"}') == []

@@ -32,7 +32,11 @@ def make(name: str, trees: Mapping[int, Tree], n_leaves: int) -> tuple[Machine, 
             MACHINES[name]({ordinal: tree}, n_leaves)
         except RanOutError:  # a paper's form may be too large; the machine says so
             del taken[ordinal]
-    return MACHINES[name](taken, n_leaves), set(taken)
+    while True:
+        try:
+            return MACHINES[name](taken, n_leaves), set(taken)
+        except RanOutError:  # so may be the form of all of them together
+            taken.popitem()
 
 
 def truth_of(found: Rows, n_ordinals: int) -> np.ndarray:

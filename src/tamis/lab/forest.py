@@ -17,6 +17,7 @@ import tamis
 from tamis.errors import TamisError
 from tamis.index.layout import AND, AT_LEAST, OR
 from tamis.lab.kernels.leaves import find_false_leaves, find_leaves
+from tamis.match.single_scratch import make_single_scratch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -93,7 +94,7 @@ class Forest:
 
     def _leaves(self, events: Sequence[Mapping[str, Any]], find: Any) -> Rows:
         index = self.index
-        contents, scratch = index.contents, index.view.engines[0].make_single_scratch()
+        contents, scratch = index.contents, make_single_scratch(index.contents)
         found = np.empty(self.n_leaves, dtype=np.int32)
         runs: list[np.ndarray] = []
         for event in events:

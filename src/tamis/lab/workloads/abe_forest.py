@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.lab.workloads.draws import Ints, draw_sets, draw_zipf, require, require_small
 
-AND, OR, NOT, XOR, XNOR = range(5)
+DRAWN_AND, DRAWN_OR, DRAWN_NOT, DRAWN_XOR, DRAWN_XNOR = range(5)
 
 PREDICATE_SHARES: Final = {
     "=": 0.18,
@@ -112,8 +112,8 @@ def _draw_level(rng: np.random.Generator, params: AbeParams, n_nodes: int) -> tu
     """The nodes of a level, and the size of the pool below them."""
     operators = rng.choice(5, size=n_nodes, p=params.operator_shares).astype(np.uint8)
     n_operands = np.full(5, params.n_children)
-    n_operands[NOT] = 1
-    n_operands[[XOR, XNOR]] = params.n_xor_children
+    n_operands[DRAWN_NOT] = 1
+    n_operands[[DRAWN_XOR, DRAWN_XNOR]] = params.n_xor_children
     child_starts = np.zeros(n_nodes + 1, dtype=np.int64)
     np.cumsum(n_operands[operators], out=child_starts[1:])
     children, n_pool = _fill(rng, int(child_starts[-1]), params.alpha)

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tamis.lab.workloads.abe_forest import AND, NOT, OR, PREDICATE_SHARES, XOR
+from tamis.lab.workloads.abe_forest import (
+    DRAWN_AND,
+    DRAWN_NOT,
+    DRAWN_OR,
+    DRAWN_XOR,
+    PREDICATE_SHARES,
+)
 from tamis.language import check, parse
 from tamis.language.ast import And, Not, Or, Xnor, Xor
 
@@ -50,11 +56,11 @@ def _write_level(level: Level, below: list[str], *, are_predicates: bool) -> lis
     texts = []
     for operator, start, end in zip(level.operators.tolist(), starts, starts[1:], strict=False):
         members = children[start:end]
-        if operator == AND:
+        if operator == DRAWN_AND:
             texts.append(" AND ".join([operands[member] for member in members]))
-        elif operator == OR:
+        elif operator == DRAWN_OR:
             texts.append(" OR ".join([operands[member] for member in members]))
-        elif operator == NOT:
+        elif operator == DRAWN_NOT:
             texts.append(f"NOT {enclosed[members[0]]}")
         else:
             texts.append(_write_parity(operator, [below[member] for member in members]))
@@ -62,7 +68,7 @@ def _write_level(level: Level, below: list[str], *, are_predicates: bool) -> lis
 
 
 def _write_parity(operator: int, operands: list[str]) -> str:
-    name = "XOR" if operator == XOR else "XNOR"
+    name = "XOR" if operator == DRAWN_XOR else "XNOR"
     if len(operands) == 2:
         return f"({operands[0]}) {name} ({operands[1]})"
     return f"{name.lower()}({', '.join(operands)})"
@@ -88,13 +94,13 @@ def _join_level(level: Level, below: list[Condition]) -> list[Condition]:
 
 
 def _join(operator: int, operands: tuple[Condition, ...]) -> Condition:
-    if operator == AND:
+    if operator == DRAWN_AND:
         return And(operands)
-    if operator == OR:
+    if operator == DRAWN_OR:
         return Or(operands)
-    if operator == NOT:
+    if operator == DRAWN_NOT:
         return Not(operands[0])
-    return Xor(operands) if operator == XOR else Xnor(operands)
+    return Xor(operands) if operator == DRAWN_XOR else Xnor(operands)
 
 
 # ── measuring ───────────────────────────────────────────────────────────────────────────────

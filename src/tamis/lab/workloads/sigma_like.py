@@ -92,6 +92,11 @@ class SigmaLike:
         """The type of each attribute."""
         return dict(SCHEMA)
 
+    @property
+    def patterns(self) -> list[str]:
+        """The texts that rules search for in `CommandLine`."""
+        return list(self._patterns)
+
     # ── rules ──────────────────────────────────────────────────────────────────────────────
 
     def expressions(self, n: int | None = None) -> list[str]:
