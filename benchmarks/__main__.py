@@ -100,11 +100,25 @@ def run_benchmark(name: str, console: Console) -> None:
     """Run one benchmark, show it and keep its result."""
     module = load_benchmark(name)
     start = time.perf_counter()
-    rows = module.run()
+    rows: list[Row] = []
+    try:
+        for row in module.run():  # some yield each row when it is measured
+            rows.append(row)
+            _show_progress(row, time.perf_counter() - start)
+    except BaseException:
+        if rows:
+            console.print(build_table(f"{module.TITLE} (did not finish)", rows))
+        raise
     seconds = time.perf_counter() - start
     console.print(build_table(module.TITLE, rows))
     path = write_result(name, module.TITLE, rows, seconds)
     console.print(f"{name}: {seconds:.1f} s, rows in {os.path.relpath(path)}\n", style="dim")
+
+
+def _show_progress(row: Row, seconds: float) -> None:
+    cells = (format_cell(cell) for cell in row.values())
+    line = " ".join(cell for cell in cells if cell)
+    print(f"{seconds:7.1f} s  {line}", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,45 +1,88 @@
 """What does it cost that an index is live? Against an index that was built at once.
 
 Every figure is of one run: changes per second, the time until a change is seen, matching after 1 %
-and 10 % of the set have changed, single matches while all parts are merged, memory, and the start.
-Ratios are against the same set built afresh. `TAMIS_BENCH_SIZE` chooses the base: `small` (the
-default) has 100,000 subscriptions, `full` a million; `tiny` only shows that all runs.
+and 10 % of the set have changed, eight parts against one, single matches while all parts are
+merged, memory, and the start. Ratios are against the base as it was loaded; where the first match
+after a change counts too, 99th percentiles are compared. The last rows are against the A-Tree of
+the lab on another set. `TAMIS_BENCH_SIZE` chooses the base: `small` (the default) has 100,000
+subscriptions, `full` a million; `tiny` only shows that all runs. Targets are
+for `full`, and judged there only.
 """
 
 from __future__ import annotations
 
 import gc
-import os
+import json
+import shutil
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count, islice
+from contextlib import contextmanager
+from functools import partial
+from itertools import count, cycle, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 import tamis
+from benchmarks.live_against_atree import compare, seconds
+from benchmarks.live_churn import Churner, Times, measure_in_turn, measure_while_changing, settle
+from benchmarks.targets import Target, at_size, chosen_size, make_row
+from tamis.errors import TamisError
 from tamis.lab.workloads import InSets, InSetsParams
 from tamis.live import LiveIndex
+from tamis.match.index import Index
 from tamis.subscriptions import Accepted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-TITLE = "A live index against one that was built at once"
+    from benchmarks.targets import Row
+
+TITLE = "A live index against one that was built at once; targets are for TAMIS_BENCH_SIZE=full"
 SIZES: Final = {"tiny": 2_000, "small": 100_000, "full": 1_000_000}
+SIZES_OF_A_TREE: Final = {"tiny": 500, "small": 20_000, "full": 100_000}
 N_EVENTS: Final = 2_048
 SIZE: Final = 1_000  # of a group of additions
-Row = dict[str, Any]
+N_AT_REST: Final = 2_000  # single matches before a merge
+N_LOAD: Final = 1_000  # subscriptions that come and go while others are added
+LOAD_PAUSE: Final = 0.002  # seconds between two calls of a thread
+
+_TARGETS: Final = {
+    "load, durable": Target(15_000, is_least=True),
+    "start to the first answer": Target(2.0),
+    "add in thousands, merges included": Target(15_000, is_least=True),
+    "add one by one, 1 thread": Target(150, is_least=True),
+    "add one by one, 16 threads": Target(1_500, is_least=True),
+    "from add to seen, p99": Target(50),
+    "from add to seen, p99, under load": Target(50),
+    "match single, 1 % changed": Target(1.3, "ratio"),
+    "match batch, 1 % changed": Target(1.3, "ratio"),
+    "match single, 10 % changed": Target(1.6, "ratio"),
+    "match batch, 10 % changed": Target(1.6, "ratio"),
+    **{
+        f"match {how}, {percent} % changed, p99 with changes": Target(limit, "ratio")
+        for percent, limit in ((1, 1.3), (10, 1.6))
+        for how in ("single", "batch")
+    },
+    "match single, eight parts": Target(1.4, "ratio"),
+    "match batch, eight parts": Target(1.4, "ratio"),
+    "match single, p99 during a merge": Target(3.0, "ratio"),
+    "memory with 10 % churn and merges, peak": Target(2.5, "ratio"),
+}
+TARGETS: Final = at_size("full", _TARGETS)
 
 
-def run() -> list[Row]:
+def run() -> Iterator[Row]:
     """One row per figure."""
-    n_base = SIZES[os.environ.get("TAMIS_BENCH_SIZE", "small")]
+    size = chosen_size()
+    if size not in SIZES:
+        raise TamisError(f"TAMIS_BENCH_SIZE is {size!r}; allowed: {', '.join(SIZES)}")
+    n_base = SIZES[size]
     workload = InSets(InSetsParams(n_expressions=n_base * 2))
     texts = workload.expressions()
     events = workload.events(N_EVENTS)
@@ -47,21 +90,22 @@ def run() -> list[Row]:
     more = ((f"s{at}", texts[at % len(texts)]) for at in count(n_base))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "live"
-        rows = _measure_loading(folder, workload.schema, base)
-        rows += _measure_start(folder, n_base)
+        yield from _measure_loading(folder, workload.schema, base)
+        yield from _measure_start(folder, n_base)
+        yield from _measure_memory(folder, n_base)
         with LiveIndex.open(folder) as live:
-            rows += _measure_adding(live, more, n_base)
-            live.compact()
-            rows += _measure_churn(live, more, events, n_base)
-            rows += _measure_merging(live, events)
-    return rows
+            yield from _measure_churn(live, list(base), more, events)
+            yield from _measure_merging(live, events)
+            yield from _measure_adding(live, more, events, n_base)
+    yield from _measure_parts(workload.schema, base, events)
+    yield from compare(SIZES_OF_A_TREE[size])
 
 
-def _row(what: str, value: float, unit: str, **more: Any) -> Row:
-    return {"what": what, "value": round(value, 3), "unit": unit, **more}
+_row = partial(make_row, TARGETS)
 
 
 def _measure_loading(folder: Path, schema: Any, base: dict[str, str]) -> list[Row]:
+    tamis.build(dict(islice(base.items(), 1_000)), schema)  # compiles
     began = time.perf_counter()
     tamis.build(base, schema)
     built = time.perf_counter() - began
@@ -94,153 +138,149 @@ def _measure_start(folder: Path, n_base: int) -> list[Row]:
         "print(time.perf_counter() - began); assert len(live) == int(sys.argv[2]); live.close()"
     )
     command = [sys.executable, "-c", program, str(folder), str(n_base)]
-    seconds = [float(subprocess.check_output(command)) for _ in range(3)]
-    return [_row("start to the first answer", min(seconds), "s")]
+    found = [float(subprocess.check_output(command)) for _ in range(3)]
+    return [_row("start to the first answer", min(found), "s")]
+
+
+def _measure_memory(folder: Path, n_base: int) -> list[Row]:
+    """The peak while a tenth of a copy of the set changes and all of it is merged."""
+    copy = folder.with_name("copy")
+    shutil.copytree(folder, copy)
+    command = [sys.executable, "-m", "benchmarks.live_memory", str(copy), str(n_base)]
+    found = json.loads(subprocess.check_output(command))
+    shutil.rmtree(copy)
+    fresh, peak = found["fresh"], found["peak"]
+    what = "memory with 10 % churn and merges, peak"
+    return [_row(what, peak / 1e6, "MB", baseline=fresh / 1e6, ratio=peak / fresh)]
 
 
 # ── changes ─────────────────────────────────────────────────────────────────────────────────
 
 
-def _measure_adding(live: LiveIndex, more: Iterator[tuple[str, str]], n_base: int) -> list[Row]:
+def _measure_adding(
+    live: LiveIndex, more: Iterator[tuple[str, str]], events: list[Any], n_base: int
+) -> list[Row]:
     rows = list(islice(more, n_base // 2))
-    seconds = _time(lambda: _add(live, rows))
-    found = [_row("add in thousands, merges included", len(rows) / seconds, "subscriptions/s")]
+
+    def add_and_merge() -> None:
+        _add(live, rows)
+        settle(live)
+
+    spent = seconds(add_and_merge)
+    found = [_row("add in thousands, merges included", len(rows) / spent, "subscriptions/s")]
     for n_threads, n_added in ((1, 300), (16, 3_000)):
         some = list(islice(more, n_added))
         with ThreadPoolExecutor(n_threads) as pool:
-            seconds = _time(lambda: list(pool.map(lambda row: live.add(*row), some)))  # noqa: B023
+            spent = seconds(lambda: list(pool.map(lambda row: live.add(*row), some)))  # noqa: B023
         what = f"add one by one, {n_threads} thread{'s' * (n_threads > 1)}"
-        found.append(_row(what, n_added / seconds, "subscriptions/s"))
-    return [*found, _measure_visibility(live, more)]
+        found.append(_row(what, n_added / spent, "subscriptions/s"))
+    what = "from add to seen, p99"
+    found.append(_measure_visibility(live, more, what))
+    with _load(live, more, events):
+        found.append(_measure_visibility(live, more, f"{what}, under load"))
+    return found
 
 
-def _measure_visibility(live: LiveIndex, more: Iterator[tuple[str, str]]) -> Row:
+@contextmanager
+def _load(live: LiveIndex, more: Iterator[tuple[str, str]], events: list[Any]) -> Iterator[None]:
+    """One thread that matches, and one that adds and removes, all the time."""
+    some = list(islice(more, N_LOAD))
+    is_over = threading.Event()
+
+    def match() -> None:
+        for event in cycle(events):
+            live.match(event)
+            if is_over.wait(LOAD_PAUSE):
+                break
+
+    def change() -> None:
+        for name, text in cycle(some):
+            live.add(name, text)
+            live.remove(name)
+            if is_over.wait(LOAD_PAUSE):
+                break
+
+    with ThreadPoolExecutor(2) as pool:
+        tasks = [pool.submit(match), pool.submit(change)]
+        try:
+            yield
+        finally:
+            is_over.set()
+        for task in tasks:
+            task.result()
+
+
+def _measure_visibility(live: LiveIndex, more: Iterator[tuple[str, str]], what: str) -> Row:
     """From the call of `add` until a match that began afterwards has seen it."""
-    seconds = []
+    spent = []
     for name, _ in islice(more, 300):
         began = time.perf_counter()
         live.add(name, "a0 = 'new'")
         assert name in live.match({"a0": "new"})
-        seconds.append(time.perf_counter() - began)
+        spent.append(time.perf_counter() - began)
     live.remove_many(live.match({"a0": "new"}))
-    return _row("from add to seen, p99", float(np.quantile(seconds, 0.99)) * 1e3, "ms")
+    return _row(what, float(np.quantile(spent, 0.99)) * 1e3, "ms")
 
 
 def _measure_churn(
-    live: LiveIndex, more: Iterator[tuple[str, str]], events: list[Any], n_base: int
+    live: LiveIndex, names: list[str], more: Iterator[tuple[str, str]], events: list[Any]
 ) -> list[Row]:
-    fresh = _measure_matching(live, events)
-    rows, changed = [], 0
+    """The base is one part now."""
+    fresh = live.snapshot()
+    churner = Churner(live, names, more)
+    rows = []
     for percent in (1, 10):
-        n_changed = n_base * percent // 100 - changed
-        changed += n_changed
-        _add(live, list(islice(more, n_changed // 2)))
-        live.remove_many(list(islice(live, n_changed - n_changed // 2)))
-        _settle(live)
-        for how, seconds in _measure_matching(live, events).items():
-            rows.append(
-                _row(
-                    f"match {how}, {percent} % changed",
-                    seconds * 1e6,
-                    "µs",
-                    baseline=fresh[how] * 1e6,
-                    ratio=seconds / fresh[how],
-                    parts=len(live.view.engines),
-                )
-            )
+        churner.change_up_to(len(names) * percent // 100)
+        settle(live)
+        rows += _compare(f"{percent} % changed", live, *measure_in_turn(fresh, live, events))
+        while_changing = measure_while_changing(fresh, live, churner, events)
+        rows += _compare(f"{percent} % changed, p99 with changes", live, *while_changing)
     return rows
 
 
-def _settle(live: LiveIndex) -> None:
-    """Wait for merges that are due."""
-    while live._maintenance.step():
-        pass
+def _compare(when: str, index: Index, fresh: Times, now: Times) -> list[Row]:
+    return [
+        _row(
+            f"match {how}, {when}",
+            spent * 1e6,
+            "µs",
+            baseline=before * 1e6,
+            ratio=spent / before,
+            parts=len(index.view.engines),
+        )
+        for how, spent, before in zip(Times._fields, now, fresh, strict=True)
+    ]
 
 
-def _measure_matching(live: LiveIndex, events: list[Any]) -> dict[str, float]:
-    """Seconds of CPU per event: single, and in a batch."""
-    few = events[:200]
-
-    def single() -> None:
-        for event in few:
-            live.match(event)
-
-    view = live.snapshot()
-    table = view.encode(events)
-    return {
-        "single": _best(single) / len(few),
-        "batch": _best(lambda: view.match_lists(table)) / len(events),
-    }
+def _measure_parts(schema: Any, base: dict[str, str], events: list[Any]) -> list[Row]:
+    """The same subscriptions in eight parts of one size."""
+    own = list(base.items())
+    one = tamis.build(base, schema)
+    eight = Index(*(tamis.build(dict(own[at::8]), schema).contents for at in range(8)))
+    return _compare("eight parts", eight, *measure_in_turn(one, eight, events))
 
 
 def _measure_merging(live: LiveIndex, events: list[Any]) -> list[Row]:
     """Single matches at rest, and while all parts are merged into one."""
-    rest = _latencies(live, events, lambda: False)
-    before = _resident()
-    peak = [before]
+    left = iter(range(N_AT_REST))
+    rest = _latencies(live, events, lambda: next(left, None) is None)
     merge = threading.Thread(target=live.compact)
     merge.start()
-
-    def is_over() -> bool:
-        peak[0] = max(peak[0], _resident())
-        return not merge.is_alive()
-
-    busy = _latencies(live, events, is_over)
+    busy = _latencies(live, events, lambda: not merge.is_alive())
     merge.join()
     baseline, value = (float(np.quantile(own, 0.99)) * 1e6 for own in (rest, busy))
-    memory = {"baseline": before / 2**20, "ratio": peak[0] / before}
-    return [
-        _row(
-            "match single, p99 during a merge",
-            value,
-            "µs",
-            baseline=baseline,
-            ratio=value / baseline,
-        ),
-        _row("memory during a merge, peak", peak[0] / 2**20, "MB", **memory),
-    ]
+    what, ratio = "match single, p99 during a merge", value / baseline
+    return [_row(what, value, "µs", baseline=baseline, ratio=ratio)]
 
 
 def _latencies(live: LiveIndex, events: list[Any], is_over: Callable[[], bool]) -> list[float]:
+    """Seconds of single matches until something is over, one at least."""
     found = []
-    for at in count():
+    for event in cycle(events):
         began = time.perf_counter()
-        live.match(events[at % len(events)])
+        live.match(event)
         found.append(time.perf_counter() - began)
-        if at % 100 == 0 and (is_over() or (at >= 2_000 and not is_over.__code__.co_freevars)):
-            return found
+        if is_over():
+            break
         time.sleep(0.0005)  # an open load, as of a server
-    raise AssertionError
-
-
-def _resident() -> int:
-    """The memory of this process and of its children, in bytes."""
-    total = 0
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            fields = dict(
-                line.split(":", 1) for line in status.read_text().splitlines() if ":" in line
-            )
-        except OSError:
-            continue
-        pids = (fields["Pid"].strip(), fields["PPid"].strip())
-        if str(os.getpid()) in pids:
-            total += int(fields.get("RssAnon", "0 kB").split()[0]) * 1024
-    return total
-
-
-def _time(function: Callable[[], Any]) -> float:
-    began = time.perf_counter()
-    function()
-    return time.perf_counter() - began
-
-
-def _best(function: Callable[[], Any]) -> float:
-    """The least CPU time of a few runs, after one to warm up."""
-    function()
-    seconds = []
-    for _ in range(3):
-        began = time.process_time()
-        function()
-        seconds.append(time.process_time() - began)
-    return min(seconds)
+    return found

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TITLE = "reading expressions, thousands per second of CPU on one core"
 SEED = 1
 N_PREDICATES_READ = 40_000  # per size, so that all sizes take about as long
+LEAST = {4: 20.0}  # the target, thousands per second, by the number of predicates
 
 
 def run() -> list[dict[str, Any]]:
@@ -44,6 +45,8 @@ def _measure(n_predicates: int) -> dict[str, Any]:
         "canonicalize": round(_rate(canonicalize, typed) / 1e3, 2),
         "CPython's parser": round(python_rate / 1e3, 2),
         "parse / CPython": round(parse_rate / python_rate, 2),
+        "parse at least": LEAST.get(n_predicates),
+        "met": parse_rate / 1e3 >= LEAST[n_predicates] if n_predicates in LEAST else None,
     }
 
 

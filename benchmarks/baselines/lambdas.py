@@ -22,7 +22,9 @@ from benchmarks.baselines.leaves import (
     ValueSet,
     read_leaf,
 )
-from tamis.language.ast import And, AtLeast, Condition, Not, Or, Xnor, Xor
+from tamis.language.ast import And, AtLeast, Comparison, Condition, Literal, Not, Or, Xnor, Xor
+from tamis.language.printer import print_expression
+from tamis.language.types import BOOLEAN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -52,6 +54,43 @@ class Lambdas:
     def match_batch(self, events: Sequence[Mapping[str, Any]]) -> list[np.ndarray]:
         """The same for many events, one by one."""
         return [self.match(event) for event in events]
+
+
+class BucketedLambdas(Lambdas):
+    """The same in buckets: conditions that begin with one test are called only if it is true.
+
+    Detection rules begin with the source of the log.
+    """
+
+    def __init__(self, conditions: Iterable[Condition]) -> None:
+        conditions = list(conditions)
+        members: dict[str, list[int]] = {}
+        firsts: dict[str, Condition] = {}
+        for position, condition in enumerate(conditions):
+            first: Condition = TRUE
+            if isinstance(condition, And) and isinstance(condition.operands[0], Comparison):
+                first = condition.operands[0]
+            text = print_expression(first)
+            firsts.setdefault(text, first)
+            members.setdefault(text, []).append(position)
+        super().__init__([*conditions, *firsts.values()])
+        tests = self.lambdas[len(conditions) :]
+        self._buckets = list(zip(tests, members.values(), strict=True))
+
+    def match(self, event: Mapping[str, Any]) -> np.ndarray:
+        """The positions of the conditions that are TRUE."""
+        values = self._reader.read(event)
+        found = [
+            position
+            for is_first_true, members in self._buckets
+            if is_first_true(values)
+            for position in members
+            if self.lambdas[position](values)
+        ]
+        return np.array(sorted(found), dtype=np.int64)
+
+
+TRUE = Literal(value=True, type=BOOLEAN)
 
 
 def odd(truths: tuple[bool | None, ...]) -> bool | None:
