@@ -2,15 +2,15 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo lint test check soak bench clean
+.PHONY: help demo lint test check soak bench console clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 
 # What each target needs beyond the core, as extras of pyproject.toml.
-DEMO_EXTRAS := spark,text
-TEST_EXTRAS := avro,connect,dev,kafka,lab,live,postgres,server,spark,spatial,text
-BENCH_EXTRAS := avro,lab,live,spark,text
+DEMO_EXTRAS := sigma,spark,text
+TEST_EXTRAS := avro,client,connect,dev,feeds,kafka,lab,live,postgres,search,server,sigma,spark,spatial,text
+BENCH_EXTRAS := avro,client,feeds,lab,live,search,server,sigma,spark,text
 
 # Two processes, which share two cores well: much of a test on Spark is waiting.
 IN_PARALLEL := -n 2 --dist loadfile
@@ -20,7 +20,7 @@ IN_PARALLEL := -n 2 --dist loadfile
 CHECK_EFFORT := 10
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/installed-demo ## install it and see it work, on Spark too
 	$(BIN)/tamis demo
@@ -43,9 +43,13 @@ soak: $(VENV)/installed-test ## kills, soaks and clusters, before a release
 bench: $(VENV)/installed-bench ## run the benchmarks (BENCH="name …" to choose)
 	$(BIN)/python -m benchmarks $(BENCH)
 
+# Only after a change of console/: the result is committed.
+console: ## rebuild the files of the console; needs Node.js and npm
+	console/build.sh
+
 clean: ## remove the environment, caches and build products (benchmark results stay)
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
-	rm -rf artifacts derby.log metastore_db spark-warehouse
+	rm -rf artifacts console/node_modules derby.log metastore_db spark-warehouse
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/installed-demo: EXTRAS := $(DEMO_EXTRAS)

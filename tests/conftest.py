@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SPARK_SETTINGS = {
+    "spark.driver.memory": "2g",  # one session serves thousands of tests
     # Tests are short: compiling quickly beats compiling well.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     # Functions of test modules reach the workers by name.

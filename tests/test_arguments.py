@@ -81,7 +81,9 @@ def test_an_empty_id_is_a_reject(make):
         "a subscription's id must be a non-empty string",
     )
     assert index.match({"age": 5}) == ["b"]
-    assert [one.code for one in tamis.build(make({"": "age > 1"})).rejects] == ["bad-id"]
+    with pytest.raises(tamis.BuildError) as raised:
+        tamis.build(make({"": "age > 1"}))
+    assert [one.code for one in raised.value.rejects] == ["bad-id"]
 
 
 @pytest.mark.parametrize(

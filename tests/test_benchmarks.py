@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as runner
+from benchmarks.targets import Target, at_size
 
 
 @pytest.fixture
@@ -46,6 +47,22 @@ def test_unknown_name_is_refused(capsys):
         runner.main(["seive"])
     assert stopped.value.code == 2
     assert "unknown benchmark 'seive'; known are: sieve" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("size", "judged"),
+    [
+        ("small", {"target": "≤ 1.4 × at full", "met": None}),
+        ("full", {"target": "≤ 1.4 ×", "met": False}),
+    ],
+)
+def test_targets_are_judged_at_their_size_only(monkeypatch, size, judged):
+    monkeypatch.setenv("TAMIS_BENCH_SIZE", size)
+    slow = {"value": 7.0, "ratio": 2.0}
+    target = Target(1.4, "ratio")
+    assert at_size("full", {"match": target})["match"].judge(slow) == judged
+    assert target.judge(slow) == {"target": "≤ 1.4 ×", "met": False}
+    assert Target(7, is_least=True).judge(slow) == {"target": "≥ 7", "met": True}
 
 
 def test_every_benchmark_has_a_title_and_a_run():

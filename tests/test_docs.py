@@ -28,6 +28,7 @@ from tamis.language.parser import parse as parse_untyped
 from tamis.language.tokens import KEYWORDS, REFUSED_WORDS
 from tamis.logic.evaluate import Missing
 from tamis.logic.truth import and_, not_, or_, xor
+from tamis.validate import Severity
 from tests.waiting import HANG_SECONDS
 
 ROOT = Path(__file__).parents[1]
@@ -38,8 +39,13 @@ DOCUMENTS = [
     for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
     if path.name != "CHANGELOG.md"  # it describes the past
 ]
-# How-to pages are run from the first line to the last by test_howtos.
-SEPARATE = [path for path in DOCUMENTS if not path.name.startswith("howto-")]
+# How-to pages are run from the first line to the last by test_howtos, and the pages about servers
+# by tests.server.test_server_page, test_scale_page and tests.feeds.test_news_page, against running
+# ones.
+SERVERS = ("server.md", "scale.md", "news.md")
+SEPARATE = [
+    path for path in DOCUMENTS if not path.name.startswith("howto-") and path.name not in SERVERS
+]
 RESULTS = {"true": True, "false": False, "undefined": None}
 ARROW = " → "
 
@@ -178,7 +184,15 @@ def test_every_form_has_an_example():
             shown |= forms_of(leaf)
     negatable = ("In", "Between", "IsNull", "Like", "Rlike")
     wanted = {"And", "Or", "Not", "Xor", "Xnor", "AtLeast", "Attribute", "Literal", "ILIKE"}
-    wanted |= {"Comparison", "StringTest", "ArraysOverlap", "ESCAPE", "NOT ILIKE", *negatable}
+    wanted |= {
+        "Comparison",
+        "StringTest",
+        "ArraysOverlap",
+        "ElementTest",
+        "ESCAPE",
+        "NOT ILIKE",
+        *negatable,
+    }
     wanted |= {f"NOT {name}" for name in negatable}
     wanted |= {"=", "<>", "<", "<=", ">", ">=", "<=>"}
     wanted |= {"startswith", "endswith", "contains", "array_contains", "arrays_overlap"}
@@ -198,6 +212,28 @@ def test_every_word_and_function_is_named():
     text = LANGUAGE.read_text(encoding="utf-8")
     missing = [word for word in [*KEYWORDS, *REFUSED_WORDS, *SIGNATURES] if word not in text]
     assert not missing
+
+
+def cells_in_code(cell: str) -> list[str]:
+    return [code.replace(r"\|", "|") for code in re.findall(r"`([^`]+)`", cell)]
+
+
+def is_valid(code: str, schema: str | None = None) -> bool:
+    problems = tamis.check(code, schema)
+    return all(problem.severity is not Severity.ERROR for problem in problems)
+
+
+def test_what_is_not_supported_has_a_replacement():
+    """The forms on the left are errors; those on the right are valid."""
+    _, _, section = LANGUAGE.read_text(encoding="utf-8").partition("\n## What is not supported")
+    table = section.partition("\n## ")[0]
+    rows = re.findall(r"^\| (.*?) (?<!\\)\| (.*) \|$", table, re.MULTILINE)
+    schema = "a BIGINT, b BIGINT, c BIGINT"
+    assert len(rows) > 20
+    for refused, instead in rows[1:]:
+        assert not any(map(is_valid, cells_in_code(refused))), refused
+        for code in cells_in_code(instead):
+            assert is_valid(code) or is_valid(code, schema), code
 
 
 def test_truth_table():

@@ -100,6 +100,19 @@ def test_creating(tmp_path):
     assert names(tmp_path) == {"file"}
 
 
+def test_a_private_file_is_never_readable_by_others(tmp_path):
+    modes = []
+
+    def chunks():
+        (draft,) = tmp_path.iterdir()
+        modes.append(stat.S_IMODE(draft.stat().st_mode))
+        yield b"secret"
+
+    assert create_file(tmp_path / "file", chunks(), mode=0o600)
+    modes.append(stat.S_IMODE((tmp_path / "file").stat().st_mode))
+    assert modes == [0o600, 0o600]
+
+
 @pytest.mark.parametrize("write", [replace_file, create_file])
 def test_a_failure_leaves_nothing(tmp_path, write):
     def chunks():
@@ -243,7 +256,7 @@ def test_drafts_are_swept_when_their_writers_are_dead(tmp_path):
     holders = [
         hold(tmp_path, "durable.draft_directory(place)"),
         hold(tmp_path, "durable.new_directory(place / 'made')"),
-        hold(tmp_path, "durable._draft_file(place, [b'content'])"),
+        hold(tmp_path, "durable.replacing(place / 'file')"),
     ]
     sweep(tmp_path)
     assert len(names(tmp_path)) == 3
@@ -285,6 +298,27 @@ def test_sweepers_and_writers_at_once(tmp_path):
             sweeper.join()
     assert names(tmp_path) == {"file", *(f"made{number}" for number in range(100))}
     assert all(names(tmp_path / f"made{number}") == {"file"} for number in range(100))
+
+
+def test_a_sweeper_that_acquires_a_removed_lock(tmp_path, monkeypatch):
+    """Between its opening and its locking, another one swept and a writer took the directory."""
+    draft = tmp_path / ".tamis-0123456789abcdef.draft"
+    draft.mkdir()
+    (draft / LOCK).write_text("")
+    acquire_lock, descriptors = durable._lock, []
+
+    def acquire_late(descriptor: int, **options: bool) -> bool | None:
+        monkeypatch.undo()
+        (draft / LOCK).unlink()
+        descriptors.append(durable._acquire(draft / LOCK, waits=False))
+        return acquire_lock(descriptor, **options)
+
+    monkeypatch.setattr(durable, "_lock", acquire_late)
+    sweep(tmp_path)
+    assert names(draft) == {LOCK}
+    durable._release(descriptors[0])
+    sweep(tmp_path)
+    assert names(tmp_path) == set()
 
 
 # ── privacy ─────────────────────────────────────────────────────────────────────────────────

@@ -31,25 +31,50 @@ ALLOWED = {
     "text": {"errors", "kernels"},
     "logic": {"errors", "language", "text"},
     "subscriptions": {"errors", "arguments", "durable", "language", "places"},
+    "archive": {"errors", "arguments", "durable", "kernels", "language"},
     "operators": {"errors", "kernels", "language", "text", "logic"},
     "index": {"errors", "durable", "kernels", "language", "text", "logic", "operators"},
     "events": {"errors", "kernels", "language", "text", "logic", "operators", "index"},
     "input": {"errors", "language", "events"},
+    "importers": {"errors", "language", "text", "input"},
     "match": ENGINE - {"match"} | {"input"},
     "validate": {"errors", "language", "text", "logic", "operators", "input"},
+    "tuning": ENGINE | {"input"},
+    "search": ENGINE | {"input", "archive"},
     "versions": ENGINE | {"input", "places"},
     "spark": SHARED | {"versions", "subscriptions"},
     "live": SHARED | {"versions", "subscriptions"},
-    "broker": SHARED | {"versions", "subscriptions", "live"},
+    "broker": SHARED | {"versions", "subscriptions", "live", "archive", "search"},
+    "client": {"errors"},
+    "outgoing": set(),
+    "feeds": SHARED | {"versions", "subscriptions", "live", "archive", "broker", "outgoing", ROOT},
     ROOT: SHARED | {"versions", "spark", "live", "broker"},
-    "server": SHARED | {"versions", "live", "broker", ROOT},
+    "server": SHARED
+    | {"versions", "subscriptions", "live", "archive", "search", "broker", "outgoing", "feeds"}
+    | {ROOT},
     "lab": SHARED | {"versions", "spark", "live", "broker", ROOT},
-    "cli": SHARED | {"versions", "spark", "subscriptions", "live", "broker", "server", "lab", ROOT},
+    "cli": SHARED
+    | {
+        "versions",
+        "spark",
+        "subscriptions",
+        "live",
+        "archive",
+        "search",
+        "broker",
+        "client",
+        "feeds",
+        "server",
+        "lab",
+        "importers",
+        "tuning",
+        ROOT,
+    },
     "__main__": {"cli"},
 }
 
 HEAVY = ["pyspark", "pandas", "starlette", "uvicorn", "matplotlib", "polars", "numba"]
-HEAVY += ["sqlalchemy"]
+HEAVY += ["sqlalchemy", "feedparser", "httpx2"]
 
 
 def part_of(module: str) -> str:

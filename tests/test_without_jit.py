@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
     "path",
     [
         "tests/events/test_json_reader.py",
+        "tests/events/test_single.py",
         "tests/events/test_values.py",
         "tests/lab/fontoura",
         "tests/lab/liu",

@@ -8,6 +8,12 @@ edges (see `values`).
 from tests.generators.conditions import random_condition
 from tests.generators.events import random_event
 from tests.generators.grammar import random_untyped_condition
-from tests.generators.schemas import random_schema
+from tests.generators.schemas import random_schema, read_other_kinds
 
-__all__ = ["random_condition", "random_event", "random_schema", "random_untyped_condition"]
+__all__ = [
+    "random_condition",
+    "random_event",
+    "random_schema",
+    "random_untyped_condition",
+    "read_other_kinds",
+]

@@ -14,9 +14,11 @@ from tamis.language.ast import (
     Comparison,
     Condition,
     Derived,
+    ElementTest,
     In,
     InNetwork,
     IsNull,
+    Lambda,
     Like,
     Literal,
     Not,
@@ -30,7 +32,10 @@ from tamis.language.ast import (
 )
 from tamis.language.check import check
 from tamis.language.comparators import Comparator
+from tamis.language.lambdas import element_types
+from tamis.language.schema import Schema
 from tamis.language.types import (
+    ANY_ARRAY,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -46,8 +51,6 @@ from tests.generators.values import DECIMALS, random_literal, random_scalar
 
 if TYPE_CHECKING:
     from random import Random
-
-    from tamis.language.schema import Schema
 
 OPERATORS: Final = tuple(Comparator)
 NETWORKS: Final = (
@@ -125,13 +128,20 @@ def _constant_leaf(rng: Random) -> Condition:
 
 
 def _attribute_leaf(rng: Random, schema: Schema, attribute: Attribute, type_: Type) -> Condition:
-    if type_ in _DERIVED_TYPES and rng.random() < 0.2:
-        attribute = random_derived(rng, attribute, type_)
-        type_ = FUNCTIONS[attribute.function].overloads[0].result
+    if rng.random() < 0.2 and type_.element is None:
+        derived = random_derived(rng, attribute, type_, schema)
+        found = _result_of(derived, schema)
+        if found is not None:
+            attribute, type_ = derived, found
+    if rng.random() < 0.15 and type_.element is not None:
+        derived = _derived_from_array(rng, attribute)
+        found = _result_of(derived, schema)
+        if found is not None:
+            attribute, type_ = derived, found
     if rng.random() < 0.08:
         return IsNull(attribute, rng.random() < 0.5)
     if type_.element is not None:
-        return _array_leaf(rng, attribute, type_.element)
+        return _array_leaf(rng, attribute, type_.element, schema)
     if type_ == STRING and rng.random() < 0.5:
         return _text_leaf(rng, attribute)
     if type_ == IP and rng.random() < 0.3:
@@ -182,25 +192,105 @@ def _between_leaf(rng: Random, schema: Schema, attribute: Attribute, type_: Type
     return Between(attribute, low, high, is_negated)
 
 
-_DERIVED_TYPES: Final = (STRING, TIMESTAMP, DATE)
+def _result_of(derived: Derived, schema: Schema) -> Type | None:
+    """The type of a derived value; None if its types are refused."""
+    try:
+        typed = check(IsNull(derived), schema)
+    except TypeCheckError:
+        return None
+    assert isinstance(typed, IsNull)
+    return typed.operand.type
 
 
-def random_derived(rng: Random, attribute: Attribute, type_: Type = STRING) -> Derived:
-    """A function of an attribute, perhaps of another function of a string; untyped."""
+def make_derived(function: str, *arguments: Attribute | Literal) -> Derived:
+    """A function of values as the parser makes it."""
+    return Derived((), None, (0, 0), function, arguments)
+
+
+_UNITS: Final = ("YEAR", "quarter", "MONTH", "week", "DD", "Hour", "MINUTE", "second")
+_REGEXES: Final = ("a", "[a-z]+", "(?i)B|é", r"\d{1,2}", r"\bx", "^.", "..", "a|ab", r"\s")
+_TARGETS: Final = {
+    "boolean": ("integer", "string"),
+    "integer": ("double", "string", "decimal(5,2)", "decimal(38,0)"),
+    "number": ("double",),
+    "float": ("double",),
+    "double": ("double",),
+    "decimal": ("double", "decimal(38,18)"),
+    "string": ("integer", "double", "boolean"),
+    "date": ("string", "timestamp"),
+    "timestamp": ("string", "date"),
+}
+
+
+def random_derived(
+    rng: Random, attribute: Attribute, type_: Type = STRING, schema: Schema | None = None
+) -> Derived:
+    """A function of an attribute, perhaps of another function; untyped. Its types may be
+    refused."""
+    if rng.random() < 0.15:
+        return make_derived("coalesce", attribute, _second(rng, attribute, type_, schema))
+    if rng.random() < 0.15 and type_.name in _TARGETS:
+        target = Literal(rng.choice(_TARGETS[type_.name]), STRING)
+        return make_derived("cast", attribute, target)
+    if type_.is_numeric:
+        return _random_number(rng, attribute, type_, schema)
+    if type_ in (TIMESTAMP, DATE) and rng.random() < 0.3:
+        if rng.random() < 0.5:
+            return make_derived("date_trunc", Literal(rng.choice(_UNITS), STRING), attribute)
+        constant = Literal(random_scalar(rng, DATE), DATE)
+        return make_derived("date_diff", *rng.sample((attribute, constant), 2))
+    if type_ in (STRING, TIMESTAMP, DATE):
+        return _random_part(rng, attribute, type_)
+    return make_derived("coalesce", attribute, _second(rng, attribute, type_, schema))
+
+
+def _second(
+    rng: Random, attribute: Attribute, type_: Type, schema: Schema | None
+) -> Attribute | Literal:
+    """Another attribute of the same family, or a constant."""
+    if schema is not None and rng.random() < 0.5:
+        family = [path for path in schema if _are_comparable(schema[path], type_)]
+        return Attribute(rng.choice(family)) if family else attribute
+    return random_literal(rng, type_)
+
+
+def _random_number(
+    rng: Random, attribute: Attribute, type_: Type, schema: Schema | None
+) -> Derived:
+    draw = rng.random()
+    if draw < 0.25:
+        return make_derived(rng.choice(("abs", "negative", "round", "floor", "ceil")), attribute)
+    if draw < 0.32:
+        return make_derived("round", attribute, Literal(rng.choice((0, 1, 2, 5)), INTEGER))
+    one: Attribute | Literal = attribute
+    if draw < 0.5:
+        one = make_derived("abs", attribute) if draw < 0.4 else make_derived("+", one, one)
+    sides = [one, _second(rng, attribute, type_, schema)]
+    if rng.random() < 0.3:
+        sides.reverse()
+    return make_derived(rng.choice("+-*/%"), *sides)
+
+
+def _random_part(rng: Random, attribute: Attribute, type_: Type) -> Derived:
+    """A function of a text or a moment."""
     if type_ == STRING and rng.random() < 0.3:
-        attribute = Derived((), None, (0, 0), rng.choice(("lower", "upper", "trim")), (attribute,))
+        attribute = make_derived(rng.choice(("lower", "upper", "trim")), attribute)
     name, overload = rng.choice(
         [
             (name, overload)
             for name, function in FUNCTIONS.items()
             for overload in function.overloads
             if overload.parameters[0] == type_
+            and 0 not in function.constants
+            and name not in ("cast", "date_diff", "occurrences")
         ]
     )
+    if name == "regexp_count":
+        return make_derived(name, attribute, Literal(rng.choice(_REGEXES), STRING))
     others = tuple(_random_argument(rng, own) for own in overload.parameters[1:])
     if overload.is_variadic and rng.random() < 0.3:
         others = (*others, attribute)
-    return Derived((), None, (0, 0), name, (attribute, *others))
+    return make_derived(name, attribute, *others)
 
 
 def _random_argument(rng: Random, type_: Type) -> Literal:
@@ -209,7 +299,43 @@ def _random_argument(rng: Random, type_: Type) -> Literal:
     return Literal(_piece(rng, random_scalar(rng, STRING))[:2], STRING)
 
 
-def _array_leaf(rng: Random, attribute: Attribute, element: Type) -> ArraysOverlap:
+def _derived_from_array(rng: Random, attribute: Attribute) -> Derived:
+    if rng.random() < 0.5:
+        return make_derived("size", attribute)
+    position = Literal(rng.choice((1, 1, 2, 3, -1, -2)), INTEGER)
+    return make_derived("element_at", attribute, position)
+
+
+def _compared_array(
+    rng: Random, attribute: Attribute, element: Type, schema: Schema
+) -> Comparison | In:
+    """An array compared as a whole, with constants or another array."""
+    if rng.random() < 0.25:
+        return In(attribute, tuple(_constant_array(rng, element) for _ in range(_list_length(rng))))
+    others = [Attribute(path) for path in schema if schema[path] == schema[attribute.path]]
+    other = rng.choice(others) if rng.random() < 0.4 else _constant_array(rng, element)
+    operator = rng.choice((Comparator.EQUAL, Comparator.NOT_EQUAL, Comparator.SAME))
+    return Comparison(operator, attribute, other)
+
+
+def _constant_array(rng: Random, element: Type) -> Literal:
+    members = [
+        None if rng.random() < 0.2 else random_literal(rng, element)
+        for _ in range(rng.choice((0, 1, 1, 2, 3)))
+    ]
+    return Literal(tuple(members), ANY_ARRAY)
+
+
+def _array_leaf(
+    rng: Random, attribute: Attribute, element: Type, schema: Schema
+) -> ArraysOverlap | ElementTest | Comparison | In:
+    if rng.random() < 0.4 or element.name == "struct":
+        name = rng.choice(("t", "x", "in", "order id"))
+        inner = Schema(element_types(element, name))
+        body = random_condition_as_written(rng, inner, depth=rng.choice((0, 0, 1)))
+        return ElementTest(rng.choice(("exists", "forall")), attribute, Lambda(name, body))
+    if rng.random() < 0.4:
+        return _compared_array(rng, attribute, element, schema)
     if rng.random() < 0.5:
         return ArraysOverlap(attribute, (random_literal(rng, element),), "array_contains")
     values = tuple(random_literal(rng, element) for _ in range(_list_length(rng)))

@@ -54,6 +54,12 @@ def random_value(rng: Random, type_: Type) -> Any:
             None if rng.random() < 0.2 else random_value(rng, element)
             for _ in range(rng.choice((0, 1, 1, 2, 3)))
         ]
+    if type_.name == "struct":
+        fields = rng.sample(type_.fields, rng.randint(0, len(type_.fields)))
+        return {
+            name: None if rng.random() < NULL_SHARE else random_value(rng, own)
+            for name, own in fields
+        }
     if (type_.is_floating or type_ == NUMBER) and rng.random() < 0.1:
         return rng.choice(ONLY_IN_EVENTS)
     if type_ == ANY:

@@ -5,28 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tamis.language.ast import (
+    SUBSCRIPTION,
     And,
-    Arithmetic,
     ArraysOverlap,
     AtLeast,
     Attribute,
     Between,
     Comparison,
     Condition,
+    ElementTest,
     In,
     IsNull,
+    Lambda,
     Like,
     Literal,
     Matches,
     Not,
     OperatorCall,
     Or,
+    Reference,
     Rlike,
     StringTest,
     Value,
     Variable,
     Xnor,
     Xor,
+    make_arithmetic,
 )
 from tamis.language.types import BOOLEAN, DATE, DOUBLE, FLOAT, INTEGER, STRING, TIMESTAMP
 from tests.generators.conditions import (
@@ -44,7 +48,7 @@ if TYPE_CHECKING:
     from random import Random
 
 LITERAL_TYPES: Final = (BOOLEAN, INTEGER, FLOAT, DOUBLE, STRING, DATE, TIMESTAMP, *DECIMALS)
-OPERATOR_NAMES: Final = ("loc_in", "mob_pattern", "f", "date", "Array", "matches_all", "_")
+OPERATOR_NAMES: Final = ("loc_in", "mob_pattern", "f", "date", "Arrays", "matches_all", "_")
 VARIABLE_NAMES: Final = ("x", "people", "_", "AND", "null", "x1")
 
 
@@ -76,12 +80,18 @@ def random_any_value(rng: Random, depth: int = 2) -> Value:
     draw = rng.random()
     if depth > 0 and draw < 0.2:
         sides = (random_any_value(rng, depth - 1), random_any_value(rng, depth - 1))
-        return Arithmetic(rng.choice("+-*/"), *sides)
+        return make_arithmetic(rng.choice("+-*/%"), *sides)
     if draw < 0.6:
         return Attribute(random_path(rng))
     if draw < 0.7:
         return Variable(rng.choice(VARIABLE_NAMES))
     return random_literal_of_any_type(rng)
+
+
+def _lambda(rng: Random) -> tuple[str, Condition]:
+    name = rng.choice((*VARIABLE_NAMES, "order id", "exists"))
+    test = In(Attribute((name, *random_path(rng))), (random_literal_of_any_type(rng),))
+    return name, rng.choice((test, Not(test), And((test, Attribute((name,))))))
 
 
 def _leaf(rng: Random) -> Condition:
@@ -107,13 +117,16 @@ def _leaf(rng: Random) -> Condition:
             Like(attribute, text, escape, ignores_case, is_negated),
             Rlike(attribute, rng.choice((*REGEXES, text)), is_negated),
             In(random_derived(rng, attribute), values, is_negated),
+            IsNull(random_derived(rng, attribute, rng.choice(LITERAL_TYPES)), is_negated),
             Comparison(
                 rng.choice(OPERATORS), random_any_value(rng), random_derived(rng, attribute)
             ),
             random_pattern_list(rng, attribute),
+            Reference(rng.choice(("a", "_b1", "AND", f"{SUBSCRIPTION}{text}"))),
             StringTest(rng.choice(("startswith", "endswith", "contains")), attribute, text),
             ArraysOverlap(attribute, values),
             ArraysOverlap(attribute, values[:1], "array_contains"),
+            ElementTest(rng.choice(("exists", "forall")), attribute, Lambda(*_lambda(rng))),
             Matches(rng.choice(("all", "any", "phrase")), others, text),
             Matches("at_least", others, text, k),
             OperatorCall(rng.choice(OPERATOR_NAMES), arguments),

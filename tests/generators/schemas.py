@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tamis.language.schema import Path, Schema
@@ -17,7 +18,9 @@ from tamis.language.types import (
     TIMESTAMP,
     Type,
     array_type,
+    struct_type,
 )
+from tamis.language.types.as_they_come import READS
 from tests.generators.values import DECIMALS
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ ODD_NAMES: Final = (
     *("and", "NOT", "null", "true", "Select", "case", "date", "TIMESTAMP", "array", "in", "xor"),
     *("it's", '"', "a\\b", "${x}", "--", "?x", "$", "%", "a,b", "(", "rlike", "interval"),
 )
+FIELDS: Final = ("a", "b", "Level", "order id", "in")
 STRUCTS: Final = ("geo", "device", "a-struct", "like", "s.t")
 
 
@@ -54,6 +58,10 @@ def random_type(rng: Random) -> Type:
     """Any type; scalars more often than arrays."""
     scalars = (BOOLEAN, INTEGER, NUMBER, FLOAT, DOUBLE, STRING, STRING, DATE, TIMESTAMP, IP)
     scalar = rng.choice((*scalars, rng.choice(DECIMALS)))
+    if rng.random() < 0.03:
+        fields = {name: random_type(rng) for name in rng.sample(FIELDS, rng.randint(1, 3))}
+        fields = {name: own for name, own in fields.items() if own.element is None}
+        return array_type(struct_type(fields or {"a": scalar}))
     return array_type(scalar) if rng.random() < 0.15 else scalar
 
 
@@ -75,6 +83,20 @@ def random_schema(rng: Random, n_attributes: int | None = None) -> Schema:
             is_repeated = types and rng.random() < 0.3
             types[path] = rng.choice(list(types.values())) if is_repeated else random_type(rng)
     return Schema(types)
+
+
+def read_other_kinds(rng: Random, schema: Schema) -> Schema:
+    """The same schema, in which many types read values of other kinds."""
+    return Schema({path: _read_other_kinds(rng, schema[path]) for path in schema})
+
+
+def _read_other_kinds(rng: Random, type_: Type) -> Type:
+    if type_.element is not None:
+        return array_type(_read_other_kinds(rng, type_.element))
+    allowed = READS.get(type_.name)
+    if allowed is None or rng.random() < 0.5:
+        return type_
+    return replace(type_, reads=tuple(own for own in allowed if rng.random() < 0.7))
 
 
 def _are_nested(one: Path, other: Path) -> bool:
