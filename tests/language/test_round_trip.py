@@ -28,6 +28,21 @@ def test_parse_reads_back_what_was_printed(seed):
     assert parse(print_expression(condition)) == condition
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "exists(-a, t -> t = 1)",  # not an array, which is found when it is checked
+        "forall(lower(a), t -> t = 'x')",
+        "exists(concat(a, 'x, y'), t -> t = 'x')",
+        "exists(`a), b`, t -> t = 'x')",
+        "any_attribute(v -> v = 'x')",
+    ],
+)
+def test_arrays_of_all_kinds_are_printed(text):
+    condition = parse(text)
+    assert parse(print_expression(condition)) == condition
+
+
 @given(seeds)
 def test_check_gives_the_same_tree_for_what_was_printed_typed(seed):
     rng = Random(seed)

@@ -412,6 +412,11 @@ def attributes(condition: Condition) -> Iterator[Attribute]:
         yield from sources(tested)
 
 
+def is_event(value: Attribute) -> bool:
+    """Whether this is the whole event. A derived value has no path either until it is checked."""
+    return value.path == EVENT and not isinstance(value, Derived)
+
+
 def sources(attribute: Attribute) -> Iterator[Attribute]:
     """The attribute itself; of a derived value, the attributes that it is computed from."""
     if not isinstance(attribute, Derived):

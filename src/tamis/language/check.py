@@ -58,6 +58,7 @@ from tamis.language.ast import (
     Words,
     Xnor,
     Xor,
+    is_event,
     variables,
     variables_of,
 )
@@ -451,8 +452,9 @@ class _Checker:
 
     def element_test(self, node: ElementTest) -> ElementTest:
         """A condition over the elements of an array, or over the strings of an event."""
-        function = node.function if node.operand.path != EVENT else "any_attribute"
-        if self.scope and node.operand.path == EVENT:
+        is_whole = is_event(node.operand)
+        function = "any_attribute" if is_whole else node.function
+        if self.scope and is_whole:
             self.refuse_in_lambda("any_attribute() is a condition of the event", node)
         array = self.array_above(node.operand)
         if array is not None:

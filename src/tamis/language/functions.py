@@ -27,7 +27,7 @@ from tamis.language.ast import (
     Xor,
 )
 from tamis.language.foreign_values import hint_at_unsupported
-from tamis.language.tokens import ARROW, END, KEYWORDS, QUOTED, WORD
+from tamis.language.tokens import ARROW, END, KEYWORDS, QUOTED, WORD, refuse_word
 from tamis.language.types import ANY_ARRAY, INTEGER, STRING, parse_type
 from tamis.language.value_functions import FUNCTIONS, find_function, takes
 from tamis.text.proximity import MAX_DISTANCE
@@ -147,6 +147,8 @@ def _array(parser: Parser, function: str, start: int) -> Literal:
 
 def _element_test(parser: Parser, function: str, start: int) -> ElementTest:
     operand = _attribute(parser, function)
+    if function == "exists" and parser.kinds[parser.at] != ",":  # of other languages
+        raise refuse_word(parser.text, start, start + len(function))
     parser.expect(",")
     test = parse_lambda(parser)
     return ElementTest(function, operand, test, _close(parser, start))

@@ -16,7 +16,6 @@ from tamis.errors import TamisError
 from tamis.language.array_keys import compared_array, elements_of
 from tamis.language.ast import (
     ARITHMETIC,
-    EVENT,
     NOWHERE,
     SUBSCRIPTION,
     And,
@@ -47,6 +46,7 @@ from tamis.language.ast import (
     Words,
     Xnor,
     Xor,
+    is_event,
     sources,
     tested_attributes,
 )
@@ -284,7 +284,7 @@ def _print_leaf(node: Condition, dialect: Dialect) -> str:
         case ArraysOverlap():
             return dialect.print_overlap(node, dialect)
         case ElementTest():
-            if node.operand.path == EVENT:
+            if is_event(node.operand):
                 return dialect.print_any_attribute(node)
             parameter, body = print_path((node.test.parameter,)), _print(node.test.body, 0, dialect)
             return f"{node.function}({print_value(node.operand)}, {parameter} -> {body})"

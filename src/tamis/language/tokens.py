@@ -90,7 +90,7 @@ _GROUP_KINDS: Final = ["", RAW_STRING, WORD, NUMBER, "", STRING, QUOTED, VARIABL
 # What comes after a refused word that is a function.
 _FUNCTION_WORDS: Final = {
     "CAST": re.compile(r"[ \t\r\n]*\("),
-    "EXISTS": re.compile(r"[ \t\r\n]*\((?!\s*select\b)[^),]*,", re.IGNORECASE),
+    "EXISTS": re.compile(r"[ \t\r\n]*\((?!\s*select\b)", re.IGNORECASE),
 }
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # allowed in strings, as in Spark
@@ -151,15 +151,21 @@ def _kind_of_word(text: str, word: str, start: int, end: int) -> str:
         return upper
     is_function = upper in _FUNCTION_WORDS and _FUNCTION_WORDS[upper].match(text, end)
     if upper in REFUSED_WORDS and not is_function:
-        raise ParseError(
-            "unsupported-syntax",
-            REFUSED_WORDS[upper],
-            span=(start, end),
-            hint=hint_at_exists(text, start, end)
-            if upper == "EXISTS"
-            else f"an attribute of that name is written `{word}`",
-        )
+        raise refuse_word(text, start, end)
     return WORD
+
+
+def refuse_word(text: str, start: int, end: int) -> ParseError:
+    """The error of one of the `REFUSED_WORDS`."""
+    word = text[start:end]
+    is_exists = word.upper() == "EXISTS"
+    hint = hint_at_exists(text, start, end) if is_exists else None
+    return ParseError(
+        "unsupported-syntax",
+        REFUSED_WORDS[word.upper()],
+        span=(start, end),
+        hint=hint or f"an attribute of that name is written `{word}`",
+    )
 
 
 def _refuse_unprintable(found: re.Match[str]) -> ParseError:
