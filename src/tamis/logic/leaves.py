@@ -11,6 +11,7 @@ from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from tamis.language.array_keys import ARRAY_KEY
 from tamis.language.ast import (
     And,
     ArraysOverlap,
@@ -148,6 +149,15 @@ def is_short(constant: Literal) -> bool:
         return True
     digits = Decimal(constant.value).as_tuple().digits
     return len(bytes(digits).strip(b"\0")) <= SHORT_DIGITS
+
+
+def is_null(value: Attribute, *, negated: bool = False) -> IsNull:
+    """The test whether a value is missing; the key of an array is missing if the array is."""
+    if isinstance(value, Derived) and value.function == ARRAY_KEY:
+        (array,) = value.arguments
+        assert isinstance(array, Attribute)
+        value = array
+    return IsNull(value, negated=negated)
 
 
 def inverse(leaf: Condition) -> Condition:

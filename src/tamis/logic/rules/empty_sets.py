@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from tamis.language.ast import Condition, In, IsNull
-from tamis.logic.leaves import FALSE
+from tamis.language.ast import Condition, In
+from tamis.logic.leaves import FALSE, is_null
 from tamis.logic.rules.rule import Preserves, Rule
 
 
 def rewrite(node: Condition) -> Condition:
     """Replace tests against the empty set."""
     if isinstance(node, In) and not node.values:
-        return IsNull(node.operand, negated=True) if node.negated else FALSE
+        return is_null(node.operand, negated=True) if node.negated else FALSE
     return node
 
 

@@ -21,7 +21,6 @@ from tamis.language.ast import (
     ElementTest,
     In,
     InNetwork,
-    IsNull,
     Like,
     Literal,
     Matches,
@@ -40,7 +39,7 @@ from tamis.language.queries import distinct_words, near_words, query_words
 from tamis.language.types import BOOLEAN, INTEGER, IP, STRING, parse_network
 from tamis.language.types.addresses import join_networks
 from tamis.logic.evaluate import test_leaf
-from tamis.logic.leaves import FALSE, TRUE, bound, constant, distinct, one_of
+from tamis.logic.leaves import FALSE, TRUE, bound, constant, distinct, is_null, one_of
 from tamis.logic.rules.rule import Preserves, Rule
 from tamis.text.terms import NEAR, NEAR_IN_ORDER, PHRASE
 
@@ -104,7 +103,7 @@ def _spell_comparison(operator: Comparator, left: Value, right: Value) -> Condit
     if not isinstance(left, Attribute) or not isinstance(right, Literal):
         return Comparison(operator, left, right)  # a constraint on variables
     if operator is Comparator.SAME:
-        return And((_spell_set(left, (right,)), IsNull(left, negated=True)))
+        return And((_spell_set(left, (right,)), is_null(left, negated=True)))
     if left.type == BOOLEAN:
         return _spell_boolean(operator, left, right)
     return (
@@ -116,8 +115,8 @@ def _spell_pair(operator: Comparator, left: Attribute, right: Attribute) -> Cond
     if left.path > right.path:
         operator, left, right = operator.mirrored, right, left
     if operator is Comparator.SAME:
-        both_absent = And((IsNull(left), IsNull(right)))
-        both_present = (IsNull(left, negated=True), IsNull(right, negated=True))
+        both_absent = And((is_null(left), is_null(right)))
+        both_present = (is_null(left, negated=True), is_null(right, negated=True))
         return Or((And((_spell_pair(Comparator.EQUAL, left, right), *both_present)), both_absent))
     if left.path == right.path:
         return one_of(left, (), is_negated=operator.holds(0))
