@@ -31,11 +31,13 @@ from tamis.language.ast import (
     Derived,
     ElementTest,
     In,
+    InNetwork,
     IsNull,
     Like,
     Not,
     PatternList,
     Rlike,
+    Xnor,
     Xor,
     attributes,
     children,
@@ -303,22 +305,32 @@ def is_array(leaf: Condition, schema: Schema) -> bool:
     return any(schema[own.path].element is not None for own in tested)
 
 
+_NOT_IN_SPARK = (Xor, Xnor, AtLeast, InNetwork)
+
+
+def is_regex(leaf: Condition) -> bool:
+    """Whether a leaf tests regular expressions."""
+    return isinstance(leaf, Rlike) or (isinstance(leaf, PatternList) and leaf.word == "RLIKE")
+
+
 def is_as_written(leaf: Condition, schema: Schema) -> bool:
     """In arrays Spark brings no constant to the type of the elements, as it does elsewhere; it has
-    no lists of regular expressions.
+    no lists of regular expressions, no XOR, XNOR, at_least and in_network.
     """
     if any(map(may_fail, attributes_of(leaf))):
         return False
-    if isinstance(leaf, PatternList):
-        return leaf.word != "RLIKE"
+    if is_regex(leaf):
+        return False
     if isinstance(leaf, Comparison | In) and is_array(leaf, schema):
         return False
     if isinstance(leaf, ElementTest):
         inside = list(all_subtrees(leaf.test.body))
+        if any(isinstance(one, _NOT_IN_SPARK) or is_regex(one) for one in inside):
+            return False
         tested = (own for one in inside for own in attributes_of(one))
         return not any(map(may_fail, tested)) and "array(" not in print_expression(leaf)
     if not isinstance(leaf, ArraysOverlap):
-        return not isinstance(leaf, Rlike)
+        return True
     element = schema[leaf.operand.path].element
     return element.name != "decimal" and all(value.type == element for value in leaf.values)
 
