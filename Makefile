@@ -12,8 +12,9 @@ DEMO_EXTRAS := sigma,spark,text
 TEST_EXTRAS := avro,client,connect,dev,feeds,kafka,lab,live,postgres,search,server,sigma,spark,spatial,text
 BENCH_EXTRAS := avro,client,feeds,lab,live,search,server,sigma,spark,text
 
-# Two processes, which share two cores well: much of a test on Spark is waiting.
-IN_PARALLEL := -n 2 --dist loadfile
+# Two processes, which share two cores well: much of a test on Spark is waiting. If one of them
+# crashes, the run ends: with a new process in its place, pytest-xdist can wait for ever.
+IN_PARALLEL := -n 2 --dist loadfile --max-worker-restart 0
 
 # How many times more examples `make check` draws for each property than `make test`: as many as
 # leave it within an hour on two cores.
