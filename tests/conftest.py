@@ -23,6 +23,10 @@ SPARK_SETTINGS = {
     "spark.driver.memory": "2g",  # one session serves thousands of tests
     # Tests are short: compiling quickly beats compiling well.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    # Spark's parser remembers what it has seen of all texts, and those of tests are random: without
+    # a limit, this fills the memory, and the collector of garbage takes all the time.
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushThreshold": "20000",  # states of 10 kB
     # Functions of test modules reach the workers by name.
     "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
 }
