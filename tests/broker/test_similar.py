@@ -99,6 +99,7 @@ def test_groups_are_those_of_a_naive_twin(life, monkeypatch):
                     "a": add(server, "a", "x = 1", "1d"),
                     "b": add(server, "b", "y = 1", "3d"),
                 }
+                publish(server, [STORIES[0] | {"x": 1, "y": 1}] * 2)  # similar, in every life
             for _ in range(8):
                 publish(server, draw_events(draw, STORIES, draw.choice([1, 3, 6])))
                 clock.move(draw.choice([0, 3_600, 40_000, 86_400]))
