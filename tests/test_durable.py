@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 from threading import Thread
 
@@ -17,6 +18,7 @@ from tamis import durable
 from tamis.durable import (
     LOCK,
     NotPrivateError,
+    checksum,
     create_file,
     draft_directory,
     locked,
@@ -28,6 +30,13 @@ from tamis.durable import (
     try_lock,
     unlock,
 )
+
+
+@pytest.mark.parametrize("size", [0, 1, (1 << 20) - 1, 1 << 20, (1 << 21) + 7])
+def test_the_checksum_of_a_file(tmp_path, size):
+    content = os.urandom(size)
+    (tmp_path / "file").write_bytes(content)
+    assert checksum(tmp_path / "file") == zlib.crc32(content)
 
 
 def names(directory: Path) -> set[str]:

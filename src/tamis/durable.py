@@ -17,6 +17,7 @@ import re
 import secrets
 import shutil
 import stat
+import zlib
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 LOCK: Final = ".tamis.lock"
 DRAFT: Final = re.compile(r"\.tamis-[0-9a-f]{16}\.draft")
+_PIECE: Final = 1 << 20  # bytes read at a time
 
 _OPEN_LOCK: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _BUSY: Final = (errno.EAGAIN, errno.EACCES)
@@ -110,6 +112,15 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def checksum(path: Path) -> int:
+    """The CRC-32 of a file, which is read piece by piece."""
+    found = 0
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            found = zlib.crc32(piece, found)
+    return found
 
 
 def make_directory(path: Path) -> None:

@@ -179,6 +179,9 @@ def test_a_part_that_is_lost_while_it_is_used(folder):
         with LiveIndex.open(folder) as live:
             live.remove("more")
             assert answers(live) == wanted
+            shutil.rmtree(folder / "parts")
+            live.compact()  # of what is in memory
+            assert answers(live) == wanted
 
 
 def test_current_is_not_needed(written, folder):

@@ -8,9 +8,12 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from tamis.index.build import CHUNK
+from tamis.index.build import CHUNK, build_contents
+from tamis.index.text_columns import Columns
+from tamis.language.schema import Schema
 from tamis.logic.evaluate import Missing
 from tamis.match.build import build
 from tamis.match.index import Index
@@ -52,6 +55,41 @@ def test_the_kind_of_input_makes_no_difference(seed):
     assert_identical(from_mapping, build(list(example.texts.items()), example.schema))
     assert_identical(from_mapping, build(iter(example.texts.items()), example.schema))
     assert_identical(from_mapping, build(example.texts, example.schema.to_json()))
+
+
+@pytest.mark.parametrize("missing", Missing)
+def test_nor_do_columns_instead_of_strings(missing, seed):
+    """However the columns are cut: in pieces of any size, of longer columns, and empty ones."""
+    draw = random.Random(seed)
+    example = draw_example(seed, n_subscriptions=CHUNK // 20, n_attributes=12)
+    texts = {"broken": "a =", **example.texts, "odd": "x = 'é' OR", "always": "TRUE"}
+    texts |= {f"more{at}": f"a0 = {at}" for at in range(CHUNK)}
+    numbers = np.arange(100, 100 + len(texts))
+    built = build_contents(texts, example.schema, missing, numbers=numbers)
+    ends = [0, *sorted(draw.choices(range(len(texts)), k=30)), len(texts)]
+    pieces = [cut(texts, *ends[at : at + 2]) for at in range(len(ends) - 1)]
+    columns = Columns(*(pa.chunked_array(own, pa.string()) for own in zip(*pieces, strict=True)))
+    again = build_contents(columns, example.schema, missing, numbers=numbers)
+    assert_identical(Index(built.contents, registry=None), Index(again.contents, registry=None))
+    assert again.contents.texts.to_pylist() == built.contents.texts.to_pylist()
+    assert np.array_equal(again.contents.numbers, built.contents.numbers)
+    assert len(built.contents.numbers) == len(built.contents.ids) < len(texts)
+    assert list(map(str, again.rejects)) == list(map(str, built.rejects))
+
+
+def cut(texts: dict[str, str], begin: int, end: int) -> tuple[pa.Array, pa.Array]:
+    """Ids and expressions of some rows, as slices of arrays with other strings around them."""
+    ids = pa.array(["before", *list(texts)[begin:end], "after"])
+    own = pa.array(["a = 0", *list(texts.values())[begin:end], "a = 0"])
+    return ids.slice(1, end - begin), own.slice(1, end - begin)
+
+
+@pytest.mark.parametrize("chunks", [[], [[]], [[], ["x"]]])
+def test_columns_with_little_in_them(chunks):
+    texts = [["a = 1" for _ in own] for own in chunks]
+    columns = Columns(*(pa.chunked_array(own, pa.string()) for own in (chunks, texts)))
+    contents = build_contents(columns, Schema.of("a INT")).contents
+    assert contents.ids.to_pylist() == [name for own in chunks for name in own]
 
 
 @pytest.mark.slow

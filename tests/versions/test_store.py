@@ -11,17 +11,19 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
 
+import pyarrow as pa
 import pytest
 
 import tamis
 from tamis.errors import IndexFormatError, InputError
 from tamis.index.build import build_contents
+from tamis.language.limits import NO_LIMITS
 from tamis.places import CURRENT
-from tamis.versions import manifest, storage
+from tamis.versions import manifest, part_files, storage
 from tamis.versions.cache import PartCache
 from tamis.versions.manifest import BASE, Version, read_version
 from tamis.versions.opening import open_version
-from tamis.versions.part_files import write_part
+from tamis.versions.part_files import digest_rows, write_part
 from tamis.versions.part_set import _OPEN, PartSet
 from tamis.versions.storage import Storage
 from tamis.versions.store import IndexStore, Retention
@@ -52,6 +54,27 @@ def store(request, tmp_path, monkeypatch) -> IndexStore:
     if request.param == "local":
         return IndexStore(tmp_path / "index")
     return IndexStore(request.getfixturevalue("object_store"))
+
+
+def test_the_digest_of_rows(seed):
+    """It depends on every value, and not on how the rows are cut into chunks."""
+    draw = random.Random(seed)
+    n_rows = part_files._HASHED + 1_000
+    rows = pa.table({"id": [f"s{at}" for at in range(n_rows)], "text": ["a = 1"] * n_rows})
+    digest = digest_rows(rows, "undefined", NO_LIMITS)
+    ends = [0, *sorted(draw.choices(range(n_rows), k=20)), n_rows]
+    cut = [rows.slice(ends[at], ends[at + 1] - ends[at]) for at in range(len(ends) - 1)]
+    assert digest_rows(pa.concat_tables(cut), "undefined", NO_LIMITS) == digest
+    changed = ["a = 1"] * n_rows
+    changed[draw.randrange(n_rows)] = "a = 2"
+    others = [
+        (rows.set_column(1, "text", pa.array(changed)), "undefined"),
+        (rows.slice(1), "undefined"),
+        (rows.rename_columns(["id", "other"]), "undefined"),
+        (rows, "satisfies_negation"),
+    ]
+    found = {digest_rows(own, missing, NO_LIMITS) for own, missing in others}
+    assert len(found - {digest}) == len(others)
 
 
 def test_a_relative_path_means_the_same_to_a_worker_elsewhere(tmp_path, monkeypatch):

@@ -27,6 +27,7 @@ from tamis.index.pattern_tests import PatternTests
 from tamis.index.programs import write_programs
 from tamis.index.reader import Reader
 from tamis.index.reorganise import reorganise
+from tamis.index.text_columns import Columns, TextColumn
 from tamis.index.triggers import build_triggers
 from tamis.index.validity import make_validity
 from tamis.index.weights import add_weights, make_weights
@@ -56,7 +57,8 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int | None], None]  # number done, and total number
     # An error stands for a row without a valid subscription, and is reported as a reject.
-    Subscriptions = Mapping[str, str] | Iterable[tuple[str, str] | ExpressionError]
+    Pairs = Mapping[str, str] | Iterable[tuple[str, str] | ExpressionError]
+    Subscriptions = Pairs | Columns
 
 CHUNK = 4000  # expressions read at a time, so that their data stays in the cache
 _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -80,7 +82,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     validity: Mapping[str, ValidityLimits] | None = None,
     attributes: Mapping[str, Mapping[str, Any]] | None = None,
     weights: Mapping[str, Any] | None = None,
-    numbers: Mapping[str, int] | None = None,
+    numbers: Int64 = NO_NUMBERS,
     processes: int = 1,
     frequencies: Frequencies | None = None,
     operators: Iterable[Signature] = (),
@@ -95,7 +97,7 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     the schema; the index stores the ones they call. `tags`, `validity` and `attributes` are by id
     and are read after all subscriptions: an iterator of subscriptions may fill them meanwhile.
     `weights` are by id too; other subscriptions have the weight of their attribute `weight`.
-    `numbers` are those that a store gave all subscriptions.
+    `numbers` are those that a store gave all subscriptions, in their order.
     `frequencies` gives the frequency of words in texts, and affects only the speed of matching.
     `statistics` is stored with the index unchanged. `progress` is called with the number of
     subscriptions done and the total.
@@ -117,24 +119,25 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
     for n_done in read.add(taken, processes):
         if progress is not None:
             progress(n_done, len(taken.texts))
-    roots = np.delete(read.roots, list(read.rejects))
-    finished = finish(read.builder, roots)
+    plan, called, rejects = read.finish_plan(), read.called, read.rejects
+    texts = _without(pa.chunked_array(read.texts, pa.string()), list(rejects))
+    finished = finish(read.builder, np.delete(read.roots, list(rejects)))
+    del read  # it takes as much memory as what was made of it
     term_rates = estimate_term_rates(finished, frequencies)
-    finished = order_nodes(reorganise(finished, ~np.isnan(term_rates)), term_rates)
+    finished = reorganise(finished, ~np.isnan(term_rates))
+    finished = order_nodes(finished, term_rates)
     term_rates = estimate_term_rates(finished, frequencies)
     rates = estimate_leaf_rates(finished.leaves, finished.n_leaves, term_rates)
     triggers = build_triggers(finished.nodes, rates)
     prepare_columns(finished.columns)
     _build_elements(finished.columns, missing, processes)
     finished.never.flags.writeable = False
-    ids = _without(pa.array(taken.ids, pa.string()), list(read.rejects))
-    texts = _without(pa.chunked_array(read.texts, pa.string()), list(read.rejects))
-    plan = read.finish_plan()
-    names = ids.to_pylist() if validity or attributes or numbers else []
+    ids = _without(_to_arrow(taken.ids), list(rejects))
+    names = ids.to_pylist() if validity or attributes else []
     details, attribute_names = make_attributes(names, attributes)
     contents = Contents(
         schema.with_operators(
-            replace(own, check=None) for own in schema.operators if own.name in read.called
+            replace(own, check=None) for own in schema.operators if own.name in called
         ),
         missing,
         finished.columns,
@@ -153,13 +156,13 @@ def build_contents(  # noqa: PLR0913 - all that decides what the index is
         make_weights(names, attributes),
         details,
         attribute_names,
-        _number_array(names, numbers),
+        _keep_numbers(numbers, taken, rejects),
         provenance=dict(provenance or {}),
         statistics=dict(statistics or {}),
     )
     if is_inferred:
-        name_deciders(read.rejects.values(), contents, limits)
-    return Built(contents, _in_input_order(taken.rejects, read.rejects))
+        name_deciders(rejects.values(), contents, limits)
+    return Built(contents, _in_input_order(taken.rejects, rejects))
 
 
 def _build_elements(columns: Iterable[Column], missing: Missing, processes: int) -> None:
@@ -208,7 +211,7 @@ class _Intake:
             n_parsed += len(parsed)
             yield len(taken.texts) - len(left) + n_parsed
 
-    def _read(self, start: int, texts: list[str]) -> list[int]:
+    def _read(self, start: int, texts: list[str] | pa.StringArray) -> list[int]:
         """Add the subscriptions that can be read without the parser; returns the ordinals of the
         others.
         """
@@ -216,7 +219,7 @@ class _Intake:
         programs = self._reader.programs(chunk, self._schema, self.builder, self._patterns)
         roots = self.builder.add(programs)
         left = np.flatnonzero(programs.is_left)
-        plain = self._keywords.read([texts[at] for at in left.tolist()])
+        plain = self._keywords.read(_some(texts, left))
         roots[left] = self.builder.add(plain)
         self.roots[start : start + len(texts)] = roots
         self.texts.append(chunk.texts)
@@ -275,12 +278,14 @@ def estimate_leaf_rates(
 class _Taken(NamedTuple):
     """The subscriptions with valid ids, and the errors of the others by row of the input."""
 
-    ids: list[str]
-    texts: list[str]
+    ids: list[str] | TextColumn
+    texts: list[str] | TextColumn
     rejects: dict[int, ExpressionError]
 
 
 def _take(subscriptions: Subscriptions) -> _Taken:
+    if isinstance(subscriptions, Columns):
+        return _Taken(TextColumn(subscriptions.ids), TextColumn(subscriptions.texts), {})
     first = _plain_dict(subscriptions)
     if first is not None:
         # The keys of a dict are distinct: nothing has to be checked.
@@ -313,7 +318,9 @@ def _refuse_weights(taken: _Taken, attributes: Mapping[str, Mapping[str, Any]]) 
             wrong[subscription_id] = str(error)
     if not wrong:
         return taken
-    found = _Taken([], [], dict(taken.rejects))
+    ids: list[str] = []
+    texts: list[str] = []
+    found = _Taken(ids, texts, dict(taken.rejects))
     rows = (row for row in range(len(taken.ids) + len(taken.rejects)) if row not in taken.rejects)
     for row, name, text in zip(rows, taken.ids, taken.texts, strict=True):
         if name in wrong:
@@ -321,8 +328,8 @@ def _refuse_weights(taken: _Taken, attributes: Mapping[str, Mapping[str, Any]]) 
                 "bad-weight", wrong[name], span=(0, 0), text=text, subscription_id=name
             )
         else:
-            found.ids.append(name)
-            found.texts.append(text)
+            ids.append(name)
+            texts.append(text)
     return found
 
 
@@ -442,11 +449,25 @@ def collect_votes(texts: list[str], limits: Limits = DEFAULT_LIMITS) -> SchemaVo
     return votes
 
 
-def _number_array(names: Sequence[str], numbers: Mapping[str, int] | None) -> Int64:
-    if not numbers:
+def _keep_numbers(numbers: Int64, taken: _Taken, rejects: Mapping[int, ExpressionError]) -> Int64:
+    """The numbers of the subscriptions that were not rejected."""
+    if not len(numbers):
         return NO_NUMBERS
-    found: Int64 = np.array([numbers[name] for name in names], dtype=np.int64)
+    found: Int64 = np.delete(np.delete(numbers, list(taken.rejects)), list(rejects))
     found.flags.writeable = False
+    return found
+
+
+def _to_arrow(ids: list[str] | TextColumn) -> pa.StringArray:
+    if isinstance(ids, TextColumn):
+        return pa.concat_arrays(ids.column.chunks) if len(ids) else pa.array([], pa.string())
+    return pa.array(ids, pa.string())
+
+
+def _some(texts: list[str] | pa.StringArray, rows: np.ndarray) -> list[str]:
+    if isinstance(texts, list):
+        return [texts[row] for row in rows.tolist()]
+    found: list[str] = texts.take(pa.array(rows)).to_pylist()
     return found
 
 

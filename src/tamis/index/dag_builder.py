@@ -281,6 +281,12 @@ class DagBuilder:
             attributes[at] = [numbers.get(own.path, -1) for own in (column.attributes * 2)[:2]]
         return Meeting(attributes, self.is_signed, np.zeros(1, dtype=np.int64))
 
+    def forget_tables(self) -> None:
+        """Free the memory of the tables that find what is there; nothing more can be added."""
+        self.bases = self.bases._replace(table=self.bases.table[:0], heads=self.bases.heads[:0])
+        self.texts = self.texts._replace(table=self.texts.table[:0])
+        self.inner = self.inner._replace(table=self.inner.table[:0])
+
     # ── room ───────────────────────────────────────────────────────────────────────────────
 
     def reserve_bases(self, n_bases: int, n_values: int) -> None:

@@ -20,11 +20,14 @@ from tamis.index.numbers import lay_out, short_entries
 from tamis.language.types import NUMBER
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from tamis.index.dag_builder import DagBuilder
     from tamis.index.numbers import Entries
     from tamis.kernels.arrays import Int32
 
 _WITH_VALUES = (form.ONE_OF, form.AT_MOST, form.BELOW)
+_AT_ONCE = 1 << 20  # constants of leaves; more are ranked some columns at a time, to save memory
 
 
 class Finished(NamedTuple):
@@ -40,7 +43,10 @@ class Finished(NamedTuple):
 
 
 def finish(builder: DagBuilder, roots: Int32) -> Finished:
-    """The arrays of an index whose subscription i has the reference roots[i]."""
+    """The arrays of an index whose subscription i has the reference roots[i]; nothing more can be
+    added.
+    """
+    builder.forget_tables()
     inner = builder.inner
     is_real = (roots != FALSE) & (roots != TRUE)
     is_reached = np.zeros(int(inner.n_inner[0]), dtype=np.uint8)
@@ -73,8 +79,8 @@ def finish(builder: DagBuilder, roots: Int32) -> Finished:
 def _runs(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """The positions of many runs, concatenated."""
     ends = np.cumsum(sizes)
-    total = int(ends[-1]) if len(ends) else 0
-    places: np.ndarray = np.arange(total) + np.repeat(starts - (ends - sizes), sizes)
+    places: np.ndarray = np.repeat(starts - (ends - sizes), sizes)
+    places += np.arange(len(places))
     return places
 
 
@@ -89,7 +95,7 @@ def _needed_leaves(builder: DagBuilder, is_named: np.ndarray) -> np.ndarray:
         is_needed[needed & ~1] = True
         is_needed[2 * below] = True
         if int(is_needed.sum()) == len(needed):
-            return needed
+            return needed.astype(np.int32)
 
 
 def _group_roots(ordinals: Int32, nodes: Int32, always: np.ndarray) -> RootArrays:
@@ -102,12 +108,38 @@ def _group_roots(ordinals: Int32, nodes: Int32, always: np.ndarray) -> RootArray
 
 
 class _Placed(NamedTuple):
-    """Constants of leaves, and the codes equal to them, counted from their column's first."""
+    """The constants of all leaves of some columns, column by column, and the codes equal to them,
+    counted from their column's first.
+    """
 
-    leaf_rows: np.ndarray  # int64[n]
-    firsts: np.ndarray  # int64[n]
-    lasts: np.ndarray  # int64[n]
-    of_doubles: np.ndarray  # int64[n], a further code of doubles equal to it; or -1
+    begin: int  # the columns
+    end: int
+    leaf_rows: np.ndarray  # int32[n], ascending in each column
+    firsts: np.ndarray  # int32[n]
+    lasts: np.ndarray  # int32[n]
+    of_doubles: np.ndarray  # int32[n], a further code of doubles equal to it, or -1; or empty
+
+
+class _Ranked(NamedTuple):
+    """The constants of some columns."""
+
+    placed: _Placed
+    words: np.ndarray  # int64[:], the distinct constants of all columns, ascending in each
+    counts: np.ndarray  # int64[n_columns], how many of them each has
+    entries: dict[int, Entries]  # of columns of numbers
+
+
+def _place(
+    placed: _Placed, rows: slice, distinct: np.ndarray, words: np.ndarray, places: np.ndarray
+) -> _Placed:
+    """With other codes for one column: those in `places` of each of its distinct words."""
+    if placed.lasts is placed.firsts:
+        nothing = np.full(len(placed.firsts), -1, dtype=np.int32)
+        placed = placed._replace(lasts=placed.firsts.copy(), of_doubles=nothing)
+    of_row = np.searchsorted(distinct, words[rows])
+    for at, array in enumerate((placed.firsts, placed.lasts, placed.of_doubles)):
+        array[rows] = places[of_row, at]
+    return placed
 
 
 class _LeafWriter:
@@ -116,14 +148,14 @@ class _LeafWriter:
     def __init__(self, builder: DagBuilder, leaves: np.ndarray) -> None:
         self.builder = builder
         self.leaves = leaves  # sorted
-        self.numbers = np.arange(len(leaves))
+        self.numbers = np.arange(len(leaves), dtype=np.int32)
         self.is_negated = (leaves & 1).astype(np.bool_)
         self.bases = leaves >> 1
         self._swap_opposites()
         self.forms = builder.bases.forms[self.bases]
         old_columns = builder.bases.columns[self.bases]
-        used = np.unique(old_columns[old_columns >= 0])
-        renamed = np.full(len(builder.columns) + 1, -1, dtype=np.int64)
+        used = np.flatnonzero(np.bincount(old_columns[old_columns >= 0]))
+        renamed = np.full(len(builder.columns) + 1, -1, dtype=np.int32)
         renamed[used] = np.arange(len(used))
         self.leaf_columns = renamed[old_columns]  # -1 stays -1: the last entry
         self.columns = [
@@ -144,7 +176,9 @@ class _LeafWriter:
         is_plain = ~self.is_negated
         self._write_patterns(is_plain & (self.forms == form.MEETS_PATTERN))
         holders = np.flatnonzero(is_plain & np.isin(self.forms, _WITH_VALUES))
-        placed, constants = self._rank_constants(holders)
+        ranked = list(self._rank_constants(holders.astype(np.int32)))
+        placed = [own.placed for own in ranked]
+        constants = self._make_constants(ranked)
         column_codes = np.zeros(len(self.columns) + 1, dtype=np.int64)
         np.cumsum([column.n_codes for column in self.columns], out=column_codes[1:])
         starts, posting_leaves = self._postings(placed, column_codes)
@@ -182,51 +216,63 @@ class _LeafWriter:
 
     # ── constants ──────────────────────────────────────────────────────────────────────────
 
-    def _rank_constants(self, holders: np.ndarray) -> tuple[_Placed, ConstantArrays]:
-        """For each constant of each leaf, the leaf and the codes equal to it; and all constants."""
+    def _rank_constants(self, holders: Int32) -> Iterator[_Ranked]:
+        """The constants of all leaves that hold some, for some columns after the other."""
+        starts = self.builder.bases.value_starts
+        columns = self.leaf_columns[holders]
+        order = np.argsort(columns, kind="stable")
+        holders, columns = holders[order], columns[order]
+        del order
+        sizes = np.diff(starts)[self.bases[holders]].astype(np.int32)
+        ends = np.searchsorted(columns, np.arange(len(self.columns) + 1))
+        n_before = np.append(0, np.cumsum(sizes))[ends]  # constants before each column
+        begin = 0
+        while begin < len(self.columns):
+            end = int(np.searchsorted(n_before, n_before[begin] + _AT_ONCE, side="right")) - 1
+            end = max(end, begin + 1)
+            own = slice(ends[begin], ends[end])
+            yield self._rank_columns(begin, end, holders[own], sizes[own])
+            begin = end
+
+    def _rank_columns(self, begin: int, end: int, holders: Int32, sizes: np.ndarray) -> _Ranked:
         bases = self.builder.bases
-        own = self.bases[holders]
-        sizes = bases.value_starts[own + 1] - bases.value_starts[own]
-        words = bases.values[_runs(bases.value_starts[own], sizes)]
+        words = bases.values[_runs(bases.value_starts[self.bases[holders]], sizes)]
         leaf_rows = np.repeat(holders, sizes)
         columns = self.leaf_columns[leaf_rows]
         keys = self._sort_keys(columns, words)
         order = np.lexsort((keys, columns))
         is_new = np.ones(len(order), dtype=np.bool_)
         is_new[1:] = (np.diff(columns[order]) != 0) | (np.diff(keys[order]) != 0)
-        firsts = order[is_new]
-        starts = np.searchsorted(columns[firsts], np.arange(len(self.columns) + 1))
-        ranks = np.empty(len(order), dtype=np.int64)
-        ranks[order] = np.cumsum(is_new) - 1
-        codes = 2 * (ranks - starts[columns]) + 1
-        placed = _Placed(leaf_rows, codes, codes.copy(), np.full(len(codes), -1))
-        numbers = {}
-        for at, column in enumerate(self.columns):
+        distinct = words[order[is_new]]
+        starts = np.searchsorted(columns[order[is_new]], np.arange(begin, end + 1))
+        ranks = np.empty(len(order), dtype=np.int32)
+        ranks[order] = np.cumsum(is_new, dtype=np.int32) - 1
+        codes = 2 * (ranks - starts.astype(np.int32)[columns - begin]) + 1
+        placed = _Placed(begin, end, leaf_rows, codes, codes, codes[:0])
+        rows = np.searchsorted(columns, np.arange(begin, end + 1))
+        entries = {}
+        for at in range(begin, end):
+            column = self.columns[at]
             if column.type == NUMBER and column.kind in (SCALAR, ARRAY):
-                rows = np.flatnonzero(columns == at) if len(columns) else columns
-                distinct = words[firsts[starts[at] : starts[at + 1]]]
-                numbers[at] = self._lay_out(distinct, words[rows], rows, placed)
-        return placed, self._make_constants(words[firsts], starts, numbers)
+                first, last = at - begin, at - begin + 1
+                own = distinct[starts[first] : starts[last]]
+                entries[at], places = self._lay_out(own)
+                if places is not None:
+                    placed = _place(placed, slice(rows[first], rows[last]), own, words, places)
+        return _Ranked(placed, distinct, np.diff(starts), entries)
 
-    def _lay_out(
-        self, distinct: np.ndarray, words: np.ndarray, rows: np.ndarray, placed: _Placed
-    ) -> Entries:
-        """The entries of a number column's distinct words, ascending; updates `placed` if they
-        differ from its constants.
+    def _lay_out(self, distinct: np.ndarray) -> tuple[Entries, np.ndarray | None]:
+        """The entries of a number column's distinct words, ascending; and the codes of each word,
+        if they differ from its rank.
         """
         numbered = are_numbered(distinct)
         short = floats_of(distinct[~numbered])
         if not numbered.any():
-            return short_entries(short)
+            return short_entries(short), None
         texts = self._texts(texts_of_words(distinct[numbered])).to_pylist()
         constants = [*map(read_spelled, texts), *(Decimal(repr(key)) for key in short.tolist())]
         entries, places = lay_out(constants)
-        of_row = np.searchsorted(distinct, words)
-        for array, codes in zip(
-            (placed.firsts, placed.lasts, placed.of_doubles), zip(*places, strict=True), strict=True
-        ):
-            array[rows] = np.array(codes, dtype=np.int64)[of_row]
-        return entries
+        return entries, np.array(places, dtype=np.int32)
 
     def _sort_keys(self, columns: np.ndarray, words: np.ndarray) -> np.ndarray:
         """The words, with texts replaced by their rank among all texts."""
@@ -249,13 +295,12 @@ class _LeafWriter:
         known = texts_of(texts.starts[: int(texts.n_texts[0]) + 1], texts.arena)
         return known.take(pa.array(numbers, pa.int64()))
 
-    def _make_constants(
-        self, words: np.ndarray, starts: np.ndarray, numbers: dict[int, Entries]
-    ) -> ConstantArrays:
-        """The constants of all columns, whose `words` lie between their starts; number columns have
-        entries.
-        """
-        counts = np.diff(starts)
+    def _make_constants(self, ranked: Sequence[_Ranked]) -> ConstantArrays:
+        """The constants of all columns, which also get their own; number columns have entries."""
+        nothing = np.empty(0, dtype=np.int64)
+        words = np.concatenate([nothing, *(own.words for own in ranked)])
+        counts = np.concatenate([nothing, *(own.counts for own in ranked)])
+        numbers = {at: entries for own in ranked for at, entries in own.entries.items()}
         carriers = np.array([carrier_of(column.type) for column in self.columns], dtype=object)
         carrier = np.repeat(carriers, counts)
         scales = np.repeat([column.type.scale for column in self.columns], counts)
@@ -277,32 +322,51 @@ class _LeafWriter:
 
     # ── codes ──────────────────────────────────────────────────────────────────────────────
 
-    def _postings(self, placed: _Placed, column_codes: np.ndarray) -> tuple[np.ndarray, Int32]:
+    def _postings(
+        self, placed: Sequence[_Placed], column_codes: np.ndarray
+    ) -> tuple[np.ndarray, Int32]:
+        """The leaves of each code: the start of its run, and all leaves."""
+        is_pair = ~self.is_negated & (self.forms == form.PAIR_EQUAL)
+        pairs = np.flatnonzero(is_pair).astype(np.int32)
+        pair_columns = self.leaf_columns[pairs]
+        counts, leaves = [np.empty(0, np.int64)], [np.empty(0, np.int32)]
+        for own in placed:
+            of_own = pairs[(own.begin <= pair_columns) & (pair_columns < own.end)]
+            counted, found = self._post(own, of_own, column_codes[own.begin : own.end + 1])
+            counts.append(counted)
+            leaves.append(found)
+        return run_starts(np.concatenate(counts)), np.concatenate(leaves)
+
+    def _post(self, placed: _Placed, pairs: Int32, starts: np.ndarray) -> tuple[np.ndarray, Int32]:
+        """For the codes of some columns, the number of leaves of each, and all leaves; `starts` has
+        the first code of each column.
+        """
         is_member = self.forms[placed.leaf_rows] == form.ONE_OF
-        sizes = placed.lasts[is_member] + 1 - placed.firsts[is_member]
-        leaves = np.repeat(placed.leaf_rows[is_member], sizes)
-        codes = _runs(placed.firsts[is_member], sizes)
-        with_doubles = np.flatnonzero(is_member & (placed.of_doubles >= 0))
+        leaves, codes = placed.leaf_rows[is_member], placed.firsts[is_member]
+        if placed.lasts is not placed.firsts:
+            sizes = placed.lasts[is_member] + 1 - codes
+            leaves, codes = np.repeat(leaves, sizes), _runs(codes, sizes)
+        with_doubles = np.flatnonzero(placed.of_doubles >= 0)
+        with_doubles = with_doubles[is_member[with_doubles]]
         if len(with_doubles):
             # A double may equal several members of one list.
             more = np.stack((placed.leaf_rows[with_doubles], placed.of_doubles[with_doubles]))
             both = np.unique(np.concatenate((np.stack((leaves, codes)), more), axis=1), axis=1)
             leaves, codes = both
-        codes = column_codes[self.leaf_columns[leaves]] + codes
-        pairs = np.flatnonzero(~self.is_negated & (self.forms == form.PAIR_EQUAL))
-        leaves = np.concatenate((leaves, pairs))
-        codes = np.concatenate((codes, column_codes[self.leaf_columns[pairs]] + 1))
-        starts = run_starts(np.bincount(codes, minlength=int(column_codes[-1])))
-        return starts, leaves[np.lexsort((leaves, codes))].astype(np.int32)
+        firsts = starts - starts[0]
+        codes = codes + firsts[self.leaf_columns[leaves] - placed.begin]
+        pair_codes = firsts[self.leaf_columns[pairs] - placed.begin] + 1
+        leaves, codes = np.concatenate((leaves, pairs)), np.concatenate((codes, pair_codes))
+        counts = np.bincount(codes, minlength=int(firsts[-1]))
+        return counts, leaves[np.lexsort((leaves, codes))].astype(np.int32)
 
     def _thresholds(
-        self, placed: _Placed, column_codes: np.ndarray
+        self, placed: Sequence[_Placed], column_codes: np.ndarray
     ) -> tuple[Int32, np.ndarray, Int32]:
-        row_forms = self.forms[placed.leaf_rows]
-        is_bound = (row_forms == form.AT_MOST) | (row_forms == form.BELOW)
-        leaves = placed.leaf_rows[is_bound]
-        is_closed = row_forms[is_bound] == form.AT_MOST
-        highest = np.where(is_closed, placed.lasts[is_bound], placed.firsts[is_bound] - 1)
+        bounds = [self._bounds(own) for own in placed]
+        nothing = np.empty(0, np.int32)
+        leaves = np.concatenate([nothing, *(own for own, _ in bounds)])
+        highest = np.concatenate([nothing, *(own for _, own in bounds)])
         is_pair = np.isin(self.forms, (form.PAIR_AT_MOST, form.PAIR_BELOW)) & ~self.is_negated
         pairs = np.flatnonzero(is_pair)
         leaves = np.concatenate((leaves, pairs))
@@ -317,6 +381,14 @@ class _LeafWriter:
         code_columns = np.repeat(np.arange(len(self.columns)), np.diff(column_codes))
         slots[slots >= column_thresholds[code_columns + 1]] = len(leaves)
         return slots.astype(np.int32), column_thresholds.astype(np.int64), leaves.astype(np.int32)
+
+    def _bounds(self, placed: _Placed) -> tuple[Int32, Int32]:
+        """The leaves of bounds, and the highest code for which each is true."""
+        forms = self.forms[placed.leaf_rows]
+        is_bound = (forms == form.AT_MOST) | (forms == form.BELOW)
+        is_closed = forms[is_bound] == form.AT_MOST
+        highest = np.where(is_closed, placed.lasts[is_bound], placed.firsts[is_bound] - 1)
+        return placed.leaf_rows[is_bound], highest
 
     def _complements(self) -> tuple[np.ndarray, Int32, Int32]:
         """The start of each column's complements, the leaves, and their bases."""

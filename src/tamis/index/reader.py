@@ -77,9 +77,9 @@ class Reader:
         self._name_columns = np.empty(0, dtype=np.int32)
         self._name_words = np.empty(0, dtype=np.uint8)
 
-    def read(self, texts: Sequence[str]) -> Chunk:
+    def read(self, texts: Sequence[str] | pa.StringArray) -> Chunk:
         """The expressions of one chunk; a row that is not a string is left to the parser."""
-        column = _to_arrow(texts)
+        column = texts if isinstance(texts, pa.StringArray) else _to_arrow(texts)
         data, offsets = _buffers(column)
         # An instruction takes at least two bytes of text; a BETWEEN makes three from many bytes.
         n_most = len(data) // 2 + 4 * len(texts) + 8
@@ -230,8 +230,11 @@ def _to_arrow(texts: Sequence[str]) -> pa.StringArray:
 def _buffers(column: pa.StringArray) -> tuple[np.ndarray, np.ndarray]:
     """The UTF-8 bytes of the texts and the start of each, read-only."""
     _, offsets, data = column.buffers()
-    starts = np.frombuffer(offsets, dtype=np.int32)[: len(column) + 1]
-    found = np.frombuffer(data or b"", dtype=np.uint8)[: starts[-1]]
+    first = column.offset  # of a slice of a longer column
+    starts = np.frombuffer(offsets, dtype=np.int32)[first : first + len(column) + 1]
+    found = np.frombuffer(data or b"", dtype=np.uint8)[starts[0] : starts[-1]]
+    if starts[0]:
+        starts = starts - starts[0]
     # Some buffers are writeable and some are not; kernels are compiled for one kind.
     found.flags.writeable = starts.flags.writeable = False
     return found, starts

@@ -17,7 +17,7 @@ from tamis.language.ast import NOWHERE, SUBSCRIPTION, Reference, children, leave
 from tamis.language.parser import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from tamis.language.ast import Condition
     from tamis.language.limits import Limits
@@ -30,8 +30,10 @@ def find_references(*conditions: Condition) -> Iterator[Reference]:
     return (own for each in conditions for own in leaves(each) if isinstance(own, Reference))
 
 
-def find_subscriptions(ids: Sequence[str], texts: Sequence[str], limits: Limits) -> dict[str, str]:
-    """The definitions of all subscriptions that others refer to, given all ids and expressions."""
+def find_subscriptions(ids: Iterable[str], texts: Iterable[str], limits: Limits) -> dict[str, str]:
+    """The definitions of all subscriptions that others refer to. All ids and expressions are given,
+    and iterated twice.
+    """
     mentioning = [text for text in texts if isinstance(text, str) and _MENTIONED in text.lower()]
     names = {own.name for own in find_references(*parse_good(mentioning, limits))}
     wanted = {name.removeprefix(SUBSCRIPTION) for name in names if name.startswith(SUBSCRIPTION)}

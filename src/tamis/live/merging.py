@@ -11,15 +11,16 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from tamis import durable
 from tamis.errors import StoreError
 from tamis.index import artefact
 from tamis.live.live_set import LivePart
+from tamis.live.part_rows import list_rows
+from tamis.places import MANIFEST
 from tamis.versions.manifest import BASE, DELTA, read_part
-from tamis.versions.part_set import OpenPart
-from tamis.versions.tables import list_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -124,16 +125,16 @@ class Merger:
         self, live_set: LiveSet, run: Sequence[LivePart], sample: pa.Table | None
     ) -> LivePart | None:
         """One part of the subscriptions of several parts; None if all of them are hidden."""
-        rows = pa.concat_tables([list_rows(part) for part in run], promote_options="permissive")
-        if not len(rows):
+        n_rows = sum(part.n_shown for part in run)
+        if not n_rows:
             return None
         kind = BASE if run[0].contents is live_set.parts[0].contents else DELTA
         settings = live_set.settings
         schema = settings.schema.with_operators(settings.operators)
         with self._lock, self._scratch() as scratch:
             job: dict[str, Any] = {
-                "rows": _write_table(rows, scratch / "rows.arrow"),
-                "is_last": len(rows) >= LARGE,
+                "sources": [self._describe(own, scratch / str(at)) for at, own in enumerate(run)],
+                "is_last": n_rows >= LARGE,
                 "sample": _write_table(sample, scratch / "sample.arrow"),
                 "folder": str(self._folder),
                 "schema": schema.to_json(),
@@ -147,6 +148,20 @@ class Merger:
         part = read_part(answer["part"])
         contents = artefact.open_contents(self._folder / part.folder, verify=False)
         return LivePart(contents, job["change"], None, part)
+
+    def _describe(self, part: LivePart, scratch: Path) -> dict[str, Any]:
+        """Where the other process finds the subscriptions of a part. It maps stored parts as this
+        process does: together they take the memory once.
+        """
+        stored = part.stored
+        if stored is None or not (self._folder / stored.folder / MANIFEST).exists():
+            rows = list_rows(part.contents, part.is_hidden)
+            return {"rows": _write_table(rows, scratch.with_suffix(".arrow"))}
+        hidden = None
+        if part.is_hidden is not None:
+            hidden = str(scratch.with_suffix(".npy"))
+            np.save(hidden, part.is_hidden)
+        return {"part": str(self._folder / stored.folder), "hidden": hidden}
 
     def close(self) -> None:
         """End the process, and a merge that is running; nothing is lost."""
@@ -211,15 +226,6 @@ class Merger:
                     env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 )
             return self._process
-
-
-def list_rows(part: LivePart) -> pa.Table:
-    """The subscriptions of a part that are not hidden, with all their details."""
-    hidden = None
-    if part.is_hidden is not None:
-        hidden = pa.chunked_array([part.contents.ids.filter(pa.array(part.is_hidden))])
-    opened = OpenPart(part.stored, part.contents, hidden)  # type: ignore[arg-type] # not read
-    return list_subscriptions(opened, with_attributes=True, with_numbers=True)
 
 
 def _write_table(table: pa.Table | None, path: Path) -> str | None:

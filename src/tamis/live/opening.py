@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from tamis import durable
 from tamis.errors import IndexFormatError, InputError, StoreFormatError, warn
 from tamis.index.build import build_contents
+from tamis.index.text_columns import Columns
 from tamis.index.uses import add_uses, count_uses, used_paths
 from tamis.language.limits import NO_LIMITS
 from tamis.language.names import parse_path, print_path
 from tamis.language.schema import Schema
 from tamis.live import checkpoints
 from tamis.live.live_set import LivePart, LiveSet, empty_part, unreadable
-from tamis.live.merging import list_rows
+from tamis.live.part_rows import list_rows
 from tamis.live.settings import ExpectedTypes, Settings
 from tamis.logic.evaluate import Missing
 from tamis.places import LIVE, SUBSCRIPTIONS, holds_subscriptions, is_index, is_saved_index
@@ -282,11 +283,10 @@ def _expect_readable(live_set: LiveSet, declared: Settings) -> None:
     needs, as in `a = 1 AND a = 2`.
     """
     for part in live_set.parts:
-        rows = list_rows(part)
-        ids, texts = rows["subscription_id"].to_pylist(), rows["expression"].to_pylist()
-        pairs = list(zip(ids, texts, strict=True))
+        rows = list_rows(part.contents, part.is_hidden)
+        columns = Columns(rows["subscription_id"], rows["expression"])
         built = build_contents(
-            pairs, declared.schema, declared.missing, NO_LIMITS, operators=declared.operators
+            columns, declared.schema, declared.missing, NO_LIMITS, operators=declared.operators
         )
         if built.rejects:
             first = built.rejects[0]

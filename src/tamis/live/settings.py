@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from tamis.errors import InputError
 from tamis.index.build import build_contents, collect_votes
 from tamis.language.lookalikes import describe_use
@@ -69,7 +71,7 @@ class Settings:
                 if row.valid_from or row.valid_until
             },
             attributes={row.id: own for row in rows if (own := _attributes_of(row))},
-            numbers={row.id: row.created for row in rows},
+            numbers=np.array([row.created for row in rows], dtype=np.int64),
             operators=self.operators,
         )
         if built.rejects and not self.is_declared:

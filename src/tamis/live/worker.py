@@ -14,25 +14,33 @@ import time
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tamis.errors import TamisError
+from tamis.index import artefact
 from tamis.index.attributes import parse_attributes
 from tamis.index.build import build_contents
+from tamis.index.contents import NO_NUMBERS
+from tamis.index.text_columns import Columns
 from tamis.language.limits import NO_LIMITS
 from tamis.language.schema import Schema
+from tamis.live.part_rows import NUMBER, list_rows
 from tamis.live.sampling import EVENT
 from tamis.logic.evaluate import Missing
 from tamis.match.index import Index
 from tamis.match.learn import learn
 from tamis.versions.part_files import digest_rows, write_part
 from tamis.versions.storage import Storage
-from tamis.versions.tables import NUMBER, PACKED
+from tamis.versions.tables import PACKED
 
 if TYPE_CHECKING:
     from tamis.index.contents import Contents
+    from tamis.kernels.arrays import Int64
 
 NICENESS: Final = 10  # matching is more urgent
+_LIMITED: Final = ("subscription_id", "valid_from", "valid_until")
 
 
 def run() -> None:
@@ -56,8 +64,7 @@ def run() -> None:
 
 def merge(job: dict[str, Any]) -> Any:
     """Build and write the part that a job describes; returns its description."""
-    with pa.memory_map(job["rows"]) as source:
-        rows = pa.ipc.open_file(source).read_all()
+    rows = pa.concat_tables(map(_read_rows, job["sources"]), promote_options="permissive")
     contents = _build(rows, Schema.of(job["schema"]), Missing(job["missing"]))
     if job["sample"]:
         with pa.memory_map(job["sample"]) as source:
@@ -68,38 +75,49 @@ def merge(job: dict[str, Any]) -> Any:
     return write_part(Storage(job["folder"]), contents, digest, job["kind"], [])
 
 
+def _read_rows(source: dict[str, Any]) -> pa.Table:
+    if "rows" in source:
+        with pa.memory_map(source["rows"]) as file:
+            return pa.ipc.open_file(file).read_all()
+    is_hidden = None if source["hidden"] is None else np.load(source["hidden"])
+    return list_rows(artefact.open_contents(source["part"], verify=False), is_hidden)
+
+
 def _build(rows: pa.Table, schema: Schema, missing: Missing) -> Contents:
-    ids = rows["subscription_id"].to_pylist()
-    pairs = list(zip(ids, rows["expression"].to_pylist(), strict=True))
     built = build_contents(
-        pairs,
+        Columns(rows["subscription_id"], rows["expression"]),
         schema,
         missing,
         NO_LIMITS,  # they were checked when they were added
-        tags={i: own for i, own in _given(ids, rows["tags"]) if own},
-        validity=_validity(ids, rows),
-        attributes={i: parse_attributes(own) for i, own in _given(ids, rows[PACKED])},
-        numbers=dict(_given(ids, rows[NUMBER])),
+        tags=_given(rows, "tags", pc.greater(pc.list_value_length(rows["tags"]), 0)),
+        validity=_validity(rows),
+        attributes={name: parse_attributes(own) for name, own in _given(rows, PACKED).items()},
+        numbers=_numbers(rows[NUMBER]),
     )
     if built.rejects:
         raise built.rejects[0]
     return built.contents
 
 
-def _given(ids: list[str], column: pa.ChunkedArray) -> Any:
-    """The ids that have a value, and the value."""
+def _given(rows: pa.Table, name: str, is_given: pa.ChunkedArray | None = None) -> dict[str, Any]:
+    """The values of a column by id, without missing ones."""
+    given = rows.filter(rows[name].is_valid() if is_given is None else is_given)
+    return dict(zip(given["subscription_id"].to_pylist(), given[name].to_pylist(), strict=True))
+
+
+def _validity(rows: pa.Table) -> dict[str, Any]:
+    is_timed = pc.or_(rows["valid_from"].is_valid(), rows["valid_until"].is_valid())
+    timed = rows.filter(is_timed)
+    ids, start, end = (timed[own].to_pylist() for own in _LIMITED)
+    return {name: limits for name, *limits in zip(ids, start, end, strict=True)}
+
+
+def _numbers(column: pa.ChunkedArray) -> Int64:
+    """All subscriptions have one, or none has."""
     if column.null_count == len(column):
-        return ()
-    pairs = zip(ids, column.to_pylist(), strict=True)
-    return ((name, value) for name, value in pairs if value is not None)
-
-
-def _validity(ids: list[str], rows: pa.Table) -> dict[str, Any]:
-    start, end = rows["valid_from"], rows["valid_until"]
-    if start.null_count == len(rows) and end.null_count == len(rows):
-        return {}
-    limits = zip(ids, start.to_pylist(), end.to_pylist(), strict=True)
-    return {name: (first, last) for name, first, last in limits if first or last}
+        return NO_NUMBERS
+    assert not column.null_count
+    return np.concatenate([chunk.to_numpy() for chunk in column.chunks])
 
 
 def _watch_parent(parent: int) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 import numpy as np
 import orjson
 
+from tamis import durable
 from tamis.errors import TamisError
 from tamis.search.columns import Column
 from tamis.search.event_file import EventFile
@@ -35,7 +36,6 @@ from tamis.search.segment_writer import (
     MARKS,
     NUMBER,
     WORDS,
-    checksum,
     describe,
     spell_mark,
 )
@@ -91,7 +91,7 @@ def read_facts(folder: Path) -> SegmentFacts | None:
 def is_intact(folder: Path, facts: SegmentFacts) -> bool:
     """Whether all files are as they were written."""
     try:
-        return all(checksum(folder / name) == own for name, own in facts.checksums.items())
+        return all(durable.checksum(folder / name) == own for name, own in facts.checksums.items())
     except OSError:
         return False
 

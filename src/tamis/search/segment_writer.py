@@ -13,7 +13,6 @@ An event is doubtful if its JSON is unusual. Its other marks do not count: whoev
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -126,7 +125,7 @@ def write_index(target: Path, batches: Iterable[pa.RecordBatch], sources: Source
         writer.wait_merging_threads()
         texts.close()
         facts = describe(sources) | vars(counts)
-        facts |= {"checksums": {own.name: checksum(own) for own in _list_files(draft)}}
+        facts |= {"checksums": {own.name: durable.checksum(own) for own in _list_files(draft)}}
         durable.replace_file(draft / FACTS, [orjson.dumps(facts)])
 
 
@@ -197,8 +196,3 @@ class _Analyst:
 def _list_files(folder: Path) -> list[Path]:
     """The files whose contents are checked: not the names of locks and drafts."""
     return sorted(path for path in folder.iterdir() if not path.name.startswith(".tamis"))
-
-
-def checksum(path: Path) -> int:
-    """What differs if a file is damaged."""
-    return zlib.crc32(path.read_bytes())

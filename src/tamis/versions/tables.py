@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 OWNER: Final = "owner"
 # All attributes of a subscription in one column, as JSON objects; no user's column has this name.
 PACKED: Final = "\x01attributes"
-NUMBER: Final = "\x01number"  # that the store gave the subscription; NULL if there is no store
 
 
 def read_rejects(parts: PartSet, part: Part) -> pa.Table:
@@ -34,14 +33,18 @@ def _read_owner(contents: Contents) -> pa.Array:
     return Details(Catalogue([IndexPart(contents)])).column(OWNER)
 
 
-def list_subscriptions(
-    part: OpenPart, *, with_attributes: bool = False, with_numbers: bool = False
-) -> pa.Table:
+def list_subscriptions(part: OpenPart, *, with_attributes: bool = False) -> pa.Table:
     """The part's subscriptions, except those that later parts replace or remove.
 
-    With attributes and numbers, there are more columns: `PACKED` and `NUMBER`.
+    With attributes, there is one more column: `PACKED`.
     """
-    contents = part.contents
+    table = list_all(part.contents, with_attributes=with_attributes)
+    is_gone = None if part.gone is None else pc.is_in(part.contents.ids, part.gone)
+    return table if is_gone is None else table.filter(pc.invert(is_gone))
+
+
+def list_all(contents: Contents, *, with_attributes: bool) -> pa.Table:
+    """All subscriptions of an index."""
     n_subscriptions = len(contents.ids)
     nobody = pa.nulls(n_subscriptions, pa.string())
     owner = _read_owner(contents) if OWNER in contents.attribute_names else nobody
@@ -57,9 +60,4 @@ def list_subscriptions(
     if with_attributes:
         own = contents.attributes
         columns[PACKED] = nobody if own is None else all_texts(own)
-    if with_numbers:
-        unknown = pa.nulls(n_subscriptions, pa.int64())
-        columns[NUMBER] = pa.array(contents.numbers) if len(contents.numbers) else unknown
-    table = pa.table(columns)
-    is_gone = None if part.gone is None else pc.is_in(contents.ids, part.gone)
-    return table if is_gone is None else table.filter(pc.invert(is_gone))
+    return pa.table(columns)
