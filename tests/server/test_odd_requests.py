@@ -36,6 +36,36 @@ def server(tmp_path_factory):
             yield client
 
 
+# ── parameters ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "name", "hint"),
+    [
+        ("GET", "/v1/subscriptions?tags=x", "tags", 'did you mean "tag"?'),
+        ("GET", "/v1/subscriptions/a/matches?limt=5", "limt", 'did you mean "limit"?'),
+        ("POST", "/v1/events?match=true", "match", 'did you mean "matches"?'),
+        ("GET", "/v1/subscriptions/a?%00=1", "\0", "it takes none"),
+        ("GET", "/v1/subscriptions/a?x=1", "x", "it takes none"),
+        ("GET", f"/v1/subscriptions/a?{'x' * 1_000}=1", "x" * 60, "it takes none"),
+    ],
+)
+def test_a_parameter_that_does_nothing_is_an_error(server, method, target, name, hint):
+    answer = server.request(method, target, content=b"{}" if method == "POST" else None)
+    assert (answer.status_code, answer.headers["content-type"]) == (422, PROBLEM)
+    problem = answer.json()
+    assert (problem["code"], problem["parameter"], problem["hint"]) == (
+        "unknown-parameter",
+        name,
+        hint,
+    )
+
+
+def test_addresses_outside_of_the_api_may_have_parameters(server):
+    assert server.get("/?from=mail").status_code == 200
+    assert server.get("/healthz?x=1").status_code == 200
+
+
 # ── subscriptions ───────────────────────────────────────────────────────────────────────────
 
 
