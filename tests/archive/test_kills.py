@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.effort import examples
-from tests.waiting import HANG_SECONDS
-
-ROOT = Path(__file__).parents[2]
+from tests.scripts import run_script
 
 
 def run_victims(mode: str, folder: Path, n_runs: int, seed: int) -> None:
-    finished = subprocess.run(
-        [sys.executable, "-m", "tests.archive.victim", mode, folder, str(n_runs), str(seed)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=HANG_SECONDS,
-        cwd=ROOT,
-    )
-    assert finished.returncode == 0, finished.stderr
-    assert re.match(r"\d+ runs", finished.stdout)
+    out = run_script("-m", "tests.archive.victim", mode, folder, n_runs, seed)
+    assert re.match(r"\d+ runs", out)
 
 
 def test_killed_before_a_write(folder, seed):

@@ -12,6 +12,7 @@ import random
 import signal
 import sys
 import time
+import traceback
 from contextlib import suppress
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def write_until_killed(place: Path, position: LogPosition) -> None:
     writer = StreamWriter(place / "matches")
     writer.position = position
     commits = Storage(place / "commits")
-    batch = 1 + max((int(own.name) for own in commits.list()), default=-1)
+    batch = 1 + max((int(own.name) for own in commits.list() if own.name.isdigit()), default=-1)
     while True:
         found = rows_of(batch)
         random.shuffle(found)
@@ -73,6 +74,8 @@ def fork(run, *arguments) -> int:
     if not child:
         try:
             run(*arguments)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(1)
     return child

@@ -17,8 +17,8 @@ from tamis.subscriptions import Subscribe, Unsubscribe
 from tests.broker.history_places import WORDS as KNOWN
 from tests.broker.history_places import draw_title, match_now, read_all, subscribe, write
 from tests.effort import SEED, examples
+from tests.scripts import run_script
 from tests.subscriptions.places import new_folder
-from tests.subscriptions.test_faults import run_script
 
 
 class Model:

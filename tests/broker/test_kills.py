@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.effort import examples
-from tests.subscriptions.test_faults import run_script
+from tests.scripts import run_script
 
 
 def test_killed_servers_lose_nothing(place, seed):

@@ -19,9 +19,9 @@ from tamis.broker.taking import StreamTaker
 from tamis.errors import InputError, StoreError
 from tamis.events.json_source import JsonObjects
 from tests.broker.stream_writer import StreamWriter, write_file
+from tests.scripts import run_script
 from tests.server.conftest import STORES, choose_store
 from tests.subscriptions.places import START, Clock
-from tests.subscriptions.test_faults import run_script
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,7 @@ from tamis.live import LiveIndex, checkpoints, maintenance, merging
 from tests.effort import examples
 from tests.live.places import by_hand
 from tests.live.victim import RETENTION, expect_named_parts_only
+from tests.scripts import run_script
 from tests.subscriptions.places import new_folder
 from tests.waiting import HANG_SECONDS, wait_until
 
@@ -35,16 +36,8 @@ def folder():
 
 
 def run_victims(mode: str, folder: Path, n_runs: int, seed: int) -> None:
-    finished = subprocess.run(
-        [sys.executable, "-m", "tests.live.victim", mode, folder, str(n_runs), str(seed)],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=HANG_SECONDS,
-        cwd=ROOT,
-    )
-    assert finished.returncode == 0, finished.stderr
-    assert re.match(r"\d+ runs", finished.stdout)
+    out = run_script("-m", "tests.live.victim", mode, folder, n_runs, seed)
+    assert re.match(r"\d+ runs", out)
 
 
 def test_killed_before_a_write(folder, seed):

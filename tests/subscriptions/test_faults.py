@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -15,23 +12,9 @@ import pytest
 from tamis.errors import StoreError, StoreFormatError
 from tamis.subscriptions import Accepted, Subscribe, SubscriptionStore, sqlite
 from tests.effort import examples
-from tests.waiting import HANG_SECONDS
+from tests.scripts import run_script
 
-ROOT = Path(__file__).parents[2]
 FILE = "subscriptions.sqlite"
-
-
-def run_script(*arguments: str) -> str:
-    finished = subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=HANG_SECONDS,
-        cwd=ROOT,
-    )
-    assert finished.returncode == 0, finished.stderr
-    return finished.stdout
 
 
 def test_killed_writers_lose_nothing(place, seed):
