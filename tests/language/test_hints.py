@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 import tamis
+from tamis.errors import ParseError
+from tamis.language import parse
 
 
 def refuse(text: str) -> str:
@@ -228,3 +230,18 @@ def test_an_operator_of_a_similar_name_is_not_what_was_meant():
         )
     assert "did you mean" not in raised.value.message
     assert raised.value.hint == "to compare in any case, write name ILIKE '…'"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "EXISTS (SELECT 1)",
+        "a = 1 AND NOT exists((SELECT * FROM t))",
+        "EXISTS(WITH x AS (SELECT 1) SELECT 1)",
+        "EXISTS (VALUES (1))",
+    ],
+)
+def test_subqueries_are_refused(text):
+    with pytest.raises(ParseError, match="EXISTS is not supported") as raised:
+        parse(text)
+    assert "subqueries are not supported" in raised.value.hint

@@ -35,6 +35,8 @@ def test_parse_reads_back_what_was_printed(seed):
         "forall(lower(a), t -> t = 'x')",
         "exists(concat(a, 'x, y'), t -> t = 'x')",
         "exists(`a), b`, t -> t = 'x')",
+        "exists(values, t -> t = 'x')",
+        "exists(`with`.`select`, t -> t = 'x')",
         "any_attribute(v -> v = 'x')",
     ],
 )

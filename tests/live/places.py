@@ -16,8 +16,7 @@ def by_hand(fan_in: int = 2, *, has_thread: bool = False, has_process: bool = Fa
     """
 
     def ask(self, job):
-        part = worker.merge(json.loads(json.dumps(job)))
-        return json.loads(json.dumps({"part": worker.asdict(part)}))
+        return json.loads(json.dumps(worker.answer(json.loads(json.dumps(job)))))
 
     def look(self):
         with self._wake:

@@ -184,6 +184,26 @@ def test_a_part_that_is_lost_while_it_is_used(folder):
             assert answers(live) == wanted
 
 
+@pytest.mark.parametrize("how", ["flipped", "truncated", "missing"])
+def test_a_part_that_is_damaged_before_it_is_merged(folder, how, seed):
+    """The merging process reads files; the parts that answer are in the memory of this one."""
+    draw = Random(seed)
+    with LiveIndex.open(folder) as live:
+        fill(live)
+        wanted = answers(live)
+        for path in sorted((folder / "parts").glob("*/content-*.bin")):
+            damaged = path.with_name("damaged")
+            damaged.write_bytes(path.read_bytes())
+            damage(damaged, how, draw)
+            path.unlink()  # what is mapped stays as it is
+            if damaged.exists():
+                damaged.rename(path)
+        live.compact()
+        assert (len(live._live_set.parts), answers(live)) == (1, wanted)
+    with LiveIndex.open(folder) as live:
+        assert answers(live) == wanted
+
+
 def test_current_is_not_needed(written, folder):
     source, wanted = written
     shutil.copytree(source, folder)

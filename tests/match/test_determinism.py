@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from tamis.index import finish
 from tamis.index.build import CHUNK, build_contents
 from tamis.index.text_columns import Columns
 from tamis.language.schema import Schema
@@ -75,6 +76,28 @@ def test_nor_do_columns_instead_of_strings(missing, seed):
     assert np.array_equal(again.contents.numbers, built.contents.numbers)
     assert len(built.contents.numbers) == len(built.contents.ids) < len(texts)
     assert list(map(str, again.rejects)) == list(map(str, built.rejects))
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 50])
+@pytest.mark.parametrize("missing", Missing)
+def test_nor_how_many_constants_are_ranked_at_once(missing, at_once, seed, monkeypatch):
+    n_batches = 0
+    rank = finish._LeafWriter._rank_columns
+
+    def count(*arguments):
+        nonlocal n_batches
+        n_batches += 1
+        return rank(*arguments)
+
+    monkeypatch.setattr(finish._LeafWriter, "_rank_columns", count)
+    for more in range(4):
+        example = draw_example(seed + more, n_subscriptions=150, n_attributes=12)
+        whole = build(example.texts, example.schema, missing=missing)
+        n_batches = 0
+        with monkeypatch.context() as small:
+            small.setattr(finish, "_AT_ONCE", at_once)
+            assert_identical(whole, build(example.texts, example.schema, missing=missing))
+        assert n_batches > 1
 
 
 def cut(texts: dict[str, str], begin: int, end: int) -> tuple[pa.Array, pa.Array]:

@@ -16,7 +16,9 @@ from starlette.testclient import TestClient
 
 from tamis.broker.match_server import MatchServer
 from tamis.server import Settings, create_app
+from tamis.server.app import ROUTERS
 from tamis.server.event_bodies import ARROW, CLOUD_EVENT, CLOUD_EVENTS, JSON, MEDIA_TYPES
+from tamis.server.parameters import list_parameters
 from tamis.server.settings import ServerSettings, SubscriptionSettings
 from tests.effort import examples
 from tests.server.conftest import OWN_URL
@@ -59,6 +61,19 @@ def test_a_parameter_that_does_nothing_is_an_error(server, method, target, name,
         name,
         hint,
     )
+
+
+def test_parameters_are_those_of_the_document(server):
+    document = server.get("/v1/openapi.json").json()["paths"]
+    found = 0
+    for router in ROUTERS:
+        for route in router.routes:
+            for method in getattr(route, "methods", ()) if route.path in document else ():
+                listed = document[route.path][method.lower()].get("parameters", ())
+                queried = {own["name"] for own in listed if own["in"] == "query"}
+                assert set(list_parameters(route.dependant)) == queried
+                found += len(queried)
+    assert found > 50
 
 
 def test_addresses_outside_of_the_api_may_have_parameters(server):

@@ -99,6 +99,7 @@ class DagBuilder:
             np.zeros(1, dtype=np.int64),
         )
         self._met: tuple[Met, Meeting] | None = None
+        self._is_finished = False
         never = self._base(form.NEVER, -1, ())
         assert never == 0, "leaf 0 is FALSE and leaf 1 is TRUE"
 
@@ -283,14 +284,18 @@ class DagBuilder:
 
     def forget_tables(self) -> None:
         """Free the memory of the tables that find what is there; nothing more can be added."""
-        self.bases = self.bases._replace(table=self.bases.table[:0], heads=self.bases.heads[:0])
-        self.texts = self.texts._replace(table=self.texts.table[:0])
-        self.inner = self.inner._replace(table=self.inner.table[:0])
+        # Copies: a slice would keep the whole array.
+        table, heads = self.bases.table[:0].copy(), self.bases.heads[:0].copy()
+        self.bases = self.bases._replace(table=table, heads=heads)
+        self.texts = self.texts._replace(table=self.texts.table[:0].copy())
+        self.inner = self.inner._replace(table=self.inner.table[:0].copy())
+        self._is_finished = True
 
     # ── room ───────────────────────────────────────────────────────────────────────────────
 
     def reserve_bases(self, n_bases: int, n_values: int) -> None:
         """Make room for more base tests."""
+        assert not self._is_finished
         bases = self.bases
         used = bases.n_bases.item()
         n_used = used + n_bases
@@ -313,6 +318,7 @@ class DagBuilder:
 
     def reserve_texts(self, n_texts: int, n_bytes: int) -> None:
         """Make room for more text constants."""
+        assert not self._is_finished
         texts = self.texts
         used = int(texts.n_texts[0])
         n_used = used + n_texts
@@ -325,6 +331,7 @@ class DagBuilder:
         )
 
     def _reserve_nodes(self, n_nodes: int, n_children: int) -> None:
+        assert not self._is_finished
         inner = self.inner
         used = int(inner.n_inner[0])
         n_used = used + n_nodes + 1

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tamis.kernels.arrays import Int32
 
 _WITH_VALUES = (form.ONE_OF, form.AT_MOST, form.BELOW)
-_AT_ONCE = 1 << 20  # constants of leaves; more are ranked some columns at a time, to save memory
+_AT_ONCE = 1 << 20  # as many constants of leaves are ranked at once, or those of one column
 
 
 class Finished(NamedTuple):
@@ -132,7 +132,7 @@ class _Ranked(NamedTuple):
 def _place(
     placed: _Placed, rows: slice, distinct: np.ndarray, words: np.ndarray, places: np.ndarray
 ) -> _Placed:
-    """With other codes for one column: those in `places` of each of its distinct words."""
+    """Give the rows of one column the codes in `places`, by distinct word; changes the arrays."""
     if placed.lasts is placed.firsts:
         nothing = np.full(len(placed.firsts), -1, dtype=np.int32)
         placed = placed._replace(lasts=placed.firsts.copy(), of_doubles=nothing)
@@ -217,7 +217,7 @@ class _LeafWriter:
     # ── constants ──────────────────────────────────────────────────────────────────────────
 
     def _rank_constants(self, holders: Int32) -> Iterator[_Ranked]:
-        """The constants of all leaves that hold some, for some columns after the other."""
+        """The constants of the leaves that hold any, some columns at a time."""
         starts = self.builder.bases.value_starts
         columns = self.leaf_columns[holders]
         order = np.argsort(columns, kind="stable")

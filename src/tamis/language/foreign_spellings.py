@@ -18,7 +18,9 @@ _MODIFIER: Final = re.compile(r"\|[ \t]*([A-Za-z_]+)")
 _ARGUMENT: Final = re.compile(rf"[ \t]*\([ \t]*({_NAME})[ \t]*\)")
 _AFTER: Final = re.compile(rf"[ \t]+({_NAME})")
 _NEGATED: Final = re.compile(r"\bnot[ \t]+\Z", re.IGNORECASE)
-_SUBQUERY: Final = re.compile(r"[ \t]*\([ \t]*select\b", re.IGNORECASE)
+# After EXISTS; attributes may have these names too.
+SUBQUERY: Final = r"\s*\([\s(]*(?:select|with|values)(?=\s+[\w*'(]|\()"
+_SUBQUERY: Final = re.compile(SUBQUERY, re.IGNORECASE)
 _QUOTED: Final = re.compile(r'"([^"]{0,60})"')
 _CONSTANT: Final = re.compile(rf"[ \t]*(?:\|[ \t]*\w+[ \t]*)*:?[ \t]*({_STRING})")
 _ANY_CONSTANT: Final = re.compile(rf"[ \t]*({_STRING}|[+-]?\d+(?:\.\d+)?)")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from tamis.errors import LimitError, ParseError
 from tamis.language.comparators import COMPARATORS, Comparator
 from tamis.language.foreign_spellings import (
+    SUBQUERY,
     hint_at_bar,
     hint_at_bracket,
     hint_at_colon,
@@ -90,7 +91,7 @@ _GROUP_KINDS: Final = ["", RAW_STRING, WORD, NUMBER, "", STRING, QUOTED, VARIABL
 # What comes after a refused word that is a function.
 _FUNCTION_WORDS: Final = {
     "CAST": re.compile(r"[ \t\r\n]*\("),
-    "EXISTS": re.compile(r"[ \t\r\n]*\((?!\s*select\b)", re.IGNORECASE),
+    "EXISTS": re.compile(rf"(?!{SUBQUERY})[ \t\r\n]*\(", re.IGNORECASE),
 }
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # allowed in strings, as in Spark

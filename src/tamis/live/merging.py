@@ -19,7 +19,6 @@ from tamis.errors import StoreError
 from tamis.index import artefact
 from tamis.live.live_set import LivePart
 from tamis.live.part_rows import list_rows
-from tamis.places import MANIFEST
 from tamis.versions.manifest import BASE, DELTA, read_part
 
 if TYPE_CHECKING:
@@ -133,7 +132,6 @@ class Merger:
         schema = settings.schema.with_operators(settings.operators)
         with self._lock, self._scratch() as scratch:
             job: dict[str, Any] = {
-                "sources": [self._describe(own, scratch / str(at)) for at, own in enumerate(run)],
                 "is_last": n_rows >= LARGE,
                 "sample": _write_table(sample, scratch / "sample.arrow"),
                 "folder": str(self._folder),
@@ -142,26 +140,35 @@ class Merger:
                 "kind": kind,
                 "change": max(own.change for own in run),
             }
-            answer = self._ask(job)
+            answer = self._ask(job | {"sources": self._describe(run, scratch)})
+            if "error" in answer:  # a file may be lost or damaged: this process has the parts
+                rows = self._describe(run, scratch, from_memory=True)
+                answer = self._ask(job | {"sources": rows})
         if "error" in answer:
             raise StoreError(f"parts of {self._folder} were not merged: {answer['error']}")
         part = read_part(answer["part"])
         contents = artefact.open_contents(self._folder / part.folder, verify=False)
         return LivePart(contents, job["change"], None, part)
 
-    def _describe(self, part: LivePart, scratch: Path) -> dict[str, Any]:
-        """Where the other process finds the subscriptions of a part. It maps stored parts as this
-        process does: together they take the memory once.
+    def _describe(
+        self, run: Sequence[LivePart], scratch: Path, *, from_memory: bool = False
+    ) -> list[dict[str, Any]]:
+        """Where the other process finds the subscriptions of some parts. It maps stored parts, as
+        this process does, so that their arrays take memory only once.
         """
-        stored = part.stored
-        if stored is None or not (self._folder / stored.folder / MANIFEST).exists():
-            rows = list_rows(part.contents, part.is_hidden)
-            return {"rows": _write_table(rows, scratch.with_suffix(".arrow"))}
-        hidden = None
-        if part.is_hidden is not None:
-            hidden = str(scratch.with_suffix(".npy"))
-            np.save(hidden, part.is_hidden)
-        return {"part": str(self._folder / stored.folder), "hidden": hidden}
+        sources: list[dict[str, Any]] = []
+        for at, part in enumerate(run):
+            stored = part.stored
+            if stored is None or from_memory:
+                rows = list_rows(part.contents, part.is_hidden)
+                sources.append({"rows": _write_table(rows, scratch / f"{at}.arrow")})
+                continue
+            hidden = None
+            if part.is_hidden is not None:
+                hidden = str(scratch / f"{at}.npy")
+                np.save(hidden, part.is_hidden)
+            sources.append({"part": str(self._folder / stored.folder), "hidden": hidden})
+        return sources
 
     def close(self) -> None:
         """End the process, and a merge that is running; nothing is lost."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tamis.kernels.arrays import Int64
 
 NICENESS: Final = 10  # matching is more urgent
-_LIMITED: Final = ("subscription_id", "valid_from", "valid_until")
+_LIMITED: Final = ["subscription_id", "valid_from", "valid_until"]
 
 
 def run() -> None:
@@ -49,17 +49,20 @@ def run() -> None:
     threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
     for line in sys.stdin:
         job = json.loads(line)
-        answer: dict[str, Any]
-        try:
-            answer = {"part": asdict(merge(job))}
-        except TamisError as error:
-            answer = {"error": str(error)}
-        except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {error}"}
-        sys.stdout.write(f"{json.dumps(answer)}\n")
+        sys.stdout.write(f"{json.dumps(answer(job))}\n")
         sys.stdout.flush()
         if job["is_last"]:
             return
+
+
+def answer(job: dict[str, Any]) -> dict[str, Any]:
+    """The part that a job describes, or why it was not made."""
+    try:
+        return {"part": asdict(merge(job))}
+    except TamisError as error:
+        return {"error": str(error)}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
 
 
 def merge(job: dict[str, Any]) -> Any:
@@ -80,7 +83,7 @@ def _read_rows(source: dict[str, Any]) -> pa.Table:
         with pa.memory_map(source["rows"]) as file:
             return pa.ipc.open_file(file).read_all()
     is_hidden = None if source["hidden"] is None else np.load(source["hidden"])
-    return list_rows(artefact.open_contents(source["part"], verify=False), is_hidden)
+    return list_rows(artefact.open_contents(source["part"]), is_hidden)
 
 
 def _build(rows: pa.Table, schema: Schema, missing: Missing) -> Contents:
@@ -101,13 +104,14 @@ def _build(rows: pa.Table, schema: Schema, missing: Missing) -> Contents:
 
 def _given(rows: pa.Table, name: str, is_given: pa.ChunkedArray | None = None) -> dict[str, Any]:
     """The values of a column by id, without missing ones."""
-    given = rows.filter(rows[name].is_valid() if is_given is None else is_given)
+    is_kept = rows[name].is_valid() if is_given is None else is_given
+    given = rows.select(["subscription_id", name]).filter(is_kept)
     return dict(zip(given["subscription_id"].to_pylist(), given[name].to_pylist(), strict=True))
 
 
 def _validity(rows: pa.Table) -> dict[str, Any]:
     is_timed = pc.or_(rows["valid_from"].is_valid(), rows["valid_until"].is_valid())
-    timed = rows.filter(is_timed)
+    timed = rows.select(_LIMITED).filter(is_timed)
     ids, start, end = (timed[own].to_pylist() for own in _LIMITED)
     return {name: limits for name, *limits in zip(ids, start, end, strict=True)}
 
@@ -116,7 +120,7 @@ def _numbers(column: pa.ChunkedArray) -> Int64:
     """All subscriptions have one, or none has."""
     if column.null_count == len(column):
         return NO_NUMBERS
-    assert not column.null_count
+    assert not column.null_count, "all parts of a live set come from one store"
     return np.concatenate([chunk.to_numpy() for chunk in column.chunks])
 
 

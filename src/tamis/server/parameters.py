@@ -2,49 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from starlette.requests import HTTPConnection
 
 from tamis.errors import suggest
+from tamis.server.contract import API
 from tamis.server.problems import Problem
 
 if TYPE_CHECKING:
-    from fastapi import FastAPI
+    from collections.abc import Iterator
 
-_API: Final = "/v1/"
+    from fastapi.dependencies.models import Dependant
 
 
-def expect_known_parameters(connection: HTTPConnection) -> None:
+async def expect_known_parameters(connection: HTTPConnection) -> None:
     """A dependency: raise a `Problem` for a query parameter that the route does not take."""
-    path = getattr(connection.scope.get("route"), "path", "")
+    if connection.scope["type"] == "http":  # a socket reports it once it is open
+        refuse_unknown_parameters(connection)
+
+
+def refuse_unknown_parameters(connection: HTTPConnection) -> None:
+    """Raise a `Problem` for a query parameter that the route does not take."""
+    route = connection.scope["route"]
     # The addresses of feeds and pages may have anything.
-    if not connection.query_params or not path.startswith(_API):
+    if not connection.query_params or not route.path.startswith(API):
         return
-    method = connection.scope.get("method", "")  # a socket has none
-    known = _list_parameters(connection.app, path, method.lower())
-    if known is None:
-        return
+    known = sorted(list_parameters(route.dependant))
     for name in connection.query_params:
         if name not in known:
-            raise _refuse(name, known, method, path)
+            likely = suggest(name, known)
+            allowed = f"it takes: {', '.join(known)}" if known else "it takes none"
+            raise Problem(
+                422,
+                "unknown-parameter",
+                f'{route.path} has no query parameter "{name[:60]}"',
+                hint=f'did you mean "{likely}"?' if likely else allowed,
+                parameter=name[:60],
+            )
 
 
-def _list_parameters(app: FastAPI, path: str, method: str) -> list[str] | None:
-    """Those of the OpenAPI document; None for a route that is not in it."""
-    operation = app.openapi()["paths"].get(path, {}).get(method)
-    if operation is None:
-        return None
-    return [own["name"] for own in operation.get("parameters", ()) if own["in"] == "query"]
-
-
-def _refuse(name: str, known: list[str], method: str, path: str) -> Problem:
-    likely = suggest(name, known)
-    allowed = f"it takes: {', '.join(sorted(known))}" if known else "it takes none"
-    return Problem(
-        422,
-        "unknown-parameter",
-        f'{method} {path} has no query parameter "{name[:60]}"',
-        hint=f'did you mean "{likely}"?' if likely else allowed,
-        parameter=name[:60],
-    )
+def list_parameters(dependant: Dependant) -> Iterator[str]:
+    """The names of the query parameters of a route and of what it depends on."""
+    yield from (own.alias for own in dependant.query_params)
+    for other in dependant.dependencies:
+        yield from list_parameters(other)

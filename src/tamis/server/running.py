@@ -46,6 +46,7 @@ def serve(
     """Serve until the process is stopped; `on_start` gets the address, and whether no key is
     needed, and `report` a message if the server has to compile kernels first.
     """
+    _spare_the_collector()
     with (
         StopSignals() as signals,
         Warming(report) as warming,
@@ -59,7 +60,6 @@ def serve(
         with _announcing(settings, key) as announce:
 
             def start(url: str) -> None:
-                _spare_the_collector()
                 announce(url)
                 if on_start is not None:
                     on_start(url, is_open)
@@ -154,7 +154,8 @@ def _give_up_on_vanished(descriptor: int) -> None:
 
 def _spare_the_collector() -> None:
     """Modules, routes and models live as long as the process. To look for garbage among them, the
-    collector would stop everything for a quarter of a second, again and again.
+    collector would stop everything for a fifth of a second, again and again. Not later: what is
+    frozen is never freed if it is part of a cycle, as the views of an index are.
     """
     gc.collect()
     gc.freeze()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import os
 import tempfile
-import zlib
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -149,11 +148,7 @@ def check_files(directory: Path, part: Part, names: Iterable[str], where: str) -
 
 def _checksum(path: Path) -> int | None:
     """The CRC-32 of a file; None if there is no such file."""
-    checksum = 0
     try:
-        with path.open("rb") as file:
-            while chunk := file.read(CHUNK_BYTES):
-                checksum = zlib.crc32(chunk, checksum)
+        return durable.checksum(path)
     except OSError:
         return None
-    return checksum
