@@ -21,13 +21,13 @@ from tamis.language.check import check
 from tamis.language.definitions import find_subscriptions, parse_good
 from tamis.language.infer import infer_schema
 from tamis.language.limits import DEFAULT_LIMITS, Limits
-from tamis.language.lookalikes import Use, find_lookalikes
+from tamis.language.lookalikes import Use, find_alike, find_lookalikes
 from tamis.language.names import parse_path, print_path
 from tamis.language.parser import parse
 from tamis.language.printer import print_reference
 from tamis.language.processes import map_chunks
 from tamis.language.types import WrongTypeError, read_value
-from tamis.logic.evaluate import Missing
+from tamis.logic.evaluate import Missing, value_at
 from tamis.logic.lint import lint
 from tamis.operators.registry import with_registered
 
@@ -196,6 +196,30 @@ def _why_wrong(attribute: Attribute, event: Mapping[str, Any]) -> str | None:
     except WrongTypeError as error:
         return str(error)
     return None
+
+
+def find_near_misses(condition: Condition, event: Mapping[str, Any]) -> dict[str, str]:
+    """For each attribute of the condition that the event does not have, one that it has and whose
+    name resembles it.
+    """
+    wanted = {own.path for own in attributes(condition) if value_at(event, own.path) is None}
+    if not wanted:
+        return {}
+    had = set(_paths_of(event)) - wanted
+    pairs = (
+        pair for pair in find_alike(sorted(wanted | had)) if len(wanted.intersection(pair)) == 1
+    )
+    found = (sorted(pair, key=had.__contains__) for pair in pairs)
+    return {print_path(missing): print_path(like) for missing, like in found}
+
+
+def _paths_of(event: Mapping[str, Any], above: Path = ()) -> Iterator[Path]:
+    for name, value in event.items():
+        path = (*above, name)
+        if isinstance(value, dict):
+            yield from _paths_of(value, path)
+        elif value is not None and isinstance(name, str):
+            yield path
 
 
 # ── rows ────────────────────────────────────────────────────────────────────────────────────

@@ -57,6 +57,18 @@ def test_wrong_values_are_told():
     assert result.stderr == "note: event 1: a: 'x' is not of type number, treated as missing\n"
 
 
+def test_a_near_miss_is_told_once(tmp_path):
+    path = tmp_path / "events.jsonl"
+    path.write_text('{"age": 5, "host": {"Name": "x"}}\n' * 3 + '{"agee": 5}\n')
+    result = run("eval", "agee > 3 AND host.name = 'x' AND port1 = 1", "--events-file", path)
+    assert [line.split()[0] for line in result.stdout.splitlines()] == ["undefined"] * 4
+    assert result.stderr.splitlines() == [
+        "note: event 1 has no agee, but age: is one misspelt?",
+        "note: event 1 has no host.name, but host.Name: is one misspelt?",
+    ]
+    assert run("eval", "port2 = 1 OR age = 1", "--event", '{"port1": 1, "x": 5}').stderr == ""
+
+
 def test_decimals_are_exact():
     event = '{"a": 12345678901234567890.12}'
     schema = ("--schema", "a DECIMAL(38,2)")

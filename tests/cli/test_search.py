@@ -77,6 +77,7 @@ def test_the_folder_of_serve_is_the_default(folder, monkeypatch):
         (["."], "Missing argument 'QUERY'"),
         (["https://tamis.example.com"], "Missing argument 'QUERY'"),
         ([".", "oil", "gas"], "write the query in quotes"),
+        (["oil", "."], "oil is not a server, but . seems to be one: the server comes first"),
     ],
 )
 def test_arguments_that_are_missing_or_too_many(arguments, message):

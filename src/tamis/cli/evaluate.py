@@ -32,7 +32,7 @@ from tamis.input.schemas import add_definitions
 from tamis.logic.evaluate import Missing, evaluate
 from tamis.operators.ask import ask
 from tamis.operators.caller import print_call
-from tamis.validate import find_wrong_values
+from tamis.validate import find_near_misses, find_wrong_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 RESULTS = {True: "true", False: "false", None: "undefined"}
 RESULT_STYLES = {True: "green", False: "", None: "yellow"}
 EVENT_WIDTH = 100
+LOOKED = 100  # events in which names are compared, which takes longer than to evaluate one
 
 
 @click.command("eval")
@@ -95,6 +96,7 @@ def eval_command(  # noqa: PLR0913 - one parameter per option
     rows = chain(_given_events(events), _events_of_file(events_file, len(events)))
     print_row = _print_json if output == "json" else _print_for_people
     has_errors = False
+    told: set[str] = set()
     for row in rows:
         asked = ask(condition, row.event)
         truth = evaluate(condition, row.event, Missing(missing), asked.answers)
@@ -102,6 +104,11 @@ def eval_command(  # noqa: PLR0913 - one parameter per option
         if row.repeated_key is not None:
             print_note(f"event {row.number}: {describe_repeated(row.repeated_key)}")
         print_row(row, None if row.error else truth, wrong, _why_undefined(asked))
+        if row.error is None and row.number <= LOOKED:
+            for name, like in find_near_misses(condition, row.event).items():
+                if name not in told:
+                    told.add(name)
+                    print_note(f"event {row.number} has no {name}, but {like}: is one misspelt?")
         has_errors |= row.error is not None
     if has_errors:
         raise click.exceptions.Exit(1)

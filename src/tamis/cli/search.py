@@ -137,14 +137,20 @@ def search_command(  # noqa: PLR0913 - one parameter per option
 
 def _split(words: tuple[str, ...]) -> tuple[str, str]:
     """The server and the query."""
-    is_place = bool(words) and (
-        words[0].startswith(("http://", "https://")) or Path(words[0]).is_dir()
-    )
-    if not words or (len(words) == 1 and is_place):
+    places = [own for own in words if _is_place(own)]
+    if not words or list(words) == places[:1]:
         raise click.UsageError("Missing argument 'QUERY'.")
     if len(words) > 2:
         raise click.UsageError(f"{len(words)} arguments are given; write the query in quotes.")
+    if places and list(words[1:]) == places:
+        raise click.UsageError(
+            f"{words[0]} is not a server, but {words[1]} seems to be one: the server comes first."
+        )
     return (_find_default(), words[0]) if len(words) == 1 else (words[0], words[1])
+
+
+def _is_place(word: str) -> bool:
+    return word.startswith(("http://", "https://")) or Path(word).is_dir()
 
 
 def _find_default() -> str:
