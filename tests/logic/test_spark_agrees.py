@@ -47,6 +47,7 @@ from tamis.language.ast import (
 )
 from tamis.language.comparators import Comparator
 from tamis.language.types import BOOLEAN, FLOAT, IP, STRING
+from tamis.language.types.structs import paths_in
 from tamis.language.value_functions import FUNCTIONS
 from tamis.logic.evaluate import attribute_value, evaluate
 from tests.effort import examples
@@ -288,8 +289,12 @@ def test_leaves_as_written(oracle, seed, batch):
 
 
 def members(type_):
-    """The type itself and that of its elements."""
-    return (type_, type_.element)
+    """The type itself, and those of its elements and of their fields."""
+    yield type_
+    if type_.element is not None:
+        yield from members(type_.element)
+    for _, inner in paths_in(type_):
+        yield from members(inner)
 
 
 def may_fail(value: Any) -> bool:
