@@ -16,9 +16,7 @@ from starlette.testclient import TestClient
 
 from tamis.broker.match_server import MatchServer
 from tamis.server import Settings, create_app
-from tamis.server.app import ROUTERS
 from tamis.server.event_bodies import ARROW, CLOUD_EVENT, CLOUD_EVENTS, JSON, MEDIA_TYPES
-from tamis.server.parameters import list_parameters
 from tamis.server.settings import ServerSettings, SubscriptionSettings
 from tests.effort import examples
 from tests.server.conftest import OWN_URL
@@ -36,49 +34,6 @@ def server(tmp_path_factory):
         with TestClient(app, base_url=OWN_URL, raise_server_exceptions=False) as client:
             subscribe(client, id="a", expression="x = 1 OR s = 'text' OR d > 0.5")
             yield client
-
-
-# ── parameters ──────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    ("method", "target", "name", "hint"),
-    [
-        ("GET", "/v1/subscriptions?tags=x", "tags", 'did you mean "tag"?'),
-        ("GET", "/v1/subscriptions/a/matches?limt=5", "limt", 'did you mean "limit"?'),
-        ("POST", "/v1/events?match=true", "match", 'did you mean "matches"?'),
-        ("GET", "/v1/subscriptions/a?%00=1", "\0", "it takes none"),
-        ("GET", "/v1/subscriptions/a?x=1", "x", "it takes none"),
-        ("GET", f"/v1/subscriptions/a?{'x' * 1_000}=1", "x" * 60, "it takes none"),
-    ],
-)
-def test_a_parameter_that_does_nothing_is_an_error(server, method, target, name, hint):
-    answer = server.request(method, target, content=b"{}" if method == "POST" else None)
-    assert (answer.status_code, answer.headers["content-type"]) == (422, PROBLEM)
-    problem = answer.json()
-    assert (problem["code"], problem["parameter"], problem["hint"]) == (
-        "unknown-parameter",
-        name,
-        hint,
-    )
-
-
-def test_parameters_are_those_of_the_document(server):
-    document = server.get("/v1/openapi.json").json()["paths"]
-    found = 0
-    for router in ROUTERS:
-        for route in router.routes:
-            for method in getattr(route, "methods", ()) if route.path in document else ():
-                listed = document[route.path][method.lower()].get("parameters", ())
-                queried = {own["name"] for own in listed if own["in"] == "query"}
-                assert set(list_parameters(route.dependant)) == queried
-                found += len(queried)
-    assert found > 50
-
-
-def test_addresses_outside_of_the_api_may_have_parameters(server):
-    assert server.get("/?from=mail").status_code == 200
-    assert server.get("/healthz?x=1").status_code == 200
 
 
 # ── subscriptions ───────────────────────────────────────────────────────────────────────────

@@ -53,11 +53,6 @@ def expect_problem(connection, status: int, code: str) -> None:
     assert closed.value.rcvd.code == 4_000 + status
 
 
-def test_a_parameter_that_does_nothing_is_an_error(running):
-    with open_socket(running, "/v1/subscriptions/a/socket?afer=1") as connection:
-        expect_problem(connection, 422, "unknown-parameter")
-
-
 def test_matches_and_acknowledgements(running):
     with running.client() as client:
         subscribe(client, id="a", expression="x = 1")

@@ -24,7 +24,6 @@ from tamis.server.guard import Guard
 from tamis.server.lags import BacklogCollector
 from tamis.server.metrics import Metrics
 from tamis.server.owner_counts import OwnerCounts
-from tamis.server.parameters import expect_known_parameters
 from tamis.server.problems import Problem, describe
 from tamis.server.rates import RateLimits
 from tamis.server.routes import (
@@ -134,10 +133,9 @@ def make_routes() -> FastAPI:
         lifespan=_run,
     )
     for router in ROUTERS:
-        shared = [Depends(expect_known_parameters)]
-        if router not in READING:
-            shared.append(Depends(expect_writer))
-        app.include_router(router, dependencies=shared)
+        app.include_router(
+            router, dependencies=[] if router in READING else [Depends(expect_writer)]
+        )
     app.add_exception_handler(Problem, _answer_problem)
     app.add_exception_handler(TamisError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from fastapi.routing import APIRoute
 
-API: Final = "/v1/"
+_API: Final = "/v1/"
 # What ends a request before its route is found: its Host and Origin, many wrong keys.
 _ANYWHERE: Final = (400, 403, 421, 429, 500, 503)
 _ALL: Final = (401, 422, *_ANYWHERE)
@@ -71,7 +71,7 @@ def _complete(document: dict[str, Any]) -> None:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             _add_problems(path, method, operation)
-            if path.startswith(API):
+            if path.startswith(_API):
                 operation["security"] = [{}, {"key": []}, {"ticket": []}]
             elif path in _WITH_KEY:
                 operation["security"] = [{}, {"key": []}]
@@ -86,7 +86,7 @@ def _add_problems(path: str, method: str, operation: dict[str, Any]) -> None:
 
 
 def _list_statuses(path: str, method: str, operation: dict[str, Any]) -> list[int]:
-    if not path.startswith(API):
+    if not path.startswith(_API):
         return [*_ANYWHERE, *([401] if path in _WITH_KEY else [])]
     found = [*_ALL]
     if "requestBody" in operation:

@@ -26,7 +26,6 @@ from tamis.server.mailbox_reader import (
     spell_missed,
     spell_position,
 )
-from tamis.server.parameters import refuse_unknown_parameters
 from tamis.server.problems import Problem, describe
 
 if TYPE_CHECKING:
@@ -57,7 +56,6 @@ async def serve_socket(
     await socket.accept()
     context = context_of(socket)
     try:
-        refuse_unknown_parameters(socket)
         caller = await _authenticate(context, socket)
         reader = MailboxReader(context, await find_mailbox(context, caller))
         start = await reader.find_start(after, consumer, otherwise=reader.head.event)
